@@ -97,25 +97,24 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)
 	$(MKDOCS) serve --strict --dev-addr 127.0.0.1:$(DOCS_PORT)
 
-reference: setup ## Write docs/reference/ from the code and pages of stored benchmarks, marking what the code has changed since
+reference: setup ## Write docs/reference/ from the code
 	$(BIN)/python -m deploy.documentation
-	$(BIN)/python -m benchmarks --render
 
 format: setup ## Format and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure speed against the peers, write benchmarks/RESULTS.md and the pages computed from it (BENCH=names)
-	$(BIN)/python -m benchmarks $(BENCH)
+bench: setup ## Measure a benchmark, all of speed by default, and write its page in benchmarks/ (BENCH=names)
+	$(BIN)/python -m benchmarks $(or $(BENCH),speed)
 
-zoo: setup ## Make the seeds of the zoo that are missing, some 35 minutes of one core each, write benchmarks/ZOO.md (SEED=n)
+zoo: setup ## Make the seeds of the zoo that have no result, some 35 minutes of one core each, write benchmarks/ZOO.md (SEED=n)
 	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
-load: setup ## Load the real service over loopback, write benchmarks/LOAD.md; an hour and a half (LOAD=names)
-	$(BIN)/python -m benchmarks.load $(LOAD)
+load: setup ## Load the real service over loopback, an hour and a half, write the pages in benchmarks/ (LOAD=names)
+	$(BIN)/python -m benchmarks $(or $(LOAD),load)
 
-scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md and the capacity page (SCALE=names DAYS=1 RENDER=1)
-	$(BIN)/python -m benchmarks.scale $(SCALE) $(if $(DAYS),--days $(DAYS)) $(if $(RENDER),--render)
+scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md (SCALE=names; RENDER=1: the tables of the capacity page)
+	$(BIN)/python -m $(if $(RENDER),benchmarks.scale.capacity,benchmarks $(or $(SCALE),scale))
 
 gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))

@@ -1,115 +1,106 @@
-"""``python -m benchmarks [name ...]``: measure, store the numbers, write RESULTS.md and what is computed from them."""
+"""``python -m benchmarks NAME ...``: measure what is named, store the results and write their pages.
+
+A name is that of a benchmark, or of a group. Each benchmark has a process of its own.
+"""
 
 import argparse
+import importlib
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.gpu import host_stages, roofline
-from benchmarks.harness.compiled_modules import keep_compiled_modules
-from benchmarks.harness.isolation import Runner, run_apart
+from benchmarks.harness.isolation import ROOT, Runner, run_apart
 from benchmarks.harness.machine import machine
-from benchmarks.harness.plan import FULL, QUICK, BenchmarkPlan
-from benchmarks.harness.report import Section, page, stored_sections
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, write_result
-from benchmarks.scale import capacity_page
-from benchmarks.speed import (
-    busy_core,
-    evidence,
-    frechet,
-    neighbours,
-    queue,
-    references,
-    releases,
-    scoring,
-    shared_images,
-    standings,
-    tracks,
-)
-
-HERE = Path(__file__).parent
+from benchmarks.harness.report import MAIN, results_text, write_page
+from benchmarks.harness.results import HERE, RESULTS, BenchmarkResult, read_results, write_result
 
 
-class SpeedBenchmark(NamedTuple):
-    """A benchmark of ``benchmarks.speed``: the function that measures, and its section of the page."""
+class Benchmark(NamedTuple):
+    """A module with ``measure(size, folder, run)``, sizes ``FULL`` and ``QUICK``, and either ``findings(result)`` or
+    ``parts()``, which has the text of each part of its page."""
 
-    measure: Callable[[BenchmarkPlan, Path, Runner], list[BenchmarkCase]]
-    section: Callable[[BenchmarkResult], Section]
+    module: str
+    page: str
+    full: str = "FULL"
+
+    def load(self) -> Any:
+        return importlib.import_module(f"benchmarks.{self.module}")
 
 
-SPEED_BENCHMARKS = {
-    module.NAME: SpeedBenchmark(module.measure, module.section)
-    for module in (
-        *(scoring, frechet, neighbours, tracks, references, standings, queue, evidence, shared_images, releases),
-        *(busy_core, host_stages),
-    )
+def _each(package: str, *names: str) -> dict[str, Benchmark]:
+    return {name: Benchmark(f"{package}.{name}", name.upper()) for name in names}
+
+
+GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
+    "speed": _each(
+        "speed",
+        *("scoring", "frechet", "neighbours", "tracks", "references", "standings", "queue", "evidence"),
+        *("shared_images", "releases", "busy_core", "host_stages"),
+    ),
+    "load": _each("load", "reads_beside_uploads", "event_streams", "held_attacks", "last_hour", "soak"),
+    "scale": {f"scale_cpu_{workers}": Benchmark("scale.parts", "SCALE", f"CPU_{workers}") for workers in (1, 4, 16, 64)}
+    | _each("scale", "thousand"),
+    "papers": {
+        "interval_coverage": Benchmark("papers.interval_coverage", "COVERAGE"),
+        "picked_images": Benchmark("papers.picked_images", "PICKED"),
+        "copying_moons": Benchmark("papers.copying_moons", "COPYING_MOONS"),
+        "recovery_experiment": Benchmark("papers.recovery_experiment", "RECOVERY"),
+    },
 }
+BENCHMARKS = {name: benchmark for group in GROUPS.values() for name, benchmark in group.items()}
 
 
-def run(names: Sequence[str], plan: BenchmarkPlan, folder: Path, runner: Runner = run_apart) -> None:
-    """Measure those named and store each result in ``folder / results`` as soon as it is complete."""
-    measured_with = machine()  # before anything is written: a commit with changes is told as such
-    for name in names:
-        with TemporaryDirectory(prefix="kennel-bench-") as scratch:
-            cases = SPEED_BENCHMARKS[name].measure(plan, Path(scratch), runner)
-        write_result(BenchmarkResult(name, measured_with, cases), folder / "results")
+def measure(name: str, size: str, folder: Path = RESULTS, run: Runner = run_apart) -> BenchmarkResult:
+    """Measure one benchmark and store its result. ``size`` is the name of one of the module's sizes."""
+    module, measured_with = BENCHMARKS[name].load(), machine()
+    with TemporaryDirectory(prefix="kennel-bench-") as scratch:
+        measured = module.measure(getattr(module, size), Path(scratch), run)
+    result = BenchmarkResult(name, f"python -m benchmarks {name}", measured_with, measured)
+    write_result(result, folder)
+    return result
 
 
-def render(folder: Path) -> str:
-    """Write ``folder / RESULTS.md`` from every result stored below ``folder``, and return its text."""
-    makers = {name: benchmark.section for name, benchmark in SPEED_BENCHMARKS.items()}
-    text = page(stored_sections(makers, folder / "results"), folder / "explanations")
-    (folder / "RESULTS.md").write_text(text)
-    return text
+def parts_of(name: str) -> Mapping[str, str]:
+    """The text of each part of a benchmark's page, from the stored results."""
+    module = BENCHMARKS[name].load()
+    if hasattr(module, "parts"):
+        parts: Mapping[str, str] = module.parts()
+        return parts
+    return {MAIN: results_text([(result, module.findings(result)) for result in read_results(name)])}
 
 
-def render_all() -> None:
-    """Write every page that these measurements have a part in: RESULTS.md, GPU.md, the page on capacity."""
-    render(HERE)
-    roofline.render()
-    capacity_page.render(HERE)
+def page_of(name: str) -> Path:
+    return HERE / f"{BENCHMARKS[name].page}.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(SPEED_BENCHMARKS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, printed and not kept")
-    parser.add_argument("--render", action="store_true", help="measure nothing: write the pages from what is kept")
-    parser.add_argument("--rounds", type=int, help=f"default: {FULL.rounds}")
-    parser.add_argument("--scored", type=int, help=f"images of the scoring benchmark; default: {FULL.scored}")
-    parser.add_argument("--images", type=int, nargs="+", help=f"of the tracks benchmark; default: {FULL.images}")
+    names = [*GROUPS, *BENCHMARKS]
+    parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--quick", action="store_true", help="measure tiny sizes, print the result, store nothing")
+    kinds.add_argument("--render", action="store_true", help="measure nothing, write the pages from stored results")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - SPEED_BENCHMARKS.keys()
-    if unknown:
-        parser.error(f"there is no measurement {', '.join(sorted(unknown))}; there are {', '.join(SPEED_BENCHMARKS)}")
-    keep_compiled_modules()
+    chosen = [each for name in options.names for each in GROUPS.get(name, [name])]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    plan = _plan(options)
-    names = options.names or list(SPEED_BENCHMARKS)
-    if options.render:
-        render_all()
-    elif options.quick:
-        with TemporaryDirectory() as folder:
-            run(names, plan, Path(folder))
-            print(render(Path(folder)))
-    else:
-        run(names, plan, HERE)
-        render_all()
-
-
-def _plan(options: argparse.Namespace) -> BenchmarkPlan:
-    overrides = {
-        "rounds": options.rounds,
-        "scored": options.scored,
-        "images": tuple(options.images) if options.images else None,
-    }
-    return replace(
-        QUICK if options.quick else FULL, **{name: value for name, value in overrides.items() if value is not None}
-    )
+    # Each upload is read by a new process, which would compile every module where the machine forbids to keep them.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in chosen:
+        if len(chosen) > 1 and not options.render:
+            flags = ["--quick"] if options.quick else []
+            subprocess.run([sys.executable, "-m", "benchmarks", name, *flags], cwd=ROOT, check=True)
+        elif options.quick:
+            with TemporaryDirectory() as folder:
+                print(measure(name, "QUICK", Path(folder)).measured)
+        else:
+            if not options.render:
+                measure(name, BENCHMARKS[name].full)
+            write_page(page_of(name), parts_of(name))
 
 
 if __name__ == "__main__":

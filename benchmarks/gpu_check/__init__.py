@@ -1,11 +1,5 @@
-"""The check of a GPU (``make gpu-check``): for people with a CUDA machine to run, and to paste what it prints.
+"""The check of a GPU (``make gpu-check``): run it on a machine with CUDA and paste what it prints.
 
-checks: what a check found, and the sizes of a run
-peaks: bandwidth and float32 arithmetic of this device, measured
-networks: each network on the device: loading, capture, equality with the CPU, determinism, throughput
-faults: what happens without memory, and after an error of CUDA
-lost_device: a program that provokes an error of CUDA
-page: the outcome as Markdown
-__main__: the command ``python -m benchmarks.gpu_check``
-entries: entries scored by the whole service on a GPU, a command of its own
+checks: the outcome as a page; work: counted work and measured peaks; networks, faults: what is checked; entries:
+what the whole service scores.
 """

@@ -13,12 +13,21 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.gpu.roofline import Device
-from benchmarks.gpu_check.checks import FAILED, NO_GPU, PASSED, Check, Plan, Throughput, all_passed, outcome_of
+from benchmarks.gpu_check.checks import (
+    FACTS,
+    FAILED,
+    NO_GPU,
+    PASSED,
+    Plan,
+    Throughput,
+    all_passed,
+    facts_of,
+    outcome_of,
+    page_of,
+)
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
-from benchmarks.gpu_check.page import FACTS, facts_of, page_of
-from benchmarks.gpu_check.peaks import measured_peaks
+from benchmarks.gpu_check.work import Device, measured_peaks
 from benchmarks.harness.machine import machine
 from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
@@ -35,33 +44,25 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
     found: list[Device] = []
 
     def measure_peaks() -> tuple[str, bool]:
-        found.append(measured_peaks(device, plan))
+        found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
         return "below", True
 
-    checks: list[Check] = [outcome_of("GPU", "its roof", "no error", measure_peaks)]
+    checks = [outcome_of("GPU", "its roof", "no error", measure_peaks)]
     throughputs: list[Throughput] = []
-    peaks = found[0] if found else None
-    for name in plan.networks if peaks is not None else ():
-        assert peaks is not None
-        _tell(f"{name} ...")
-        outcomes, throughput = check_network(name, options, plan, peaks, folder)
+    for name in plan.networks if found else ():
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        outcomes, throughput = check_network(name, options, plan, found[0], folder)
         checks += outcomes
         throughputs += [] if throughput is None else [throughput]
         gc.collect()  # a network's memory is the next one's
     if device.type == "cuda":
-        _tell("no memory, an error of CUDA ...")
+        print("no memory, an error of CUDA ...", file=sys.stderr, flush=True)
         checks += check_faults(plan.networks[0], options, device, folder)
     facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
-    return page_of(facts, peaks, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
-
-
-def _tell(what: str) -> None:
-    """What is being done, beside the page."""
-    print(what, file=sys.stderr, flush=True)
+    return page_of(facts, found, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
 
 
 def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> int:
-    """The command line; its exit status."""
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
     kind, index = parse_device(parser.parse_args(arguments).device)

@@ -1,7 +1,13 @@
 """What a check found, and the sizes of a run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import torch
+from torch.backends import cudnn
+
+from benchmarks.gpu_check.work import Device
+from benchmarks.harness.report import markdown_of
 
 PASSED, FAILED, NO_GPU = 0, 1, 2
 """Exit statuses."""
@@ -9,8 +15,6 @@ PASSED, FAILED, NO_GPU = 0, 1, 2
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a run."""
-
     networks: tuple[str, ...] = ("inception_v3", "nasnetalarge", "inception_2015", "efficientnet_lite0")
     compared: int = 64
     """Images whose features are compared."""
@@ -54,7 +58,7 @@ def outcome_of(subject: str, name: str, demanded: str, check: Callable[[], tuple
     try:
         found, passed = check()
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs on the page
-        found, passed = f"{type(error).__name__}: {_first_line(error)}", False
+        found, passed = f"{type(error).__name__}: {next(iter(str(error).strip().splitlines()), 'no message')}", False
     return Check(subject, name, found, demanded, passed)
 
 
@@ -64,5 +68,63 @@ def all_passed(checks: Iterable[Check]) -> bool:
     return bool(results) and all(results)
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "no message")
+BAD = "**FAILED**"
+FACTS = ("processor", "cores", "system", "commit", "date", "versions")
+"""What a page tells of the machine and the code."""
+
+
+def facts_of(device: torch.device) -> dict[str, str]:
+    """What a device and its driver call themselves."""
+    if device.type != "cuda":
+        return {"device": "a CPU: a rehearsal, which says nothing about GPUs"}
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "device": f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, "
+        f"compute capability {properties.major}.{properties.minor}",
+        "CUDA of torch": str(torch.version.cuda),
+        "cuDNN": str(cudnn.version()),  # type: ignore[no-untyped-call]
+        "GPUs that this process sees": str(torch.cuda.device_count()),
+    }
+
+
+def page_of(
+    facts: Mapping[str, str],
+    peaks: Sequence[Device],
+    checks: Sequence[Check],
+    throughputs: Sequence[Throughput],
+    seconds: float,
+) -> str:
+    failed = [check for check in checks if not check.passed]
+    verdict = "passed" if all_passed(checks) else f"FAILED: {len(failed)} of {len(checks)} checks"
+    checked = [(each.subject, each.name, each.found, each.demanded, "ok" if each.passed else BAD) for each in checks]
+    timed = [
+        (
+            each.network,
+            f"{each.rate:,.0f}",
+            f"{each.rate / each.bound:.0%}",
+            f"{each.bound:,.0f}",
+            str(each.batch_size),
+            "" if each.gibibytes is None else f"{each.gibibytes:.1f}",
+            str(each.images),
+        )
+        for each in throughputs
+    ]
+    columns = ("network", "images/s", "of the roof", "roof, images/s", "batch", "memory, GiB", "images timed")
+    roof = [
+        f"Roof, measured here: {each.flops / 1e12:.2f} TFLOP/s in float32 without TF32 (a product of matrices), "
+        f"{each.bandwidth / 1e9:,.0f} GB/s (a copy, read and written)."
+        for each in peaks
+    ]
+    parts = [
+        f"# GPU check: {verdict}",
+        "\n".join(table(("", ""), facts.items())),
+        "\n".join(table(("", "check", "found", "demanded", ""), checked)),
+        *roof,
+        "\n".join(table(columns, timed)),
+        f"It took {seconds:.0f} s. Weights are seeded random numbers where no package has trained ones.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return markdown_of(header, [[cell.replace("|", "/") for cell in row] for row in rows])

@@ -8,12 +8,12 @@ share as ``/metrics`` tells it.
 
 import argparse
 import secrets
-import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,8 +21,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.gpu_check.checks import NO_GPU
-from benchmarks.gpu_check.page import FACTS, facts_of, table
+from benchmarks.gpu_check.checks import FACTS, NO_GPU, facts_of, table
 from benchmarks.harness.machine import machine
 from benchmarks.harness.networks import spec_of, write_weights
 from benchmarks.load.participants import ROLES, TIMEOUT, Participant, add_participants, noise_zip, post_zip
@@ -34,7 +33,6 @@ from scorer.extractors.devices import device_of
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import PICKABLE, JobState, Status
 from scorer.monitoring import FOLDER_VARIABLE
-from scorer.threads import usable_cores
 
 SLUG = "gpu"
 SIDE = 64
@@ -63,72 +61,34 @@ class Observed:
     busy: list[tuple[float, float]] = field(default_factory=list)
     """Moments, and the seconds for which the GPU had computed until then."""
 
-    @property
-    def first_batch(self) -> float:
-        """When the GPU was last seen before it began."""
-        return max(moment for moment, seconds in self.busy if seconds == self.busy[0][1])
 
-    @property
-    def last_batch(self) -> float:
-        """When the GPU was first seen after it had ended."""
-        return min(moment for moment, seconds in self.busy if seconds == self.busy[-1][1])
-
-    @property
-    def busy_seconds(self) -> float:
-        """For how long batches were on their way."""
-        return self.busy[-1][1] - self.busy[0][1]
-
-
-class ServiceWatch:
-    """Hands entries to a service, and looks at them and at the seconds for which ``device`` computes."""
-
-    def __init__(self, service: LoadedService, http: httpx.Client, metrics_token: str, device: str) -> None:
-        self._service, self._http, self._device = service, http, device.partition(":")[0]
-        self._metrics_headers = {"Authorization": f"Bearer {metrics_token}"}
-
-    def watch(self, people: Sequence[Participant], zips: Sequence[bytes]) -> Observed:
-        """Hand in all zips, one by each person, and look until the last one has both scores."""
-        seen, begun = Observed(), time.monotonic()
-        seen.busy.append((0.0, self._forward_seconds()))
-        entries = []
+def watch(
+    service: LoadedService, people: Sequence[Participant], zips: Sequence[bytes], busy_seconds: Callable[[], float]
+) -> Observed:
+    """Submit all zips, one by each person, and look until the last one has both scores."""
+    seen, begun, entries = Observed(busy=[(0.0, busy_seconds())]), time.monotonic(), []
+    with httpx.Client(base_url=service.url, timeout=TIMEOUT, trust_env=False) as http:
         for person, content in zip(people, zips, strict=True):
-            entries.append(post_zip(self._http, SLUG, person, content, person.handle))
+            entries.append(post_zip(http, SLUG, person, content, person.handle))
             seen.uploaded.append(time.monotonic() - begun)
-        _tell(f"{len(entries)} entries were handed in within {seen.uploaded[-1]:.1f} s")
-        while len(seen.private) < len(entries):
-            for entry in entries:
-                self._look_at(entry, seen, begun)
-            seen.busy.append((time.monotonic() - begun, self._forward_seconds()))
-            time.sleep(EVERY_SECONDS)
-        return seen
-
-    def _look_at(self, entry: str, seen: Observed, begun: float) -> None:
-        if entry in seen.private:
-            return
-        state = self._service.admin.get(f"/submissions/{entry}")
-        now = time.monotonic() - begun
-        if state["status"] not in PICKABLE or state["private_state"] == JobState.FAILED:
-            raise RuntimeError(f"an entry was not scored: {state}")
-        if state["status"] == Status.SCORED and entry not in seen.public:
-            seen.public[entry] = now
-            _tell(f"{now:6.1f} s: public score {len(seen.public)}")
-        if state["private_state"] == JobState.DONE:
-            seen.private[entry] = now
-            _tell(f"{now:6.1f} s: private score {len(seen.private)}")
-
-    def _forward_seconds(self) -> float:
-        text = self._http.get("/metrics", headers=self._metrics_headers).raise_for_status().text
-        samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
-        mine = (each for each in samples if each.name == FORWARD_SECONDS and each.labels["device"] == self._device)
-        return sum(each.value for each in mine)
+    while len(seen.private) < len(entries):
+        for entry in entries:
+            state = service.admin.get(f"/submissions/{entry}")
+            now = time.monotonic() - begun
+            if state["status"] not in PICKABLE or state["private_state"] == JobState.FAILED:
+                raise RuntimeError(f"an entry was not scored: {state}")
+            if state["status"] == Status.SCORED:
+                seen.public.setdefault(entry, now)
+            if state["private_state"] == JobState.DONE:
+                seen.private.setdefault(entry, now)
+        seen.busy.append((time.monotonic() - begun, busy_seconds()))
+        _say(f"{seen.busy[-1][0]:6.1f} s: {len(seen.public)} public and {len(seen.private)} private scores")
+        time.sleep(EVERY_SECONDS)
+    return seen
 
 
-def measure(device: str, size: Size, log: Path | None) -> Observed:
-    """Have a service score ``size.entries`` entries on ``device``; the parts' log is copied to ``log`` in the end."""
-    with (
-        TemporaryDirectory(prefix="kennel-gpu-") as folder,
-        ProcessPoolExecutor(min(size.entries, usable_cores())) as processes,
-    ):
+def measure(device: str, size: Size) -> Observed:
+    with TemporaryDirectory(prefix="kennel-gpu-") as folder, ProcessPoolExecutor() as processes:
         weights, metrics = Path(folder) / "weights", Path(folder) / "metrics"
         weights.mkdir()
         metrics.mkdir()
@@ -142,74 +102,53 @@ def measure(device: str, size: Size, log: Path | None) -> Observed:
             "KENNEL_METRICS_TOKEN": token,
             FOLDER_VARIABLE: str(metrics),
         }
-        with (
-            running_service(**settings) as service,
-            httpx.Client(base_url=service.url, timeout=TIMEOUT, trust_env=False) as http,
-        ):
-            _tell("the service runs")
-            try:
-                _open_competition(service, size)
-                people = add_participants(service, size.entries)
-                return ServiceWatch(service, http, token, device).watch(people, [each.result() for each in zips])
-            finally:
-                if log is not None:
-                    shutil.copyfile(service.log, log)
+        with running_service(**settings) as service:
+            references = {
+                role: noise_zip(1000 + seed, count, SIDE) for seed, (role, count) in enumerate(size.references.items())
+            }
+            tracks = {"public": TrackSpec(extractor=size.public), "private": TrackSpec(extractor=size.private)}
+            open_competition(service, SLUG, references, say=_say, image_count=size.images, image_size=SIDE, **tracks)
+            people = add_participants(service, size.entries)
+            busy = partial(_forward_seconds, f"{service.url}/metrics", token, device.partition(":")[0])
+            return watch(service, people, [each.result() for each in zips], busy)
 
 
-def _open_competition(service: LoadedService, size: Size) -> None:
-    references = {
-        role: noise_zip(1000 + seed, count, SIDE) for seed, (role, count) in enumerate(size.references.items())
-    }
-    open_competition(
-        service,
-        SLUG,
-        references,
-        say=_tell,
-        image_count=size.images,
-        image_size=SIDE,
-        public=TrackSpec(extractor=size.public),
-        private=TrackSpec(extractor=size.private),
-    )
+def _forward_seconds(url: str, token: str, device: str) -> float:
+    """For how long the device has computed, as the service's metrics have it."""
+    answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT, trust_env=False)
+    families = text_string_to_metric_families(answer.raise_for_status().text)
+    samples = [sample for family in families for sample in family.samples if sample.name == FORWARD_SECONDS]
+    return sum(sample.value for sample in samples if sample.labels["device"] == device)
 
 
 def page_of(seen: Observed, size: Size, facts: Mapping[str, str]) -> str:
-    """The page: the machine, the entries, the GPU's idle share."""
-    span = seen.last_batch - seen.first_batch
+    (_, none), (_, full) = seen.busy[0], seen.busy[-1]
+    first = max(moment for moment, seconds in seen.busy if seconds == none)
+    span = min(moment for moment, seconds in seen.busy if seconds == full) - first
     scored = zip(seen.uploaded, sorted(seen.public.values()), sorted(seen.private.values()), strict=True)
     lengths = ", ".join(f"{count:,} {role.replace('_', ' ')}" for role, count in size.references.items())
-    return "\n".join(
-        [
-            f"# {size.entries} entries of {size.images:,} images, scored by the whole service",
-            "",
-            *table(("", ""), facts.items()),
-            "",
-            f"Networks: {size.public} (public), {size.private} (private). References: {lengths}. All entries were "
-            "handed in one after the other, as fast as the web process takes them.",
-            "",
-            *table(
-                ("handed in, s", "public scores, s", "private scores, s"),
-                ([f"{moment:.1f}" for moment in row] for row in scored),
-            ),
-            "",
-            f"From before the first batch to after the last one it took {span:.1f} s: **{span / size.entries:.1f} s an "
-            f"entry**. Batches were on their way for {seen.busy_seconds:.1f} s: the GPU was **idle for "
-            f"{1 - seen.busy_seconds / span:.1%}** of the time.",
-            "",
-        ]
-    )
+    rows = [[f"{moment:.1f}" for moment in row] for row in scored]
+    parts = [
+        f"# {size.entries} entries of {size.images:,} images, scored by the whole service",
+        "\n".join(table(("", ""), facts.items())),
+        f"Networks: {size.public} (public), {size.private} (private). References: {lengths}. All entries were submitted"
+        " one after the other, as fast as the web process takes them.",
+        "\n".join(table(("submitted, s", "public scores, s", "private scores, s"), rows)),
+        f"From before the first batch to after the last one it took {span:.1f} s: **{span / size.entries:.1f} s an"
+        f" entry**. Batches were on their way for {full - none:.1f} s: the GPU was **idle for"
+        f" {1 - (full - none) / span:.1%}** of the time.",
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
-def _tell(what: str) -> None:
+def _say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> int:
-    """The command line; its exit status."""
     parser = argparse.ArgumentParser(prog="make gpu-entries", description=__doc__)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
     parser.add_argument("--entries", type=int, default=Size.entries)
-    parser.add_argument("--images", type=int, default=Size.images, help="of each entry")
-    parser.add_argument("--log", type=Path, help="the file that the service's log is copied to")
     options = parser.parse_args(arguments)
     kind, index = parse_device(options.device)
     try:
@@ -218,10 +157,9 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
         if error.slug != "no-gpu":
             raise
         parser.exit(NO_GPU, f"{error.message} Nothing was measured.\n")
-    size = size or Size(entries=options.entries, images=options.images)
+    size = size or Size(entries=options.entries)
     facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
-    seen = measure(options.device, size, options.log)
-    print(page_of(seen, size, facts))
+    print(page_of(measure(options.device, size), size, facts))
     return 0
 
 

@@ -1,4 +1,8 @@
-"""What happens on this GPU without memory, and after an error of CUDA. Needs CUDA."""
+"""What happens on this GPU without memory, and after an error of CUDA. Needs CUDA.
+
+``python -m benchmarks.gpu_check.faults cuda:0`` provokes the error and prints what Kennel takes it for. It is a process
+of its own, since nothing works on the GPU in it afterwards.
+"""
 
 import subprocess
 import sys
@@ -7,13 +11,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.gpu_check import lost_device
 from benchmarks.gpu_check.checks import Check, outcome_of
 from benchmarks.gpu_check.networks import MAX_FROM_UNCAPTURED, distance, load_on, noise
 from benchmarks.harness.isolation import ROOT
 from benchmarks.harness.networks import spec_of, write_weights
-from scorer.extractors import ExtractorOptions
+from scorer.extractors import DeviceLost, ExtractorOptions
 from scorer.extractors.device_probe import device_fault
+from scorer.extractors.devices import translated_device_errors
 
 SECONDS = 120
 SHARE = 0.6
@@ -21,13 +25,12 @@ SHARE = 0.6
 
 
 def check_faults(name: str, options: ExtractorOptions, device: torch.device, folder: Path) -> list[Check]:
-    """The checks, with network ``name``."""
     return [
         outcome_of(
             "GPU", "out of memory", "a smaller batch, no failure", lambda: _crowd(name, options, device, folder)
         ),
         outcome_of("GPU", "an error of CUDA is taken for a loss", "yes", lambda: _lose(device)),
-        outcome_of("GPU", "it computes for the process after that", "yes", lambda: _ask(device)),
+        outcome_of("GPU", "it computes for the process after that", "yes", lambda: _probed(device)),
     ]
 
 
@@ -56,7 +59,7 @@ def _crowd(name: str, options: ExtractorOptions, device: torch.device, folder: P
 
 def _lose(device: torch.device) -> tuple[str, bool]:
     ended = subprocess.run(
-        [sys.executable, "-m", lost_device.__name__, str(device)],
+        [sys.executable, "-m", "benchmarks.gpu_check.faults", str(device)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -67,6 +70,26 @@ def _lose(device: torch.device) -> tuple[str, bool]:
     return (lines[-1] if lines else f"exit status {ended.returncode}"), ended.returncode == 0
 
 
-def _ask(device: torch.device) -> tuple[str, bool]:
+def _probed(device: torch.device) -> tuple[str, bool]:
     fault = device_fault(str(device))
     return fault or "yes", fault is None
+
+
+def lose(device: torch.device) -> None:
+    """Read beyond the end of an array, which a kernel notices on the GPU."""
+    values = torch.zeros(1, device=device)
+    values[torch.tensor([7]).to(device)].sum()
+    torch.cuda.synchronize(device)
+
+
+def caught(device: torch.device) -> str:
+    try:
+        with translated_device_errors():
+            lose(device)
+    except DeviceLost as error:
+        return str(error)
+    raise SystemExit("no error was raised")
+
+
+if __name__ == "__main__":
+    print(caught(torch.device(sys.argv[1])))

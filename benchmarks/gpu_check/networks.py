@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.gpu.roofline import Device, count_cost
 from benchmarks.gpu_check.checks import Check, Plan, Throughput, outcome_of
+from benchmarks.gpu_check.work import Device, count_cost
 from benchmarks.harness.networks import load_spec, spec_of, write_weights
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import ExtractorOptions, Features
@@ -18,6 +18,9 @@ from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.metrics.cosine import host_shortlist
 from scorer.metrics.memorization import nearest
 
+Images = NDArray[np.uint8]
+Found = tuple[str, bool]
+"""What a check found, and whether that is enough."""
 SIDE = 64
 """Pixels: as in the competition of 2019."""
 MAX_FROM_CPU = 1e-4
@@ -27,7 +30,7 @@ MAX_FROM_UNCAPTURED = 1e-5
 """Relative: the same kernels in a graph and out of it."""
 
 
-def noise(count: int, seed: int = 0) -> NDArray[np.uint8]:
+def noise(count: int, seed: int = 0) -> Images:
     """Images (count, 64, 64, 3)."""
     return np.random.default_rng(seed).integers(0, 256, (count, SIDE, SIDE, 3), dtype=np.uint8)
 
@@ -38,7 +41,6 @@ def distance(features: Features, others: Features) -> float:
 
 
 def load_on(spec: ExtractorSpec, options: ExtractorOptions) -> TorchExtractor:
-    """The extractor itself."""
     extractor = load_spec(spec, options)
     assert isinstance(extractor, TorchExtractor)
     return extractor
@@ -53,7 +55,7 @@ def check_network(
     options = replace(options, weights_dir=folder)
     loaded: list[TorchExtractor] = []
 
-    def load() -> tuple[str, bool]:
+    def load() -> Found:
         start = time.perf_counter()
         loaded.append(load_on(spec, options))
         seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
@@ -75,7 +77,7 @@ def check_network(
     ]
     measured: list[Throughput] = []
 
-    def measure() -> tuple[str, bool]:
+    def measure() -> Found:
         measured.append(_throughput(extractor, plan, peaks))
         return f"{measured[0].rate:,.0f} images/s", True
 
@@ -83,27 +85,23 @@ def check_network(
     return checks, measured[0] if measured else None
 
 
-def _within(difference: float, bound: float) -> tuple[str, bool]:
+def _within(difference: float, bound: float) -> Found:
     found = "equal, bit for bit" if difference == 0.0 else f"{difference:.1e} relative"
     return found, difference <= bound
 
 
-def _compare_with_uncaptured(
-    extractor: TorchExtractor, images: NDArray[np.uint8], _: ExtractorOptions
-) -> tuple[str, bool]:
+def _compare_with_uncaptured(extractor: TorchExtractor, images: Images, _: ExtractorOptions) -> Found:
     captured = extractor.features(images)
     extractor.release_graphs()  # what comes next needs their memory
     return _within(distance(captured, extractor.uncaptured_features(images)), MAX_FROM_UNCAPTURED)
 
 
-def _compare_with_cpu(
-    extractor: TorchExtractor, images: NDArray[np.uint8], options: ExtractorOptions
-) -> tuple[str, bool]:
+def _compare_with_cpu(extractor: TorchExtractor, images: Images, options: ExtractorOptions) -> Found:
     on_cpu = load_on(extractor.spec, replace(options, device="cpu", batch_size=None))
     return _within(distance(extractor.features(images), on_cpu.features(images)), MAX_FROM_CPU)
 
 
-def _repeat(extractor: TorchExtractor, images: NDArray[np.uint8], options: ExtractorOptions) -> tuple[str, bool]:
+def _repeat(extractor: TorchExtractor, images: Images, options: ExtractorOptions) -> Found:
     """The same images again, in another order, and with the network loaded again."""
     features = extractor.features(images)
     order = np.random.default_rng(1).permutation(len(images))
@@ -118,7 +116,7 @@ def _repeat(extractor: TorchExtractor, images: NDArray[np.uint8], options: Extra
     return (f"not equal: {', '.join(faults)}" if faults else "equal: " + ", ".join(others)), not faults
 
 
-def _compare_neighbours(extractor: TorchExtractor, images: NDArray[np.uint8], _: ExtractorOptions) -> tuple[str, bool]:
+def _compare_neighbours(extractor: TorchExtractor, images: Images, _: ExtractorOptions) -> Found:
     """Each image's nearest among all, mirrored, with the shortlist made on the device and by the CPU."""
     features, others = extractor.features(images), extractor.features(np.ascontiguousarray(images[:, :, ::-1]))
     on_device, on_cpu = (
@@ -148,7 +146,7 @@ def _throughput(extractor: TorchExtractor, plan: Plan, peaks: Device) -> Through
     )
 
 
-def _rate(extractor: TorchExtractor, images: NDArray[np.uint8]) -> float:
+def _rate(extractor: TorchExtractor, images: Images) -> float:
     extractor.features(images[: extractor.batch_size])
     start = time.perf_counter()
     extractor.features(images)

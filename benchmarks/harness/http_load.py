@@ -2,19 +2,19 @@
 
 Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
 plain sockets and one thread, so that the server is measured and not the client. Each reader has its own address in the
-loopback network, and takes another after a thousand requests, because the service limits the requests of an address.
+loopback network.
 """
 
 import json
 import selectors
 import socket
 import statistics
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass, field
 
-MAX_REQUESTS = 1_000
-"""Requests of a reader from one address: the service takes 1,200 a minute."""
+from benchmarks.harness.isolation import ROOT, Run
 
 
 @dataclass(frozen=True)
@@ -39,31 +39,18 @@ class Reader:
     answer: bytes = b""
     length: int | None = None
     asked_at: float = 0.0
-    requests: int = 0
 
     def __post_init__(self) -> None:
-        self.connect()
+        self.socket = socket.socket()
+        self.socket.bind((f"127.0.{1 + self.number // 250}.{1 + self.number % 250}", 0))
+        self.socket.connect(("127.0.0.1", self.load.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         lines = [f"GET {self.load.path} HTTP/1.1", "Host: kennel", *(f"{k}: {v}" for k, v in self.load.headers.items())]
         self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the next request should come from another address."""
-        return self.requests > 0 and self.requests % MAX_REQUESTS == 0
-
-    def connect(self) -> None:
-        """Connect from an address that has made no requests."""
-        times = self.requests // MAX_REQUESTS
-        self.socket = socket.socket()
-        self.socket.bind((f"127.{times}.{1 + self.number // 250}.{1 + self.number % 250}", 0))
-        self.socket.connect(("127.0.0.1", self.load.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
     def ask(self) -> None:
-        """Send the request."""
         self.answer = b""
         self.length = None
-        self.requests += 1
         self.asked_at = time.perf_counter()
         self.socket.sendall(self.request)
 
@@ -81,8 +68,8 @@ class Reader:
         return int(self.answer[9:12]) if self.length is not None and len(self.answer) >= self.length else None
 
 
-def measure_load(load: Load) -> dict[str, float]:
-    """Run the load: responses per second by status, and their latencies in milliseconds."""
+def measure_load(load: Load) -> Run:
+    """Run the load: responses per second by status, how many were errors, and latencies in milliseconds."""
     readers = [Reader(load.first + number, load) for number in range(load.readers)]
     latencies: list[float] = []
     counts: dict[int, int] = {}
@@ -99,11 +86,6 @@ def measure_load(load: Load) -> dict[str, float]:
                     continue
                 counts[status] = counts.get(status, 0) + 1
                 latencies.append(1000 * (time.perf_counter() - asked.asked_at))
-                if asked.is_known:
-                    selector.unregister(asked.socket)
-                    asked.socket.close()
-                    asked.connect()
-                    selector.register(asked.socket, selectors.EVENT_READ, asked)
                 asked.ask()
         seconds = time.perf_counter() - start
     for reader in readers:
@@ -112,6 +94,7 @@ def measure_load(load: Load) -> dict[str, float]:
     percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [max(latencies, default=0.0)] * 99
     return rates | {
         "seconds": seconds,
+        "errors": float(sum(count for status, count in counts.items() if status not in {200, 304})),
         "per_second": len(latencies) / seconds,
         "median_ms": percentiles[49],
         "p99_ms": percentiles[98],
@@ -119,15 +102,12 @@ def measure_load(load: Load) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    """Run the load given as JSON and print its results as JSON."""
-    print(json.dumps(measure_load(Load(**json.loads(sys.argv[1])))))
-
-
-def command(load: Load) -> list[str]:
-    """The command that runs this load in a process of its own."""
-    return [sys.executable, "-m", "benchmarks.harness.http_load", json.dumps(asdict(load))]
+def measure_load_apart(load: Load) -> Run:
+    """:func:`measure_load` in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.harness.http_load", json.dumps(asdict(load))]
+    run: Run = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    return run
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(measure_load(Load(**json.loads(sys.argv[1])))))

@@ -1,22 +1,29 @@
-"""One benchmark run in a separate process, so that no run is affected by another's allocator, threads or caches."""
+"""Benchmark runs, each in a process of its own, so that no run is affected by another's allocator, threads or caches;
+and contenders that run in turn, so that disturbances of the machine affect all of them alike."""
 
-import argparse
 import importlib
 import json
+import logging
 import os
-import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
+
+log = logging.getLogger(__name__)
 THREADS = 2
 """The same for all contenders: threads of OpenMP, of the BLAS libraries and of torch."""
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
 ROOT = Path(__file__).parents[2]
+
+FORK_SERVER = "scorer.confinement.fork_server"
+"""Its name alone: imported, it would add to the memory that is measured."""
 
 Run = dict[str, float]
 """What one run of one contender measured, by name: ``seconds``, ``fid``, ``peak_bytes``, ..."""
@@ -34,14 +41,13 @@ Runner = Callable[[Task], Run]
 
 
 def run_here(task: Task) -> Run:
-    """Call the function in this process."""
     module, _, name = task.function.partition(":")
     result: Run = getattr(importlib.import_module(module), name)(**task.arguments)
     return result
 
 
 def run_apart(task: Task) -> Run:
-    """Call the function in a fresh process with :data:`THREADS` threads, and add its ``peak_bytes``.
+    """Call the function in a new process with :data:`THREADS` threads, and add its ``peak_bytes``.
 
     The numbers of threads are in the environment before numpy or torch is imported. The process's output is shown
     only if it fails, in the ``RuntimeError``.
@@ -59,31 +65,61 @@ def run_apart(task: Task) -> Run:
         return result
 
 
-def peak_bytes(process: int | None = None) -> int:
+def interleaved(
+    contenders: Mapping[str, str],
+    arguments: Mapping[str, Any],
+    rounds: int,
+    run: Runner,
+    max_rounds: Mapping[str, int] | None = None,
+) -> dict[str, list[Run]]:
+    """Run every contender's function (``module:name``) once per round; the runs by contender's name, in order.
+
+    ``max_rounds`` has the contenders that run fewer rounds.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name in contenders}
+    for number in range(rounds):
+        for name, function in contenders.items():
+            if number < (max_rounds or {}).get(name, rounds):
+                runs[name].append(run(Task(function, arguments)))
+                log.info("round %d of %d, %s: %.3f s", number + 1, rounds, name, runs[name][-1]["seconds"])
+    return runs
+
+
+def peak_bytes(process: int | str = "self") -> int:
     """Peak resident memory in bytes, mapped files included, of this process or of the one with that number.
 
-    On Linux it is VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: right after ``fork`` a child
-    has its parent's memory, and that stays in its maximum.
+    It is Linux' VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: right after ``fork`` a child has
+    its parent's memory, and that stays in its maximum.
     """
-    try:
-        lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
-    except OSError:
-        if process is not None:
-            raise
-        maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return maximum if sys.platform == "darwin" else maximum * 1024
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
 
 
-def main() -> None:
-    """Run the task given on the command line and write its result, with ``peak_bytes``, to the file given."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("task")
-    parser.add_argument("answer", type=Path)
-    options = parser.parse_args()
-    result = run_here(Task(**json.loads(options.task)))
-    options.answer.write_text(json.dumps(result | {"peak_bytes": peak_bytes()}))
+def timed(act: Callable[[], object]) -> Run:
+    """Call a function; ``seconds`` by the clock, ``cpu_seconds`` of processors."""
+    cpu, start = _processor_seconds(), time.perf_counter()
+    act()
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": _processor_seconds() - cpu}
+
+
+def _processor_seconds() -> float:
+    """Of this process, of the children that it has waited for, and of its limited processes."""
+    spent = os.times()
+    waited_for = spent.children_user + spent.children_system
+    return spent.user + spent.system + waited_for + forked_seconds(psutil.Process())
+
+
+def forked_seconds(owner: psutil.Process) -> float:
+    """Processor seconds so far of a process's fork server, and of the processes of it that have ended."""
+    seconds = 0.0
+    for child in owner.children():
+        try:
+            if FORK_SERVER in child.cmdline():
+                seconds += sum(child.cpu_times()[:4])
+        except psutil.Error:
+            continue
+    return seconds
 
 
 if __name__ == "__main__":
-    main()
+    Path(sys.argv[2]).write_text(json.dumps(run_here(Task(**json.loads(sys.argv[1]))) | {"peak_bytes": peak_bytes()}))

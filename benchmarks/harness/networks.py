@@ -1,7 +1,8 @@
-"""The networks that are timed: Kennel's extractor, and for peers the same network as timm makes it."""
+"""The networks that are timed: Kennel's extractor, and for peers the same network as timm makes it. Seeded random
+weights stand in where the operator has to supply trained ones."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from benchmarks.harness.isolation import THREADS
-from benchmarks.harness.seeded_weights import seeded, seeded_state
 from scorer.extractor_catalogue import ExtractorSpec, find_extractor
 from scorer.extractors import Extractor, ExtractorOptions, load, weights
 from scorer.extractors.networks import unfilled_network
@@ -26,6 +26,27 @@ _SMALL = replace(
     architecture="test_efficientnet.r160_in1k",
 )
 """For tests of the benchmarks themselves."""
+
+
+def seeded_state(architecture: str) -> dict[str, Tensor]:
+    """Weights of timm's ``architecture`` under timm's names; see :func:`seeded`."""
+    with torch.device("meta"):
+        return seeded(timm.create_model(architecture, pretrained=False).state_dict())
+
+
+def seeded(shapes: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Random tensors of these shapes, scaled so that activations neither vanish nor explode (He et al. 2015)."""
+    generator = torch.Generator().manual_seed(0)
+    state = {}
+    for name, like in shapes.items():
+        if like.ndim > 1:
+            state[name] = torch.randn(like.shape, generator=generator, device="cpu") * (2 / like[0].numel()) ** 0.5
+        elif not like.is_floating_point():
+            state[name] = torch.zeros(like.shape, dtype=like.dtype, device="cpu")
+        else:
+            spread = 0.1 * torch.randn(like.shape, generator=generator, device="cpu")
+            state[name] = spread if name.endswith(("bias", "mean")) else 1 + spread.abs()
+    return state
 
 
 def spec_of(name: str) -> ExtractorSpec:
@@ -79,13 +100,11 @@ class Stopwatch:
         self._start = 0.0
 
     def enter(self, *_: object) -> None:
-        """A module is called."""
         if self._depth == 0:
             self._start = time.perf_counter()
         self._depth += 1
 
     def leave(self, *_: object) -> None:
-        """A module has returned; only the outermost one's time counts."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._start
@@ -125,7 +144,6 @@ class PeerNetwork:
         self.watch.seconds = 0.0
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Features (b, d) float32."""
         x = (images.to(torch.float32) * self._scale - self._mean) / self._std
         if x.shape[-1] != self._side:
             x = nn.functional.interpolate(x, (self._side, self._side), mode="bilinear", align_corners=False)

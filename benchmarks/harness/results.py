@@ -1,85 +1,79 @@
-"""Stored measurements: one JSON file each, raw numbers only, in a folder of the processor that measured them."""
+"""Stored results: raw numbers with date, commit, processor and command, one JSON file per benchmark and processor
+family."""
 
 import json
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.isolation import Run
+from benchmarks.harness.isolation import ROOT, Run
+
+HERE = ROOT / "benchmarks"
+RESULTS = HERE / "results"
 
 
 @dataclass(frozen=True)
 class BenchmarkCase:
-    """One setting of a measurement: its parameters, and the runs by contender."""
+    """One setting of a benchmark: its parameters, and the runs by contender."""
 
     name: str
     settings: Mapping[str, Any]
     runs: Mapping[str, Sequence[Run]]
 
+    @property
+    def numbers(self) -> Run:
+        """The only run of the only contender."""
+        ((run,),) = self.runs.values()
+        return run
+
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """One measurement, with the machine and versions it was made with."""
+    """One measurement: the command, the machine with date and commit, and what was measured."""
 
-    measurement: str
+    benchmark: str
+    command: str
     machine: Mapping[str, str]
-    cases: Sequence[BenchmarkCase]
+    measured: Any
+    """Cases as :class:`BenchmarkCase` has them, or another form that only the benchmark knows."""
 
-    def case(self, name: str) -> BenchmarkCase | None:
-        """The case of that name, or None."""
-        return next((case for case in self.cases if case.name == name), None)
+    @property
+    def cases(self) -> list[BenchmarkCase]:
+        return [case if isinstance(case, BenchmarkCase) else BenchmarkCase(**case) for case in self.measured]
 
-
-def write_result(result: BenchmarkResult, folder: Path) -> None:
-    """Store a result, in place of the measurement's earlier one of the same processor; those of others stay.
-
-    Each processor has a folder of its own. Results that were stored before that are moved into theirs.
-    """
-    former = folder / f"{result.measurement}.json"
-    if former.is_file():
-        _put(_read(former), folder)
-        former.unlink()
-    _put(result, folder)
+    @property
+    def family(self) -> str:
+        """The maker of the processor, such as ``amd``."""
+        return re.sub(r"[^a-z].*", "", self.machine["processor"].lower())
 
 
-def _put(result: BenchmarkResult, folder: Path) -> None:
-    """Store a result in the folder of its processor, unless a newer one is there."""
-    path = _path(result, folder)
-    if path.is_file() and _date(_read(path)) > _date(result):
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(result), indent=1) + "\n")
+def write_result(result: BenchmarkResult, folder: Path = RESULTS) -> None:
+    """Store a result in place of the benchmark's earlier one of the same processor family."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{result.benchmark}-{result.family}.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
 
 
-def read_results(measurement: str, folder: Path) -> list[BenchmarkResult]:
-    """The stored results of a measurement, one of each processor, the newest first."""
-    paths = [*sorted(folder.glob(f"*/{measurement}.json")), folder / f"{measurement}.json"]
-    results = [_read(path) for path in paths if path.is_file()]
-    newest_first = sorted(results, key=_date, reverse=True)
-    by_processor: dict[str, BenchmarkResult] = {}
-    for each in newest_first:
-        by_processor.setdefault(each.machine["processor"], each)
-    return list(by_processor.values())
+def read_results(benchmark: str, folder: Path = RESULTS) -> list[BenchmarkResult]:
+    """The stored results of a benchmark, one per processor family, the newest first."""
+    results = [BenchmarkResult(**json.loads(path.read_text())) for path in sorted(folder.glob(f"{benchmark}-*.json"))]
+    return sorted(results, key=lambda result: result.machine["date"], reverse=True)
 
 
-def read_result(measurement: str, folder: Path) -> BenchmarkResult | None:
-    """The newest stored result of a measurement, or None."""
-    return next(iter(read_results(measurement, folder)), None)
+@dataclass(frozen=True)
+class Spread:
+    median: float
+    minimum: float
+    maximum: float
 
 
-def _date(result: BenchmarkResult) -> str:
-    return result.machine.get("date", "")
+def spread_of(runs: Sequence[Run], key: str = "seconds") -> Spread:
+    """Median, minimum and maximum of one number of the runs; ``KeyError`` if a run lacks it."""
+    values = [run[key] for run in runs]
+    return Spread(statistics.median(values), min(values), max(values))
 
 
-def _read(path: Path) -> BenchmarkResult:
-    stored = json.loads(path.read_text())
-    return BenchmarkResult(
-        stored["measurement"], stored["machine"], [BenchmarkCase(**case) for case in stored["cases"]]
-    )
-
-
-def _path(result: BenchmarkResult, folder: Path) -> Path:
-    processor = re.sub(r"[^a-z0-9]+", "-", result.machine["processor"].lower()).strip("-")
-    return folder / processor / f"{result.measurement}.json"
+def median_of(runs: Sequence[Run], key: str = "seconds") -> float:
+    return spread_of(runs, key).median

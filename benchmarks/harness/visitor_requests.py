@@ -37,7 +37,6 @@ class ReadableRoute:
 
     @property
     def draws(self) -> int:
-        """How many draws show what its parameters do."""
         return max(LEAST_DRAWS, 1 + 3 * len(self.query_parameters))
 
     def draw(self, random: Random, words: Mapping[str, Sequence[str]], now: datetime) -> str:
@@ -101,7 +100,6 @@ def _value(schema: Schema, whole: Schema, random: Random, now: datetime) -> str:
 
 
 def _values(schema: Schema, random: Random, now: datetime) -> Sequence[str]:
-    """Values to choose from of a parameter that may have many."""
     match schema.get("type"), schema.get("format"):
         case "boolean", _:
             return ("true", "false")

@@ -13,7 +13,7 @@ import psutil
 from redis import Redis
 
 from api.main import create_app
-from benchmarks.harness.standings_seeding import SLUG
+from benchmarks.harness.seeding import SLUG
 from benchmarks.harness.visitor_requests import ReadableRoute, readable_routes
 from scorer.settings import Settings
 
@@ -40,10 +40,8 @@ def measure_visitors(port: int, web: psutil.Process, settings: Settings) -> dict
 
             visit()  # what a process makes once
             visits = [visit() for _ in range(route.draws)]
-            numbers |= {
-                f"{REPEATED}{route.path}": max(visit.repeated for visit in visits),
-                f"{NEW}{route.path}": sum(visit.new for visit in visits) / sum(visit.counted for visit in visits),
-            }
+            numbers[f"{REPEATED}{route.path}"] = max(visit.repeated for visit in visits)
+            numbers[f"{NEW}{route.path}"] = sum(visit.new for visit in visits) / sum(each.counted for each in visits)
     return numbers
 
 
@@ -68,29 +66,17 @@ def _visit(path: str, port: int, web: psutil.Process, redis: Redis, number: int)
 
 
 def _milliseconds(http: httpx.Client, path: str, web: psutil.Process) -> float:
-    """The processor time of the web process for a request."""
-    begun = _processor_seconds(web)
-    _read(http, path)
-    return 1000 * (_processor_seconds(web) - begun)
-
-
-def _read(http: httpx.Client, path: str) -> None:
-    """The whole answer, whatever it is, but no error of the server's own."""
+    """The processor time of the web process for a whole answer, whatever it is but an error of the server's."""
+    clock = (~web.pid << 3) | 2  # clock_getcpuclockid(3): to the nanosecond, where psutil counts in hundredths
+    begun = time.clock_gettime(clock)
     with http.stream("GET", path, headers={"Accept-Encoding": "identity"}) as response:
         for _ in response.iter_raw():
             pass
     if response.status_code in {500, 502, 504}:
         raise RuntimeError(f"{path}: {response.status_code}")
-
-
-def _processor_seconds(process: psutil.Process) -> float:
-    """By the clock that clock_getcpuclockid(3) names: to the nanosecond, where psutil counts in hundredths."""
-    return time.clock_gettime((~process.pid << 3) | 2)
+    return 1000 * (time.clock_gettime(clock) - begun)
 
 
 def _requests_counted(redis: Redis, address: str) -> int:
-    """How many requests the rate limit has counted for an address by now, dear ones as several."""
-    counted = 0
-    for key in redis.scan_iter(match=f"*request/address/{address}/*", count=10_000):
-        counted += redis.llen(key)
-    return counted
+    """How many requests the rate limit has counted for an address, expensive ones as several."""
+    return sum(redis.llen(key) for key in redis.scan_iter(match=f"*request/address/{address}/*", count=10_000))

@@ -15,16 +15,14 @@ import psutil
 from sqlalchemy import select
 
 from benchmarks.harness.isolation import ROOT
-from benchmarks.harness.report import MarkdownTable, Section, Target
+from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.load.participants import Participant, add_participants, hand_in, noise_zip, reference_zips
+from benchmarks.load.participants import Participant, add_participants, events_of, hand_in, noise_zip, reference_zips
 from benchmarks.load.service import SCORER, WEB, LoadedService, open_competition, running_service
-from benchmarks.load.stream_client import events_of
 from scorer.db.submissions import submissions
 from scorer.db.tables import Submission
 from scorer.lifecycle import Status
 
-NAME = "event_streams"
 SLUG = "streams"
 IMAGES, IMAGE_SIZE = 8, 16
 OPENED_AT_ONCE = 50
@@ -52,7 +50,7 @@ class Listeners:
     submissions: Sequence[tuple[str, str]]
 
 
-def measure(size: Size) -> list[BenchmarkCase]:
+def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: streams are opened, nothing happens, and then every submission changes in one transaction."""
     with running_service(WEB, f"{SCORER}0") as service:
         open_competition(service, SLUG, reference_zips(IMAGE_SIZE), image_count=IMAGES, image_size=IMAGE_SIZE)
@@ -61,8 +59,8 @@ def measure(size: Size) -> list[BenchmarkCase]:
         owners = [(entry, person.token) for entry, person in zip(entries, people, strict=True)]
         (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]
         before = _use(web)
-        task = Listeners(service.port, owners)
-        with subprocess.Popen(command(task), cwd=ROOT, stdout=subprocess.PIPE, text=True) as listeners:
+        command = [sys.executable, "-m", __name__, json.dumps(asdict(Listeners(service.port, owners)))]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as listeners:
             begun = time.time()
             _read(listeners.stdout, OPENED)
             opened = time.time() - begun
@@ -96,7 +94,6 @@ def _hand_in_all(service: LoadedService, people: Sequence[Participant]) -> list[
 
 
 def _use(process: psutil.Process) -> tuple[float, float]:
-    """Resident bytes and processor seconds so far."""
     times = process.cpu_times()
     return float(process.memory_info().rss), float(times.user + times.system)
 
@@ -115,11 +112,6 @@ def _read(lines: IO[str] | None, wanted: str) -> dict[str, Any]:
     if answer.get("what") != wanted:
         raise RuntimeError(f"the listeners should have {wanted}, and said {answer}")
     return answer
-
-
-def command(task: Listeners) -> list[str]:
-    """The command that listens in a process of its own."""
-    return [sys.executable, "-m", "benchmarks.load.event_streams", json.dumps(asdict(task))]
 
 
 async def listen(task: Listeners) -> None:
@@ -151,17 +143,9 @@ async def listen(task: Listeners) -> None:
     print(json.dumps({"what": HAVE_ALL, "arrivals": arrivals}), flush=True)
 
 
-METHOD = """\
-As many participants as there are streams hand in a zip each and follow it, each over a connection of its own from one
-other process. No worker runs, so nothing changes. Then one transaction moves every submission to its next status, and
-the clock runs from its commit until the last stream has that event. The web process looks for changes once a second."""
-
-
-def section(result: BenchmarkResult) -> Section:
-    """The table and its targets."""
+def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
-    (run,) = case.runs["Kennel"]
-    streams = case.settings["streams"]
+    run, streams = case.numbers, case.settings["streams"]
     rows = [
         ("opened, s", f"{run['open_seconds']:.1f}"),
         ("first event after the commit, s", f"{run['first_seconds']:.2f}"),
@@ -173,9 +157,8 @@ def section(result: BenchmarkResult) -> Section:
         ("processor while nothing happens, of a core", f"{100 * run['idle_processor_share']:.1f} %"),
         ("processor for the change, s", f"{run['change_processor_seconds']:.2f}"),
     ]
-    table = MarkdownTable(f"{streams:,} streams", ("", ""), rows)
-    targets = [Target("streams that had the event", run["streams"], streams, True)]
-    return Section("Event streams", METHOD, [table], targets)
+    target = Target("streams that had the event", run["streams"], streams, True)
+    return Findings([MarkdownTable(f"{streams:,} streams", ("", ""), rows)], [target])
 
 
 if __name__ == "__main__":

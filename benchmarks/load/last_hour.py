@@ -3,7 +3,6 @@
 import asyncio
 import io
 import json
-import logging
 import random
 import time
 import zipfile
@@ -18,14 +17,20 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.harness.results import BenchmarkCase
-from benchmarks.load.last_hour_findings import Refused, Story, Told, findings_of, read_outcome
-from benchmarks.load.last_hour_plan import SERVICE_SECONDS, Attempt, attempts_of, network_seconds
-from benchmarks.load.participants import Participant, Rejected, add_participants, hand_in, noise_zip, reference_zips
+from benchmarks.load.last_hour_findings import Refused, Story, Told, findings, findings_of, read_outcome
+from benchmarks.load.last_hour_plan import NETWORK_SECONDS, SERVICE_SECONDS, Attempt, attempts_of
+from benchmarks.load.participants import (
+    Participant,
+    Rejected,
+    add_participants,
+    events_of,
+    hand_in,
+    noise_zip,
+    reference_zips,
+)
 from benchmarks.load.service import LoadedService, Workers, open_competition, running_service
-from benchmarks.load.stream_client import events_of
 
-log = logging.getLogger(__name__)
-NAME = "last_hour"
+__all__ = ["findings"]
 SLUG = "last-hour"
 IMAGES, IMAGE_SIZE = 8, 16
 HOUR = 3600.0
@@ -46,7 +51,6 @@ class Size:
 
     @property
     def compression(self) -> float:
-        """Seconds of the hour in a second that is played."""
         return HOUR / self.played_seconds
 
 
@@ -54,15 +58,11 @@ FULL = Size()
 QUICK = Size(teams=8, workers=2, played_seconds=6.0)
 
 
-def measure(size: Size) -> list[BenchmarkCase]:
+def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: the hour, and the time after it in which the last entries are scored."""
-    networks = network_seconds()
-    ranges = {kind: (low / size.compression, high / size.compression) for kind, (low, high) in networks.items()}
+    ranges = {kind: (low / size.compression, high / size.compression) for kind, (low, high) in NETWORK_SECONDS.items()}
     workers = Workers(
-        size.workers,
-        "benchmarks.load.delayed_worker",
-        {SERVICE_SECONDS: json.dumps(ranges)},
-        queues="score,prepare",
+        size.workers, "benchmarks.load.delayed_worker", {SERVICE_SECONDS: json.dumps(ranges)}, queues="score,prepare"
     )
     with running_service(workers=workers) as service:
         limits = {"daily_limit": 5, "pending_limit": 2}
@@ -72,7 +72,7 @@ def measure(size: Size) -> list[BenchmarkCase]:
         story = asyncio.run(hour.play())
         outcome = read_outcome(service.sessions, SLUG)
     numbers = findings_of(story, outcome, size.compression)
-    for kind, (shortest, longest) in networks.items():
+    for kind, (shortest, longest) in NETWORK_SECONDS.items():
         numbers |= {f"{kind}_seconds_shortest": shortest, f"{kind}_seconds_longest": longest}
     return [BenchmarkCase("hour", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.played_seconds}]})]
 
@@ -91,8 +91,6 @@ def faulty_zip() -> bytes:
 
 @dataclass
 class LastHour:
-    """The teams of an hour, what they are told, and what is refused to them."""
-
     service: LoadedService
     size: Size
     people: Sequence[Participant]
@@ -145,8 +143,6 @@ class LastHour:
         if isinstance(entry, Rejected):
             refused = Refused(attempt.team, sent, time.time(), entry.status, entry.slug)
             self.story.refused.append(refused)
-            if refused.is_error:
-                log.warning("%s was refused: %s", key, entry)
             return not (refused.is_for_pending or refused.is_error)
         self.story.accepted[entry] = attempt
         self.story.sent[entry] = (sent, time.time())

@@ -4,10 +4,13 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from sqlalchemy import select
 
 from benchmarks.harness.isolation import Run
+from benchmarks.harness.report import Findings, MarkdownTable, Target
+from benchmarks.harness.results import BenchmarkResult
 from benchmarks.load.last_hour_plan import Attempt
 from scorer.db.session import Sessions
 from scorer.db.tables import Competition, Job, Submission
@@ -36,24 +39,19 @@ class Refused:
 
     @property
     def is_for_pending(self) -> bool:
-        """Whether the team has too many entries in progress."""
         return "pending" in self.reason or "in progress" in self.reason
 
     @property
     def is_error(self) -> bool:
-        """Whether the service could not answer: never right."""
         return self.status >= 500 or self.status == 0
 
     @property
     def is_for_close(self) -> bool:
-        """Whether the competition is closed."""
         return "closed" in self.reason
 
 
 @dataclass(frozen=True)
 class Told:
-    """A state that a team was told of its entry."""
-
     entry: str
     at: float
     status: str
@@ -62,8 +60,6 @@ class Told:
 
 @dataclass
 class Story:
-    """What the teams did and were told."""
-
     closes_at: float = 0.0
     attempts: int = 0
     accepted: dict[str, Attempt] = field(default_factory=dict)
@@ -86,8 +82,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """A public score as the database has it."""
-
     team: int
     created_at: float
     started_at: float
@@ -96,8 +90,6 @@ class ScoreJob:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The database after the hour."""
-
     entries: Mapping[str, Entry]
     scores: Sequence[ScoreJob]
 
@@ -106,27 +98,21 @@ def read_outcome(sessions: Sessions, slug: str) -> Outcome:
     """Read every submission of a competition and its public scores."""
     with sessions() as session:
         competition = session.scalars(select(Competition.id).where(Competition.slug == slug)).one()
-        rows = session.execute(
-            select(
-                Submission.id, Submission.team_id, Submission.status, Submission.accepted_at, Submission.finished_at
-            ).where(Submission.competition_id == competition)
-        )
         entries = {
-            row.id: Entry(
-                row.team_id,
-                row.status,
-                row.accepted_at.timestamp(),
-                row.finished_at.timestamp() if row.finished_at is not None else float("inf"),
-            )
-            for row in rows
+            each.id: Entry(each.team_id, each.status, each.accepted_at.timestamp(), _timestamp(each.finished_at))
+            for each in session.scalars(select(Submission).where(Submission.competition_id == competition))
         }
         jobs = session.scalars(select(Job).where(Job.queue == Queue.SCORE, Job.priority == 0, Job.state == "done"))
         scores = [
-            ScoreJob(job.team_id, job.created_at.timestamp(), job.started_at.timestamp(), job.finished_at.timestamp())
+            ScoreJob(job.team_id, *map(_timestamp, (job.created_at, job.started_at, job.finished_at)))
             for job in jobs
-            if job.team_id is not None and job.started_at is not None and job.finished_at is not None
+            if job.team_id is not None
         ]
     return Outcome(entries, scores)
+
+
+def _timestamp(moment: datetime | None) -> float:
+    return float("inf") if moment is None else moment.timestamp()
 
 
 def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
@@ -179,14 +165,8 @@ def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], team
     if refused.is_for_close:
         return refused.sent >= closes_at - CLOSE_SECONDS
     if refused.is_for_pending:
-        pending = [
-            entry
-            for entry in entries
-            if entry.team == teams.get(refused.team)
-            and entry.accepted_at <= refused.answered
-            and entry.finished_at >= refused.sent
-        ]
-        return len(pending) >= PENDING_LIMIT
+        own = (entry for entry in entries if entry.team == teams.get(refused.team))
+        return sum(e.accepted_at <= refused.answered and e.finished_at >= refused.sent for e in own) >= PENDING_LIMIT
     return False
 
 
@@ -259,3 +239,65 @@ def _excess(job: ScoreJob, by_team: Mapping[int, Sequence[ScoreJob]], since: flo
         if team != job.team
     )
     return number, max(others, default=0) - number
+
+
+MIN_RIGHT_SHARE = 0.9
+
+
+def findings(result: BenchmarkResult) -> Findings:
+    (case,) = result.cases
+    run, settings = case.numbers, case.settings
+    compression = 3600 / settings["played_seconds"]
+    ways = ", ".join(f"{run[f'accepted_{way}']:.0f} by {way}" for way in ("api", "client", "wire"))
+    answered = ", ".join(f"{run[f'answer_{kind}_ms'] / 1000:.2f}" for kind in ("median", "max"))
+    outcomes = [
+        ("attempts", f"{run['attempts']:,.0f}"),
+        ("accepted", f"{run['accepted']:,.0f}: {ways}"),
+        ("scored", f"{run['scored']:,.0f}"),
+        ("rejected for the zip's own fault", f"{run['rejected']:.0f}"),
+        ("failed for our fault", f"{run['failed']:.0f}"),
+        ("refused: two entries in progress", f"{run['refused_pending']:.0f}"),
+        ("refused: closed", f"{run['refused_closed']:.0f}"),
+        ("not answered by the service, and tried again", f"{run['server_errors']:.0f}"),
+        ("refused without reason, these included", f"{run['wrongly_refused']:.0f}"),
+        ("answer to an upload, median and longest, s of the clock", answered),
+        ("wait for the score, median and longest, min", f"{run['wait_median'] / 60:.0f}, {run['wait_max'] / 60:.0f}"),
+        ("last score after the close, min", f"{run['drained_after_close'] / 60:.0f}"),
+    ]
+    grain = f"or {GRAIN_SECONDS:g} s of the clock ({GRAIN_SECONDS * compression:.0f} s of the hour)"
+    times = [
+        (
+            name,
+            f"{run[f'estimates_{key}']:,.0f}",
+            *(f"{100 * run[f'right_{key}{how}']:.1f} %" for how in ("_strictly", "")),
+        )
+        for name, key in (("first told after acceptance", "first"), ("all told while waiting", "waiting"))
+    ]
+    turns = [
+        (name, f"{run[f'fairness_{which}_entries']:,.0f}", f"{run[f'fairness_{which}_unfair']:.0f}")
+        for name, which in (("a team's first entry", "first"), ("a further entry", "later"))
+    ]
+    never = {
+        "entries that did not end as their zips deserve": "wrong_outcomes",
+        "refusals without reason": "wrongly_refused",
+        "first entries overtaken unfairly": "fairness_first_unfair",
+        "further entries overtaken unfairly": "fairness_later_unfair",
+    }
+    title = f"{settings['teams']} teams, {settings['workers']} workers, {compression:g} times as fast"
+    waited = {kind: [run[f"{kind}_seconds_{end}"] for end in ("shortest", "longest")] for kind in ("public", "private")}
+    return Findings(
+        [
+            MarkdownTable(title, ("", ""), outcomes),
+            MarkdownTable("Estimates of the wait", ("", "told", f"off by at most {TOLERANCE:.0%}", grain), times),
+            MarkdownTable("Turns", ("", "entries", "overtaken unfairly"), turns),
+        ],
+        [
+            *(Target(claim, run[key], 0, False) for claim, key in never.items()),
+            Target("right estimates at acceptance", run["right_first"], MIN_RIGHT_SHARE, True),
+            Target("right estimates while waiting", run["right_waiting"], MIN_RIGHT_SHARE, True),
+        ],
+        [
+            f"{run['states_without_estimate']:.0f} states had no estimate, before the first scores were done.",
+            *(f"A {kind} score took {low:.0f} to {high:.0f} s of the hour." for kind, (low, high) in waited.items()),
+        ],
+    )

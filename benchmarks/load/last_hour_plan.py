@@ -1,15 +1,15 @@
-"""The last hour's plan: which team hands in when and how, from a seed; how long networks take, from measurements."""
+"""The last hour's plan: which team hands in when and how, from a seed; how long networks take, as was measured."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
 
-from benchmarks.harness.results import BenchmarkCase, read_result
 from benchmarks.load.participants import shuffled_ways
 
-RESULTS = Path(__file__).parents[1] / "results"
+NETWORK_SECONDS: Mapping[str, tuple[float, float]] = {"public": (63.2, 68.3), "private": (171.7, 185.5)}
+"""The shortest and the longest time for 10,000 images by track, with efficientnet_lite0 and efficientnet_lite2 on two
+cores of the Intel Xeon of 2026-11-27: both tracks together as TRACKS.md has them; the public one's part is its share at
+1,000 images, and the spread that of its rounds there (SCORING.md)."""
 SERVICE_SECONDS = "KENNEL_LOAD_SECONDS"
 """The environment variable that tells workers how long scores take: JSON with the shortest and the longest time in
 seconds, by kind of track."""
@@ -24,8 +24,6 @@ FAULTY_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Attempt:
-    """A team's wish to hand in one entry."""
-
     team: int
     number: int
     at: float
@@ -56,25 +54,3 @@ def _moment(source: random.Random, hour: float) -> float:
         share = source.random()
         if source.uniform(0, 5) < 1 + 4 * share**2:
             return share * hour
-
-
-def network_seconds() -> dict[str, tuple[float, float]]:
-    """The shortest and longest time in seconds for 10,000 images on each track, as stored results have it.
-
-    Both tracks together were measured at that size once; the public network's part is its share at 1,000 images, and
-    the spread that of its rounds there.
-    """
-    both = {count: _runs("tracks", str(count), "Kennel")[0]["seconds"] for count in (1000, 10_000)}
-    public = [run["seconds"] for run in _runs("scoring", "efficientnet_lite0", "Kennel")]
-    share = median(public) / both[1000]
-    low, high = min(public) / median(public), max(public) / median(public)
-    seconds = {"public": both[10_000] * share, "private": both[10_000] * (1 - share)}
-    return {kind: (value * low, value * high) for kind, value in seconds.items()}
-
-
-def _runs(measurement: str, case_name: str, contender: str) -> Sequence[dict[str, float]]:
-    result = read_result(measurement, RESULTS)
-    case: BenchmarkCase | None = result.case(case_name) if result is not None else None
-    if case is None:
-        raise LookupError(f"there is no result of {measurement}, {case_name}: run `make bench`")
-    return case.runs[contender]

@@ -1,33 +1,26 @@
 """Board reads while large zips arrive and are scored, against the same reads alone."""
 
-import json
-import subprocess
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
-from sqlalchemy import make_url, select
+from sqlalchemy import select
 
-from benchmarks.harness import http_load
-from benchmarks.harness.http_load import Load
-from benchmarks.harness.isolation import ROOT, Run
-from benchmarks.harness.processor_time import forked_seconds
-from benchmarks.harness.report import MarkdownTable, Section, Target
+from benchmarks.harness.http_load import Load, measure_load_apart
+from benchmarks.harness.isolation import Run, forked_seconds
+from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.standings_seeding import fill
-from benchmarks.load.machine_rates import disk_rate, loopback_rate, stream_rate
-from benchmarks.load.participants import add_participants, noise_zip, reference_zips
-from benchmarks.load.service import CHECKER, SCORER, WEB, LoadedService, open_competition, running_service
-from benchmarks.load.uploaders import Upload, Uploads, command, uploads_of
+from benchmarks.harness.seeding import admin_url_of, fill
+from benchmarks.load.participants import Upload, Uploads, add_participants, noise_zip, reference_zips, upload_apart
+from benchmarks.load.service import CHECKER, NO_RATES, SCORER, WEB, LoadedService, open_competition, running_service
 from scorer.db.tables import Account, Competition, Submission
 from scorer.lifecycle import PENDING, Status
 from scorer.teams import teams
 
-NAME = "reads_beside_uploads"
 SLUG = "load"
 BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
 IMAGE_SIZE = 64
@@ -39,8 +32,6 @@ FINAL = (Status.SCORED, Status.REJECTED, Status.FAILED)
 
 @dataclass(frozen=True)
 class Size:
-    """How much is read, handed in and shown on the board."""
-
     seconds: float = 60.0
     alone_seconds: float = 30.0
     readers: int = 32
@@ -56,33 +47,24 @@ FULL = Size()
 QUICK = Size(seconds=3, alone_seconds=1, readers=2, uploads=2, upload_megabytes=0.2, entries=200, teams=20)
 
 
-def measure(size: Size) -> list[BenchmarkCase]:
+def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: reads alone, reads beside uploads, reads alone again, in one run of the service."""
-    with TemporaryDirectory(prefix="kennel-load-") as folder, running_service() as service:
-        numbers = _raw_rates(Path(folder), size)
+    with TemporaryDirectory(prefix="kennel-load-") as folder, running_service(KENNEL_RATES=NO_RATES) as service:
         path = _prepare(service, Path(folder), size)
-        answer_bytes = len(httpx.get(f"{service.url}{BOARD}", trust_env=False).content)
-        numbers["raw_per_second"] = loopback_rate(answer_bytes, size.readers, min(5.0, size.alone_seconds))
         _read(service, size, min(5.0, size.alone_seconds))
         before = _read(service, size, size.alone_seconds)
-        first = _hand_in_early(service, path)
+        # Two early entries, so that workers check and score from the first second on.
+        first = upload_apart(_uploads(service, path, "early", 2, 0.0))
         began = datetime.now(UTC)
         beside, uploads = _read_beside(service, path, size)
         states = _wait_for_scores(service, [*first, *uploads], began, size)
         after = _read(service, size, size.alone_seconds)
+    numbers: Run = {}
     for name, run in (("before", before), ("beside", beside), ("after", after)):
         numbers |= {f"{name}_{key}": value for key, value in run.items()}
     numbers |= _upload_numbers(uploads, size) | states
     numbers["seconds"] = numbers["beside_seconds"]
     return [BenchmarkCase("board", dict(vars(size)), {"Kennel": [numbers]})]
-
-
-def _raw_rates(folder: Path, size: Size) -> Run:
-    total = int(size.upload_megabytes * 1e6)
-    return {
-        "raw_disk_bytes_per_second": disk_rate(folder, 5 * total),
-        "raw_stream_bytes_per_second": stream_rate(5 * total),
-    }
 
 
 def _prepare(service: LoadedService, folder: Path, size: Size) -> Path:
@@ -93,33 +75,17 @@ def _prepare(service: LoadedService, folder: Path, size: Size) -> Path:
         competition = session.scalars(select(Competition).where(Competition.slug == SLUG)).one()
         admin = session.scalars(select(Account).where(Account.role == "admin")).one()
         own = teams.find_or_create_team(session, competition.id, admin, now=datetime.now(UTC))
-        values = {"competition": competition.id, "account": admin.id, "first_team": own.id}
-    url = make_url(service.database_admin_url).set(database=make_url(_database_url(service)).database)
-    step = timedelta(days=9) / size.entries
-    fill(
-        url.render_as_string(hide_password=False),
-        values
-        | {"teams": size.teams, "entries": size.entries, "step": step}
-        | {"start": datetime.now(UTC) - timedelta(days=10)},
-    )
+        values: dict[str, object] = {"competition": competition.id, "account": admin.id, "first_team": own.id}
+    values |= {"teams": size.teams, "entries": size.entries, "step": timedelta(days=9) / size.entries}
+    values |= {"start": datetime.now(UTC) - timedelta(days=10)}
+    fill(admin_url_of(service.database_admin_url, service.settings.migration_url), values)
     path = folder / "entry.zip"
     path.write_bytes(noise_zip(7, count, IMAGE_SIZE))
     return path
 
 
-def _database_url(service: LoadedService) -> str:
-    return service.settings.database_url.get_secret_value()
-
-
 def _read(service: LoadedService, size: Size, seconds: float) -> Run:
-    """Read the board's first page for some seconds, from a process of its own."""
-    task = Load(service.port, BOARD, size.readers, seconds)
-    done = subprocess.run(http_load.command(task), cwd=ROOT, capture_output=True, text=True, check=True)
-    run: Run = json.loads(done.stdout)
-    run["errors"] = run["seconds"] * sum(
-        rate for name, rate in run.items() if name.startswith("status_") and name != "status_200"
-    )
-    return run
+    return measure_load_apart(Load(service.port, BOARD, size.readers, seconds))
 
 
 def _uploads(service: LoadedService, path: Path, prefix: str, count: int, seconds: float) -> Uploads:
@@ -127,23 +93,16 @@ def _uploads(service: LoadedService, path: Path, prefix: str, count: int, second
     return Uploads(service.url, SLUG, str(path), people, "client", seconds)
 
 
-def _hand_in_early(service: LoadedService, path: Path) -> list[Upload]:
-    """Two entries handed in before the clock starts, so that workers check and score from its first second on."""
-    task = _uploads(service, path, "early", 2, 0.0)
-    done = subprocess.run(command(task), cwd=ROOT, capture_output=True, text=True, check=True)
-    return uploads_of(done.stdout)
-
-
 def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, list[Upload]]:
     """Read while zips are handed in, evenly over five sixths of the time."""
     task = _uploads(service, path, "team", size.uploads, size.seconds * 5 / 6)
     before = {part: _processor_seconds(service, part) for part in (WEB, CHECKER, SCORER)}
-    with subprocess.Popen(command(task), cwd=ROOT, stdout=subprocess.PIPE, text=True) as uploaders:
+    with ThreadPoolExecutor(1) as pool:
+        uploading = pool.submit(upload_apart, task)
         run = _read(service, size, size.seconds)
         for part, used in before.items():
             run[f"{part}_processor_seconds"] = _processor_seconds(service, part) - used
-        output = uploaders.stdout.read() if uploaders.stdout else ""
-    return run, uploads_of(output)
+    return run, uploading.result()
 
 
 def _processor_seconds(service: LoadedService, part: str) -> float:
@@ -191,31 +150,20 @@ def _wait_for_scores(service: LoadedService, uploads: Sequence[Upload], began: d
     }
 
 
-METHOD = """\
-The whole service with the arguments of `kennel up`, its servers' files on disk. Readers ask for the board's first page
-again as soon as they have it, each from an address of its own, from one other process on the same machine. They read
-alone, then while zips of 64 x 64 pixels of noise are handed in by tus (what `kennel submit` and the page use), from a
-third process, and are checked and scored with `tiny` on both tracks, and then alone again. *Raw* is what the same
-reader gets from a process that answers with the same bytes and does nothing else; what one connection over loopback
-carries; and one file written in pieces of 4 MB and synchronised. All of it shares the machine's cores."""
-
-
-def section(result: BenchmarkResult) -> Section:
-    """Both tables and the targets."""
+def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
-    (run,) = case.runs["Kennel"]
+    run = case.numbers
     rows = [
         (
             name,
             f"{run[f'{key}_per_second']:,.0f}",
-            f"{run[f'{key}_per_second'] / run['raw_per_second']:.4f}",
             f"{run[f'{key}_median_ms']:.1f}",
             f"{run[f'{key}_p99_ms']:.1f}",
             f"{run[f'{key}_errors']:.0f}",
         )
         for name, key in (("alone", "before"), ("beside uploads and scoring", "beside"), ("alone, afterwards", "after"))
     ]
-    header = ("", "answers/s", "of raw", "median, ms", "p99, ms", "errors")
+    header = ("", "answers/s", "median, ms", "p99, ms", "errors")
     settings = case.settings
     title = (
         f"Board reads by {settings['readers']} readers, {settings['entries']:,} entries of {settings['teams']:,} teams"
@@ -227,8 +175,6 @@ def section(result: BenchmarkResult) -> Section:
         ("the last one had arrived after, s", f"{run['last_upload_seconds']:.1f}"),
         ("an upload, median and longest, s", f"{run['upload_median_seconds']:.1f}, {run['upload_max_seconds']:.1f}"),
         ("rate, MB/s", f"{run['upload_bytes_per_second'] / 1e6:.0f}"),
-        ("raw: one loopback connection, MB/s", f"{run['raw_stream_bytes_per_second'] / 1e6:,.0f}"),
-        ("raw: one file written, MB/s", f"{run['raw_disk_bytes_per_second'] / 1e6:,.0f}"),
         (f"scored within {settings['seconds']:g} s", f"{run['scored_within']:.0f}"),
         ("the last score that was waited for, s", f"{run['last_score_seconds']:.0f}"),
         ("not scored until then", f"{run['entries_in_progress']:.0f}"),
@@ -238,25 +184,15 @@ def section(result: BenchmarkResult) -> Section:
             for part in (WEB, CHECKER, SCORER)
         ),
     ]
-    return Section(
-        "Board reads beside uploads",
-        METHOD,
+    share = run["beside_per_second"] / run["before_per_second"]
+    errors = run["beside_errors"] + run["upload_errors"] + run["entries_failed"] + run["entries_rejected"]
+    return Findings(
         [
-            MarkdownTable(f"{title}; raw: {run['raw_per_second']:,.0f}/s", header, rows),
+            MarkdownTable(title, header, rows),
             MarkdownTable("The uploads", ("", ""), uploads),
         ],
         [
-            Target(
-                "rate of reads beside uploads, of that alone",
-                run["beside_per_second"] / run["before_per_second"],
-                MIN_SHARE,
-                True,
-            ),
-            Target(
-                "errors of reads, uploads and scores",
-                run["beside_errors"] + run["upload_errors"] + run["entries_failed"] + run["entries_rejected"],
-                0,
-                False,
-            ),
+            Target("rate of reads beside uploads, of that alone", share, MIN_SHARE, True),
+            Target("errors of reads, uploads and scores", errors, 0, False),
         ],
     )

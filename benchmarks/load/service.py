@@ -4,12 +4,13 @@ import io
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 from sqlalchemy import Engine
@@ -34,6 +35,8 @@ from scorer.settings import Settings, read_settings
 WEB, CHECKER, SCORER, BEAT = "api", "checker", "scorer", "beat"
 """The names of the service's parts."""
 WEB_APPLICATION = "api.main:served_app"
+NO_RATES = '{"request": "1000000/minute"}'
+"""A setting for clients that ask more often than a visitor may, or on a clock that jumps."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,6 @@ class Workers:
 
 @dataclass(frozen=True)
 class LoadedService:
-    """A running service, its admin, and its database."""
-
     port: int
     admin: ApiClient
     settings: Settings
@@ -58,16 +59,13 @@ class LoadedService:
     database_admin_url: str
     parts: Mapping[str, Child]
     supervisor: Supervisor
-    log: Path
 
     @property
     def url(self) -> str:
-        """The service's own URL."""
         return f"http://{HOST}:{self.port}"
 
     @property
     def sessions(self) -> Sessions:
-        """Database sessions with the service's own role."""
         return sessions_of(self.engine)
 
     def start(self, *names: str) -> None:
@@ -78,27 +76,19 @@ class LoadedService:
 
     def processes(self, name: str) -> list[psutil.Process]:
         """The running processes of the parts whose names begin so, children included."""
-        marks = {WEB: "uvicorn", BEAT: "beat", CHECKER: f"{CHECKER}", SCORER: f"{SCORER}"}
-        own = psutil.Process().children(recursive=True)
-        return [process for process in own if any(marks[name] in part for part in _command_of(process))]
+        marks = {WEB: "uvicorn", BEAT: "beat", CHECKER: CHECKER, SCORER: SCORER}
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # it has ended
+                found += [process] if any(marks[name] in part for part in process.cmdline()) else []
+        return found
 
     def resident_bytes(self, name: str) -> int:
-        """The resident memory of a part's processes together."""
-        return sum(_resident_bytes(process) for process in self.processes(name))
-
-
-def _command_of(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
-
-
-def _resident_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
+        total = 0
+        for process in self.processes(name):
+            with suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
 
 
 @contextmanager
@@ -111,6 +101,7 @@ def running_service(
     log_file = folder.with_suffix(".log")
     try:
         with (
+            patch.dict(os.environ, environment),
             log_file.open("w") as log,
             open_data_folder(folder) as data,
             Supervisor(Log(log), hold=[data.lock]) as supervisor,
@@ -129,7 +120,6 @@ def running_service(
                 "KENNEL_SCRATCH": str(folder / "scratch"),
                 "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
                 "KENNEL_WORKER_PROCESSES": str(3 + (workers or Workers()).count),  # a GPU's has two, beside evidence
-                **environment,
             }
             settings = read_settings(addresses)
             migrations.upgrade(settings.migration_url, APP)
@@ -138,7 +128,7 @@ def running_service(
             engine = engine_of(settings)
             parts = _parts(everything, folder, port, workers or Workers(), web)
             with ApiClient(f"http://{HOST}:{port}", token) as admin:
-                service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor, log_file)
+                service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor)
                 service.start(*(names or ("",)))
                 yield service
             engine.dispose()

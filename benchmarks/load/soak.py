@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import statistics
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,23 +10,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import numpy as np
+from scipy.stats import theilslopes
 
 from benchmarks.harness.isolation import Run
-from benchmarks.harness.report import MarkdownTable, Section, Target
+from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.load.participants import (
     WAYS,
     Participant,
     Rejected,
     add_participants,
+    events_of,
     hand_in,
     noise_zip,
     reference_zips,
 )
 from benchmarks.load.service import BEAT, CHECKER, SCORER, WEB, LoadedService, open_competition, running_service
-from benchmarks.load.stream_client import events_of
 
-NAME = "soak"
 SLUG = "soak"
 PARTS = (WEB, CHECKER, SCORER, BEAT)
 IMAGES, IMAGE_SIZE = 8, 16
@@ -53,22 +53,18 @@ class Size:
 
 
 FULL = Size()
-FIVE_MINUTES = Size(seconds=300.0)
 QUICK = Size(seconds=10.0, sample_seconds=0.2)
 
 
 @dataclass
 class Traffic:
-    """What was done to the service, and what went wrong."""
-
     reads: int = 0
     entries: int = 0
     streams: int = 0
     errors: list[str] = field(default_factory=list)
 
 
-def measure(size: Size) -> list[BenchmarkCase]:
-    """One case: the memory of every part over the time of the soak."""
+def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     with running_service() as service:
         limits = {"daily_limit": None, "pending_limit": 100}
         spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
@@ -77,9 +73,7 @@ def measure(size: Size) -> list[BenchmarkCase]:
         traffic, samples = _soak(service, people, size)
     numbers: Run = {
         "seconds": size.seconds,
-        "reads": float(traffic.reads),
-        "entries": float(traffic.entries),
-        "streams": float(traffic.streams),
+        **{name: float(getattr(traffic, name)) for name in ("reads", "entries", "streams")},
         "errors": float(len(traffic.errors)),
     }
     for part, series in samples.items():
@@ -89,32 +83,21 @@ def measure(size: Size) -> list[BenchmarkCase]:
 
 def memory_of(series: Sequence[tuple[float, float]], seconds: float) -> Run:
     """Of (second, resident bytes): the first, and after the warm-up the median, the slope in bytes an hour and the
-    growth that it amounts to. The slope is the median of those between all pairs of moments (Theil-Sen), so that single
-    jumps do not count."""
-    warm = [(at, size) for at, size in series if at >= WARM_UP_SHARE * seconds]
-    slopes = [(b - a) / (end - begin) for (begin, a), (end, b) in itertools.combinations(warm[:: _stride(warm)], 2)]
-    slope = statistics.median(slopes) if slopes else 0.0
-    length = warm[-1][0] - warm[0][0] if warm else 0.0
+    growth that it amounts to. The slope is Theil and Sen's, so that single jumps do not count."""
+    warm = np.array([(at, size) for at, size in series if at >= WARM_UP_SHARE * seconds] or series)
+    some = warm[:: len(warm) // 600 + 1]  # 180,000 pairs
+    slope = float(theilslopes(some[:, 1], some[:, 0])[0]) if len(some) > 1 else 0.0
     return {
         "first_bytes": series[0][1],
-        "median_bytes": statistics.median(size for _, size in warm or series),
+        "median_bytes": float(np.median(warm[:, 1])),
         "last_bytes": series[-1][1],
         "bytes_an_hour": 3600 * slope,
-        "growth_bytes": slope * length,
+        "growth_bytes": slope * float(warm[-1, 0] - warm[0, 0]),
     }
 
 
-def _stride(series: Sequence[object]) -> int:
-    """At most 600 moments are compared: 180,000 pairs."""
-    return len(series) // 600 + 1
-
-
-def is_flat(run: Mapping[str, float], part: str) -> bool:
-    """Whether a part's memory has stayed flat."""
-    return run[f"{part}_growth_bytes"] <= _max_growth(run, part)
-
-
-def _max_growth(run: Mapping[str, float], part: str) -> float:
+def max_growth(run: Mapping[str, float], part: str) -> float:
+    """The growth of a part's memory that is called flat."""
     return max(MIN_GROWTH_BYTES, MAX_GROWTH_SHARE * run[f"{part}_median_bytes"])
 
 
@@ -141,24 +124,18 @@ def _soak(
 
 def _read(service: LoadedService, size: Size, traffic: Traffic, end: threading.Event) -> None:
     """Read the board, its page and its CSV, in turn and at the pace asked for."""
-    paths = (
-        f"/api/v1/competitions/{SLUG}/leaderboard",
-        f"/competitions/{SLUG}",
-        f"/api/v1/competitions/{SLUG}/leaderboard?format=csv",
-        f"/api/v1/competitions/{SLUG}",
-    )
+    api = f"/api/v1/competitions/{SLUG}"
+    paths = (f"{api}/leaderboard", f"/competitions/{SLUG}", f"{api}/leaderboard?format=csv", api)
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
         for path in itertools.cycle(paths):
             if end.wait(1 / size.reads_a_second):
                 return
             try:
-                answer = http.get(path)
-            except httpx.TransportError as error:
+                http.get(path).raise_for_status()
+            except httpx.HTTPError as error:
                 traffic.errors.append(f"{path}: {error}")
-                continue
-            traffic.reads += 1
-            if answer.status_code != httpx.codes.OK:
-                traffic.errors.append(f"{path}: {answer.status_code}")
+            else:
+                traffic.reads += 1
 
 
 async def _hand_in(
@@ -199,17 +176,8 @@ async def _follow(service: LoadedService, entry: str, person: Participant) -> No
             return
 
 
-METHOD = """\
-The whole service with the arguments of `kennel up`. Small zips are handed in by the API, the product's client and the
-kaggle wire in turn, each entry is followed by an event stream, checked, scored and given its evidence, while the board
-is read as JSON, page and CSV. Memory is the resident memory of a part's processes together, judged after three tenths
-of the time; growth is the slope (Theil-Sen) over the rest."""
-
-
-def section(result: BenchmarkResult) -> Section:
-    """The table and the targets."""
-    (case,) = result.cases
-    (run,) = case.runs["Kennel"]
+def findings(result: BenchmarkResult) -> Findings:
+    run = result.cases[0].numbers
     rows = [
         (
             part,
@@ -225,9 +193,7 @@ def section(result: BenchmarkResult) -> Section:
         f" {run['reads']:,.0f} reads"
     )
     targets = [
-        Target(f"growth of {part}", run[f"{part}_growth_bytes"] / 2**20, _max_growth(run, part) / 2**20, False, " MiB")
+        Target(f"growth of {part}", run[f"{part}_growth_bytes"] / 2**20, max_growth(run, part) / 2**20, False, " MiB")
         for part in PARTS
     ]
-    return Section(
-        "A soak", METHOD, [MarkdownTable(title, header, rows)], [*targets, Target("errors", run["errors"], 0, False)]
-    )
+    return Findings([MarkdownTable(title, header, rows)], [*targets, Target("errors", run["errors"], 0, False)])

@@ -1,93 +1,186 @@
-"""``python -m benchmarks.papers.copying_moons``: plot C_T of kernel densities on two moons by bandwidth, beside the
-Fréchet distance, the likelihood gap and the other tests of Meehan et al.'s figures.
+"""C_T of kernel densities on two moons by bandwidth, next to the Fréchet distance, the likelihood gap and the other
+tests of Meehan et al.'s figures."""
 
-Writes ``figures/copying_moons.svg`` and the numbers behind it, ``figures/copying_moons.json``.
-"""
-
-import argparse
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.neighbors import KernelDensity
 
-from benchmarks.harness.line_charts import Chart, Panel, svg_of
-from benchmarks.papers.moons import BASELINES, MoonsExperiment, MoonsReading, Spread, crossing
+from benchmarks.harness.report import MAIN, markdown_of
+from benchmarks.harness.results import read_results
+from scorer.metrics.copying.cells import partition_of
+from scorer.metrics.copying.data_copying import CopyingReference, Scope, copying_reference_in, data_copying
+from scorer.metrics.copying.ndb import TrainingBins, bins_of, compare_with_bins
+from scorer.metrics.features import Vector
+from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.prd import prd
+from scorer.metrics.sample_quality.relative_mmd import relative_mmd
+from scorer.metrics.sample_quality.two_sample import two_sample
 
-FIGURES = Path(__file__).parents[1] / "figures"
-DRAWS = 10  # the paper's
+BASELINES = {
+    "nearest_training": "1-NN accuracy on training points: a half where nothing can be told",
+    "nearest_generated": "1-NN accuracy on generated points",
+    "ndb": "NDB / K: 0.05 where nothing can be told",
+    "recall": "PRD, F8 (recall)",
+    "precision": "PRD, F1/8 (precision)",
+    "mmd_p": "Relative MMD: p that generated points are closer than held-out ones",
+}
+"""The two-sample and three-sample tests beside which the paper shows C_T (its figures 2 and 10)."""
+CELLS = 5  # the authors' number for this data
+FIRST_DRAW = 100  # seed of the first generated sample
+
+
+def moons(count: int, seed: int) -> Vector:
+    """Points of the two crescents with the paper's noise, (count, 2)."""
+    return np.asarray(make_moons(count, noise=0.2, random_state=seed)[0], np.float64)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A statistic over draws: its mean, and the standard deviation of single draws."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class MoonsReading:
+    """Results for one bandwidth over draws of 1,000 points: means, and standard deviations of single draws."""
+
+    bandwidth: float
+    c_t: float
+    c_t_deviation: float
+    overall_z: float
+    fid: float
+    fid_deviation: float
+    gap: float
+    """Mean log-likelihood of the training points less that of validation points."""
+    likelihood: float
+    """Mean log-likelihood of the validation points."""
+    baselines: Mapping[str, Spread]
+    """The paper's other tests, by the names of :data:`BASELINES`."""
+
+
+class MoonsExperiment:
+    """2,000 training, 1,000 held-out, 1,000 validation points, and the cells of the training points.
+
+    ``authors``: the data-copying test within cells and the variance of the relative MMD test as in the code of their
+    authors.
+    """
+
+    def __init__(self, *, authors: bool = False) -> None:
+        self.authors = authors
+        self.training, self.held_out, self.validation = moons(2000, 0), moons(1000, 1), moons(1000, 2)
+
+    @cached_property
+    def reference(self) -> CopyingReference:
+        """The reference of the data-copying test: cells, training and held-out distances."""
+        return copying_reference_in(partition_of(self.training, CELLS, seed=0), self.training, self.held_out)
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        return statistics_of(self.training)
+
+    @cached_property
+    def _bins(self) -> TrainingBins:
+        return bins_of(self.training, seed=0)
+
+    def likelihood(self, bandwidth: float) -> float:
+        return float(self._density(bandwidth).score(self.validation)) / len(self.validation)
+
+    def read(self, bandwidth: float, draws: int) -> MoonsReading:
+        """Draw ``draws`` samples from the kernel density and test each of them."""
+        density = self._density(bandwidth)
+        samples = [density.sample(1000, random_state=FIRST_DRAW + draw) for draw in range(draws)]
+        scope: Scope = "authors" if self.authors else "global"
+        results = [data_copying(each, self.reference, scope=scope) for each in samples]
+        c_t = np.array([np.nan if each.c_t is None else each.c_t for each in results])
+        fid = np.array([frechet_distance(statistics_of(each), self._statistics) for each in samples])
+        likelihood = self.likelihood(bandwidth)
+        baselines = [self._baselines(each, draw) for draw, each in enumerate(samples)]
+        return MoonsReading(
+            bandwidth=bandwidth,
+            c_t=float(c_t.mean()),
+            c_t_deviation=float(c_t.std(ddof=1)) if draws > 1 else 0.0,
+            overall_z=float(np.mean([each.overall.z for each in results])),
+            fid=float(fid.mean()),
+            fid_deviation=float(fid.std(ddof=1)) if draws > 1 else 0.0,
+            gap=float(density.score(self.training)) / len(self.training) - likelihood,
+            likelihood=likelihood,
+            baselines={name: _spread([each[name] for each in baselines]) for name in BASELINES},
+        )
+
+    def _baselines(self, sample: Vector, draw: int) -> dict[str, float]:
+        """The other tests on a generated sample (n, 2), by the names of :data:`BASELINES`."""
+        random = np.random.default_rng([draw, len(sample)])
+        neighbours = two_sample(sample, self.training, random=random)
+        curve = prd(sample, self.training, random=random, clusterings=1)
+        mmd = relative_mmd(sample, self.training, self.held_out, random=random, authors=self.authors)
+        return {
+            "nearest_training": neighbours.real.share,
+            "nearest_generated": neighbours.generated.share,
+            "ndb": compare_with_bins(sample, self._bins).share,
+            "recall": curve.mean.recall,
+            "precision": curve.mean.precision,
+            "mmd_p": mmd.p_closer,
+        }
+
+    def _density(self, bandwidth: float) -> KernelDensity:
+        return KernelDensity(bandwidth=bandwidth).fit(self.training)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+
+
+def crossing(readings: list[MoonsReading]) -> float | None:
+    """The bandwidth where C_T changes from below 0 to above, by a straight line in its logarithm; None if nowhere."""
+    for below, above in pairwise(readings):
+        if below.c_t < 0.0 <= above.c_t:
+            part = -below.c_t / (above.c_t - below.c_t)
+            return float(below.bandwidth * (above.bandwidth / below.bandwidth) ** part)
+    return None
+
+
+FULL, QUICK = 10, 2
+"""Draws for each bandwidth; ten are the paper's."""
 BANDWIDTHS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.065, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5, 1.0]
 FINE = np.geomspace(0.03, 0.4, 80)  # among which the likeliest bandwidth is chosen
 
 
-def chart_of(readings: list[MoonsReading], likeliest: float, zero: float | None) -> Chart:
-    """The figure of these readings."""
-    where = "C_T crosses 0 nowhere" if zero is None else f"C_T = 0 at {zero:.2f}"
-    marks = [(likeliest, f"likeliest on validation: {likeliest:.2f}")] + ([(zero, where)] if zero else [])
-    return Chart(
-        title="Data-copying of a kernel density on two moons, by bandwidth",
-        description=f"{where}; the bandwidth that validation points find likeliest is {likeliest:.2f}. Below it C_T"
-        " falls far under 0 while the Fréchet distance stays as it is.",
-        axis=f"bandwidth (mean of {DRAWS} draws of 1,000 points, band: one standard deviation)",
-        places=[each.bandwidth for each in readings],
-        ticks=[0.001, 0.01, 0.1, 1.0],
-        marks=sorted(marks),
-        panels=[
-            Panel(
-                "C_T: below 0 is copying, above 0 underfitting",
-                [each.c_t for each in readings],
-                [each.c_t_deviation for each in readings],
-                [-15, -10, -5, 0, 5, 10],
-            ),
-            Panel(
-                "Fréchet distance to the training points",
-                [each.fid for each in readings],
-                [each.fid_deviation for each in readings],
-                [0, 0.2, 0.4, 0.6],
-            ),
-            Panel(
-                "Log-likelihood of training less validation points, as a power of 10",
-                [float(np.log10(each.gap)) for each in readings],
-                [0.0 for _ in readings],
-                [-3, -2, -1, 0, 1, 2, 3],
-            ),
-            *(_baseline_panel(title, [each.baselines[name] for each in readings]) for name, title in BASELINES.items()),
-        ],
-    )
-
-
-def _baseline_panel(title: str, spreads: list[Spread]) -> Panel:
-    ticks = [0, 0.25, 0.5, 0.75, 1]
-    return Panel(title, [each.mean for each in spreads], [each.deviation for each in spreads], ticks)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compute the readings, write figure and numbers, and print them."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.copying_moons", description=__doc__)
-    parser.add_argument(
-        "--authors", action="store_true", help="take the authors' scope and variance; write nothing, print"
-    )
-    options = parser.parse_args(arguments)
-    experiment = MoonsExperiment(authors=options.authors)
-    readings = [experiment.read(bandwidth, DRAWS) for bandwidth in BANDWIDTHS]
+def measure(draws: int, *_: object) -> dict[str, Any]:
+    """The readings of all bandwidths, the likeliest bandwidth, and where C_T crosses 0."""
+    experiment = MoonsExperiment()
+    readings = [experiment.read(bandwidth, draws) for bandwidth in BANDWIDTHS]
     likeliest = float(FINE[np.argmax([experiment.likelihood(each) for each in FINE])])
-    zero = crossing(readings)
-    if not options.authors:
-        _write(readings, likeliest, zero)
-    for each in readings:
-        baselines = "  ".join(f"{name} {spread.mean:.3f}" for name, spread in each.baselines.items())
-        c_t = f"C_T {each.c_t:7.2f} ± {each.c_t_deviation:.2f}"
-        print(f"{each.bandwidth:7.3f}  {c_t}  Z_U {each.overall_z:7.2f}  FID {each.fid:.4f}  {baselines}")
-    print(f"C_T is 0 at {zero}; likeliest bandwidth {likeliest}")
+    rows = [asdict(each) for each in readings]
+    return {"draws": draws, "likeliest": likeliest, "crossing": crossing(readings), "readings": rows}
 
 
-def _write(readings: list[MoonsReading], likeliest: float, zero: float | None) -> None:
-    FIGURES.mkdir(exist_ok=True)
-    (FIGURES / "copying_moons.svg").write_text(svg_of(chart_of(readings, likeliest, zero)))
-    result = {"draws": DRAWS, "likeliest": likeliest, "crossing": zero, "readings": [asdict(each) for each in readings]}
-    (FIGURES / "copying_moons.json").write_text(json.dumps(result, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+def parts() -> dict[str, str]:
+    result = read_results("copying_moons")[0]
+    measured = result.measured
+    header = ("bandwidth", "C_T", "Z_U", "Fréchet distance", "likelihood gap", *BASELINES.values())
+    rows = [
+        (
+            f"{each['bandwidth']:g}",
+            f"{each['c_t']:.2f} ± {each['c_t_deviation']:.2f}",
+            f"{each['overall_z']:.2f}",
+            f"{each['fid']:.4f} ± {each['fid_deviation']:.4f}",
+            f"{each['gap']:.3g}",
+            *(
+                f"{each['baselines'][name]['mean']:.3f} ± {each['baselines'][name]['deviation']:.3f}"
+                for name in BASELINES
+            ),
+        )
+        for each in measured["readings"]
+    ]
+    found = f"C_T is 0 at {measured['crossing']:.2f}; the likeliest bandwidth is {measured['likeliest']:.2f}."
+    facts = result.machine
+    when = f"Stored {facts['date']} by `{result.command}` at commit {facts['commit']}, processor {facts['processor']}."
+    return {MAIN: "\n".join([found, "", *markdown_of(header, rows), "", when])}

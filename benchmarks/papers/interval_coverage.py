@@ -1,26 +1,23 @@
-"""``python -m benchmarks.papers.interval_coverage``: how often the 95 % intervals of the evidence hold, by simulation.
+"""How often the 95 % intervals of the evidence hold, by simulation.
 
-An interval is a finding's value and 1.96 of its standard errors to either side. A *sampling* interval shall hold the
-mean of the value over fresh entries of the same generator and size, the references being given; the bias of a number
-is not its error. A *null* interval shall hold what the test's hypothesis expects, everything being drawn anew. Where a
-sentence gives an interval of its own, that holds with 95 % certainty *at least*. Every simulation is an entry that goes
-through the tests as a worker runs them, or the errors of an audit. Writes ``results/interval_coverage.json`` and
-``COVERAGE.md``.
+An interval is a finding's value and 1.96 of its standard errors to either side. A *sampling* interval must hold the
+mean of the value over other entries of the same generator and size, the references being given; the bias of a number
+is not its error. A *null* interval must hold what the test's hypothesis expects. An interval that a sentence gives
+holds with 95 % certainty *at least*. Every simulation is an entry that goes through the tests as a worker runs them, or
+the errors of an audit.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.harness.machine import machine
-from benchmarks.harness.report import MarkdownTable, machine_line, markdown_of
+from benchmarks.harness.report import Findings, MarkdownTable
+from benchmarks.harness.results import BenchmarkResult
 from scorer.archive import find_training_image_copies
 from scorer.extractors import Features
 from scorer.findings.finding import ErrorKind, Finding
@@ -41,18 +38,12 @@ from worker.evidence.methods import TEST_METHODS
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.thumbnails import ReferenceThumbnails
 
-HERE = Path(__file__).parents[1]
-SIMULATIONS = 1000
+FULL, QUICK = 1000, 5
+"""Simulations."""
 LEVEL = 0.95
 BOUNDS = 0.93, 0.97
 """Of the share of the intervals that hold: with 1,000 simulations it is known to 0.7 percentage points."""
 SEED = 2026
-INTRODUCTION = """\
-Made by `python -m benchmarks.papers.interval_coverage`: 1,000 simulated entries, and errors of 1,000 audits, go through
-the tests as a worker runs them. A *sampling* interval shall hold the mean over fresh entries of the same generator, a
-*null* interval what the test's hypothesis expects, in 93 to 97 % of the simulations; one that promises 95 % *at least*
-may hold more often. What misses says so beside its number. One case each: 300 images (600 for *null*, 1,000 for
-`fid_infinity`) of 12 dimensions (8), an audit of 200 targets of each kind; how they hold elsewhere is not known."""
 _DEVIATIONS = float(norm.ppf((1.0 + LEVEL) / 2.0))
 _DIMENSION, _THUMBNAIL, _CLASSES = 12, 192, 10
 _GENERATED, _TRAINING, _HELD_OUT = 300, 1200, 240
@@ -104,12 +95,10 @@ class Images(NamedTuple):
     hashes: Any
 
     def rows(self, rows: Any) -> "Images":
-        """Some of the images."""
         return Images(*(part[rows] for part in self))
 
 
 def fresh_images(random: np.random.Generator, count: int, scale: float = 1.0) -> Images:
-    """Images without any likeness to others."""
     features = np.abs(random.standard_normal((count, _DIMENSION)) * scale).astype(np.float32)
     thumbnails = random.uniform(0.0, 255.0, (count, _THUMBNAIL)).astype(np.float32)
     return Images(features, thumbnails, random.integers(0, 256, (count, 16)).astype(np.uint8))
@@ -119,15 +108,16 @@ def _joined(*parts: Images) -> Images:
     return Images(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-def _reference(training: Images, held_out: Images) -> ReferenceAnalysis:
+def _references(random: np.random.Generator) -> tuple[Images, ReferenceAnalysis]:
+    """Training images, and their analysis with held-out ones."""
+    training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
     turned = np.ascontiguousarray(training.features[:, ::-1]), np.ascontiguousarray(training.thumbnails[:, ::-1])
     originals = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1])
-    thumbnails = ReferenceThumbnails(training.thumbnails, turned[1], _NO_HASHES, originals)
-    return reference_analysis_of(
+    return training, reference_analysis_of(
         training.features,
         turned[0],
         held_out.features,
-        thumbnails=thumbnails,
+        thumbnails=ReferenceThumbnails(training.thumbnails, turned[1], _NO_HASHES, originals),
         signed=False,
         progress=lambda _share: None,
     )
@@ -165,8 +155,7 @@ def sampling_simulation() -> Simulation:
     """A generator that makes fresh images and copies training images, and again and again some images of its own and
     their mirror images, so that no number is at an end of its range."""
     random = np.random.default_rng([SEED, 0])
-    training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
-    reference = _reference(training, held_out)
+    training, reference = _references(random)
     memories = fresh_images(random, _MEMORIES)
     turned = memories._replace(hashes=memories.hashes[:, ::-1])
 
@@ -189,9 +178,7 @@ def sampling_simulation() -> Simulation:
 
 def quantile_simulation() -> Simulation:
     """A generator that copies nothing, for the lowest quantiles of the distances, which copies make 0."""
-    random = np.random.default_rng([SEED, 5])
-    training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
-    reference = _reference(training, held_out)
+    training, reference = _references(np.random.default_rng([SEED, 5]))
     (closeness,) = (each for each in TEST_METHODS if LOWEST_QUANTILES[0] in {one.name for one in each.quantities})
 
     def simulate(number: int) -> Mapping[str, Interval]:
@@ -208,8 +195,7 @@ def null_simulation() -> Simulation:
 
     def simulate(number: int) -> Mapping[str, Interval]:
         random = np.random.default_rng([SEED, 2, number])
-        training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
-        reference = _reference(training, held_out)
+        training, reference = _references(random)
         analysis = _analysis(fresh_images(random, count), training, reference, number)
         expected = {"c_t": 0.0, "ndb_share": 0.05, "membership_auc": 0.5}
         expected |= dict.fromkeys(
@@ -228,13 +214,8 @@ def fid_infinity_simulation() -> Simulation:
     def simulate(number: int) -> Mapping[str, Interval]:
         random = np.random.default_rng([SEED, 3, number])
         features = scale * random.standard_normal((count, dimension))
-        line = fid_infinity(
-            features,
-            reference,
-            influences=frechet_influences(features, reference),
-            random=random,
-            min_size=count // 2,
-        )
+        influences = frechet_influences(features, reference)
+        line = fid_infinity(features, reference, influences=influences, random=random, min_size=count // 2)
         finding = fid_infinity_finding(line, 0.0)
         return {finding.name: around(finding, dimension * (scale - 1.0) ** 2)}
 
@@ -244,14 +225,7 @@ def fid_infinity_simulation() -> Simulation:
 def audit_simulation() -> Simulation:
     """An audit of a generator that makes so many of the targets of each kind verbatim, and 80 % plausibly from one
     start; its fresh images are of the entry's law."""
-    shares = {
-        "train": 0.8,
-        "held_out": 0.7,
-        "near_train": 0.85,
-        "near_held_out": 0.75,
-        "generated": 0.95,
-        "entry": 0.9,
-    }
+    shares = {"train": 0.8, "held_out": 0.7, "near_train": 0.85, "near_held_out": 0.75, "generated": 0.95, "entry": 0.9}
     targets, starts, drawn = 200, 4, 60
 
     def simulate(number: int) -> Mapping[str, Interval]:
@@ -310,7 +284,7 @@ SIMULATED: tuple[Callable[[], Simulation], ...] = (
 )
 
 
-def coverage(simulations: int = SIMULATIONS) -> dict[str, dict[str, Any]]:
+def measure(simulations: int, *_: object) -> dict[str, dict[str, Any]]:
     """By the finding's name: its ``kind``, how many of ``simulations`` intervals ``held``, the ``mean`` and the
     ``spread`` of its values, and the mean half width of its intervals over 1.96 (``error``)."""
     with ProcessPoolExecutor(usable_cores(), mp_context=get_context("spawn")) as processes:
@@ -328,7 +302,7 @@ def _coverage_of(prepare: Callable[[], Simulation], simulations: int) -> dict[st
 
 
 def row_of(intervals: Sequence[Interval]) -> dict[str, Any]:
-    """The row of one number; see :func:`coverage`."""
+    """The row of one number; see :func:`measure`."""
     values, lows, highs = np.array([(each.value, each.low, each.high) for each in intervals]).T
     truths = np.array([values.mean() if each.truth is None else each.truth for each in intervals])
     if not values.std():
@@ -351,16 +325,8 @@ def misses(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {name: share for name, share in shares.items() if not BOUNDS[0] <= share <= most[name]}
 
 
-def page_of(stored: Mapping[str, Any]) -> str:
-    """The page, as Markdown, of what :func:`main` has stored: ``machine`` and ``rows``."""
-    lines = ["# How often 95 % intervals hold", "", INTRODUCTION, "", table_of(stored["rows"])]
-    return "\n".join([*lines, machine_line(stored["machine"])]) + "\n"
-
-
-def table_of(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """The table, as Markdown."""
-    beside = misses(rows)
-    header = ("number", "interval", "mean", "spread", "mean half width / 1.96", "intervals that hold")
+def findings(result: BenchmarkResult) -> Findings:
+    rows, missing = result.measured, misses(result.measured)
     lines = [
         (
             f"`{name}`",
@@ -368,21 +334,9 @@ def table_of(rows: Mapping[str, Mapping[str, Any]]) -> str:
             f"{row['mean']:.4g}",
             f"{row['spread']:.3g}",
             f"{row['error']:.3g}",
-            f"{100 * row['held'] / row['simulations']:.1f} %{' (misses)' if name in beside else ''}",
+            f"{100 * row['held'] / row['simulations']:.1f} %{' (misses)' if name in missing else ''}",
         )
         for name, row in sorted(rows.items())
     ]
-    return "\n".join(markdown_of(MarkdownTable("", header, lines))) + "\n"
-
-
-def main() -> None:
-    """Simulate, and write numbers and table."""
-    measured_with = machine()  # before anything is written: a commit with changes is told as such
-    stored = {"machine": measured_with, "rows": coverage()}
-    (HERE / "results" / "interval_coverage.json").write_text(json.dumps(stored, indent=1) + "\n")
-    (HERE / "COVERAGE.md").write_text(page_of(stored))
-    print(page_of(stored))
-
-
-if __name__ == "__main__":
-    main()
+    header = ("number", "interval", "mean", "spread", "mean half width / 1.96", "intervals that hold")
+    return Findings([MarkdownTable("", header, lines)])

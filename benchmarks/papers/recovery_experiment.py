@@ -1,33 +1,30 @@
-"""``python -m benchmarks.papers.recovery_experiment``: Table 1 of Webster et al. 2019, on the demo's photographs.
+"""Table 1 of Webster et al. 2019, on the demo's photographs.
 
-Trains generators that are known to memorise (GLO on few images) or not (GLO on many, a DCGAN), exports them as ONNX
-files, and audits each in the sandbox as a competition would. Writes ``results/recovery_experiment.json``, the page
-``RECOVERY.md`` and ``figures/recovery.png``. ``--models FOLDER`` stores the files and reuses those stored there.
+Generators that are known to memorise (GLO on few images) or not (GLO on many, a DCGAN) are trained, exported as ONNX
+files, and audited in the sandbox as a competition would.
 """
 
-import argparse
-import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
-from torch import nn
+from torch import Tensor, nn
 
-from benchmarks.harness.machine import machine
+from benchmarks.harness.results import HERE
 from benchmarks.papers.recovery_networks import Pixels, gan, glo, onnx_of
-from benchmarks.papers.recovery_search import compare_searches
-from benchmarks.papers.recovery_table import page_of
+from benchmarks.papers.recovery_table import parts
 from deploy.demo.photographs import bundled_photographs
 from scorer import extractors
 from scorer.extractors import ExtractorOptions
 from scorer.generators.latents import Latent
 from scorer.generators.onnx.generator import read_generator
+from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import pixels_of, targets_of
@@ -36,7 +33,8 @@ from scorer.metrics.copying.error_histogram import error_histogram
 from scorer.metrics.sample_quality.fid_gap import fid_gap
 
 log = logging.getLogger(__name__)
-HERE = Path(__file__).parents[1]
+__all__ = ["parts"]
+FIGURES = HERE / "figures"
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,6 @@ class Model:
 
 @dataclass(frozen=True)
 class Setting:
-    """Sizes of the whole experiment."""
-
     models: Sequence[Model]
     size: int = 16
     latent: Latent = field(default_factory=lambda: Latent(64))
@@ -83,6 +79,20 @@ FULL = Setting(
         Model("DCGAN-8192", gan, 8192, 2000),
     )
 )
+QUICK = Setting(
+    models=(Model("DCGAN-100", gan, 100, 20),),
+    latent=Latent(8),
+    width=8,
+    held_out=60,
+    max_tiles=20,
+    plan=AuditPlan(
+        train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15, stability=3
+    ),
+    restarts=AuditPlan(train=8, held_out=8, generated=8, distorted=0, method="authors", starts=2),
+    sampled=40,
+    extractor="tiny",
+    searched=4,
+)
 
 
 def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
@@ -98,14 +108,13 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     return images[: setting.held_out], images[setting.held_out :]
 
 
-def row_of(
-    model: Model, setting: Setting, images: tuple[Pixels, Pixels], folder: Path | None
-) -> tuple[dict[str, Any], Audit]:
+def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tuple[dict[str, Any], Audit]:
     """Train, export and audit a generator: one row of the table as JSON, and the audit."""
     held_out, others = images
     train = others[: model.images]
     start = perf_counter()
-    content = _train_to_onnx(model, train, setting, folder)
+    fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=model.batch, seed=0)
+    content = onnx_of(fitted, setting.latent)
     trained = perf_counter()
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
     audit = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.plan)
@@ -127,18 +136,6 @@ def row_of(
         "histogram": asdict(error_histogram(report["errors"])),
         **{name: report[name] for name in parts},
     }, audit
-
-
-def _train_to_onnx(model: Model, train: Pixels, setting: Setting, folder: Path | None) -> bytes:
-    path = folder / f"{model.name}.onnx" if folder else None
-    if path is not None and path.is_file():
-        return path.read_bytes()
-    fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=model.batch, seed=0)
-    content = onnx_of(fitted, setting.latent)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return content
 
 
 def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> dict[str, float | int | None]:
@@ -173,45 +170,98 @@ def pairs_image_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
     return image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST)
 
 
-def run(setting: Setting, folder: Path, models: Path | None = None) -> str:
-    """Run the experiment, write results, page and figure below ``folder``, and return the page."""
-    rows = []
-    audits = []
+def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
+    """Train and audit all generators. The figure is stored with the full setting's results, else in ``folder``."""
     images = tiles(setting)
-    for model in setting.models:
-        row, audit = row_of(model, setting, images, models)
-        rows.append(row)
-        audits.append(audit)
-    result = {
-        "machine": machine(),
-        "setting": {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
-        | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
-        "rows": rows,
+    rows, audits = zip(*(row_of(model, setting, images) for model in setting.models), strict=True)
+    figures = FIGURES if setting == FULL else folder
+    pairs_image_of([audits[0], audits[-1]]).save(figures / "recovery.png", optimize=True)
+    sizes = {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
+    return {
+        "setting": sizes | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
+        "rows": list(rows),
         "search": _search(setting, images),
     }
-    for name in ("results", "figures"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "results" / "recovery_experiment.json").write_text(json.dumps(result, indent=1) + "\n")
-    pairs_image_of([audits[0], audits[-1]]).save(folder / "figures" / "recovery.png", optimize=True)
-    return render(folder)
 
 
-def render(folder: Path) -> str:
-    """Write the page from the results stored below ``folder``, and return it."""
-    text = page_of(json.loads((folder / "results" / "recovery_experiment.json").read_text()))
-    (folder / "RECOVERY.md").write_text(text)
-    return text
+ITERATIONS = 80
+HISTORY = LbfgsOptions().history
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Latent points (k, d) of the targets (k,) to their errors (k,)."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.recovery_experiment", description=__doc__)
-    parser.add_argument("--models", type=Path, help="where the trained generators are kept, and taken from")
-    parser.add_argument("--render", action="store_true", help="train and audit nothing: write the page anew")
-    options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    print(render(HERE) if options.render else run(FULL, HERE, options.models))
+def compare_searches(
+    generator: nn.Module, targets: Tensor, start: Tensor, alone: int = 16
+) -> dict[str, dict[str, float]]:
+    """CPU seconds and evaluations per target, and the median error, of three methods from the same start (n, d).
+
+    One optimiser for each target runs on the first ``alone`` targets only; ``first`` is the median error on these.
+    """
+
+    def loss(points: Tensor, rows: Tensor) -> Tensor:
+        errors: Tensor = (generator(points) - targets[rows]).square().mean(dim=(1, 2, 3))
+        return errors
+
+    return {
+        "batched, a line search for every target": _timed(_ours, loss, start, alone),
+        "torch.optim.LBFGS for each target": _timed(_one_by_one, loss, start[:alone], alone),
+        "torch.optim.LBFGS over the batch": _timed(_jointly, loss, start, alone),
+    }
 
 
-if __name__ == "__main__":
-    main()
+def _timed(
+    search: Callable[[Loss, Tensor], tuple[Tensor, int]], loss: Loss, start: Tensor, alone: int
+) -> dict[str, float]:
+    start_time = process_time()
+    point, evaluations = search(loss, start)
+    seconds = process_time() - start_time
+    with torch.no_grad():
+        errors = loss(point, torch.arange(len(start)))
+    return {
+        "targets": len(start),
+        "seconds": seconds / len(start),
+        "evaluations": evaluations / len(start),
+        "median": float(errors.quantile(0.5)),
+        "first": float(errors[:alone].quantile(0.5)),
+    }
+
+
+def _ours(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
+    def objective(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            points = points.detach().requires_grad_()
+            errors = loss(points, rows)
+            (gradient,) = torch.autograd.grad(errors.sum(), points)
+        return errors.detach(), gradient
+
+    minimum = minimise(objective, start, LbfgsOptions(ITERATIONS))
+    return minimum.point, int(minimum.evaluations.sum())
+
+
+def _one_by_one(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
+    ends = [_with_torch(loss, start[row : row + 1], torch.tensor([row])) for row in range(len(start))]
+    return torch.cat([point for point, _ in ends]), sum(calls for _, calls in ends)
+
+
+def _jointly(loss: Loss, start: Tensor) -> tuple[Tensor, int]:
+    point, calls = _with_torch(loss, start, torch.arange(len(start)))
+    return point, calls * len(start)
+
+
+def _with_torch(loss: Loss, start: Tensor, rows: Tensor) -> tuple[Tensor, int]:
+    point = start.clone().requires_grad_()
+    calls = 0
+    optimiser = torch.optim.LBFGS(
+        [point], max_iter=ITERATIONS, max_eval=100 * ITERATIONS, history_size=HISTORY, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Tensor:
+        nonlocal calls
+        calls += 1
+        value = loss(point, rows).sum()
+        (point.grad,) = torch.autograd.grad(value, point)
+        return value.detach()
+
+    step: Any = optimiser.step  # has no types
+    step(closure)
+    return point.detach(), calls

@@ -25,8 +25,6 @@ SPREAD_OF_TEAMS = 1.0
 
 @dataclass(frozen=True)
 class Arrival:
-    """A team's wish to hand in its ``number``-th entry, ``at`` seconds after the start."""
-
     at: float
     team: int
     number: int
@@ -39,13 +37,6 @@ def moments_of_2019() -> NDArray[np.float64]:
         ids = np.sort([int(row["submission_id"]) for row in csv.DictReader(file)]).astype(np.float64)
     moments: NDArray[np.float64] = (ids - ids[0]) / (ids[-1] - ids[0])
     return moments
-
-
-def draw_moments(entries: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Moments with the distribution of 2019, between 0 and 1 and in order; linear between the released ones; (n,)."""
-    shares = moments_of_2019()
-    drawn: NDArray[np.float64] = np.interp(rng.random(entries), np.linspace(0, 1, len(shares)), shares)
-    return np.sort(drawn)
 
 
 def entries_by_hour(entries: int = ENTRIES, days: float = DAYS) -> NDArray[np.float64]:
@@ -63,7 +54,9 @@ def arrivals_of(teams: int, entries: int, days: float, seed: int) -> Sequence[Ar
     turns = [*range(teams), *source.choices(range(teams), diligence, k=entries - teams)]
     source.shuffle(turns)
     by_day, by_team, arrivals = Counter[tuple[int, int]](), Counter[int](), []
-    for moment in draw_moments(entries, rng) * days * DAY:
+    shares = moments_of_2019()
+    moments = np.interp(rng.random(entries), np.linspace(0, 1, len(shares)), shares)  # linear between the released ones
+    for moment in np.sort(moments) * days * DAY:
         day = int(moment // DAY)
         place = next((place for place, team in enumerate(turns) if by_day[day, team] < DAILY_LIMIT), None)
         if place is None:  # whose turns are left have no entry left today: another team has one more in their place

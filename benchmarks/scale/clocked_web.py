@@ -1,9 +1,13 @@
-"""The service's web application, whose present time is that of a :class:`~benchmarks.scale.clock.SharedClock`, and
-which opens some of the uploads in limited processes and the others itself."""
+"""The service's web application, whose present time is that of a :class:`SharedClock`, and which opens some of the
+uploads in limited processes and the others itself."""
 
 import itertools
+import mmap
 import os
+import struct
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,19 +15,15 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.http import dependencies
-from benchmarks.scale.clock import CLOCK_FILE, SharedClock
 
 LIMITED_EVERY = "KENNEL_SCALE_LIMITED_EVERY"
 """The environment variable that says of how many uploads one is opened in a limited process."""
-RATES = '{"request": "1000000/minute"}'
-"""Rate limits go by the real clock, by which two months pass in minutes."""
 
 
 def served_app() -> FastAPI:
     """The application as a web server starts it, with what the environment names: the file of the clock, and how many
     uploads have one limited process."""
     vars(dependencies)["utc_now"] = SharedClock(Path(os.environ[CLOCK_FILE])).now
-    os.environ["KENNEL_RATES"] = RATES
     app: FastAPI = import_module("api.main").served_app()  # only now: it imports the clock by its name
     uploads = vars(import_module("api.actions.zip_uploads"))
     uploads["reads_limited"] = one_in(int(os.environ[LIMITED_EVERY]))
@@ -35,3 +35,25 @@ def one_in(every: int) -> Callable[[Any], bool]:
     """Whether a limited process opens the next upload, whatever the settings say: the first of so many."""
     uploads = itertools.count()
     return lambda _: next(uploads) % every == 0
+
+
+CLOCK_FILE = "KENNEL_SCALE_CLOCK"
+"""The environment variable that names the file."""
+_MOMENT = struct.Struct("d")
+
+
+class SharedClock:
+    """The moment in ``path``, which is made if it is missing; the present time until it is first set."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(_MOMENT.pack(0.0))
+        with path.open("r+b") as file:
+            self._moment = mmap.mmap(file.fileno(), _MOMENT.size)
+
+    def now(self) -> datetime:
+        (moment,) = _MOMENT.unpack(self._moment[:])
+        return datetime.fromtimestamp(moment or time.time(), UTC)
+
+    def set(self, moment: datetime) -> None:
+        self._moment[:] = _MOMENT.pack(moment.timestamp())

@@ -1,4 +1,4 @@
-"""What a part shows: waits by hour, work of the workers, and what an entry costs the service."""
+"""What a part shows: waits by hour, work of the workers, what an entry costs the service; the tables of SCALE.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.harness.isolation import Run
-from benchmarks.harness.processor_time import forked_seconds
-from benchmarks.harness.results import BenchmarkResult
-from benchmarks.scale.arrivals import DAY, HOUR
-from benchmarks.scale.simulation import Played
-from benchmarks.scale.worker_pools import Device, busy_share
+from benchmarks.harness.isolation import Run, forked_seconds
+from benchmarks.harness.report import machine_line, markdown_of
+from benchmarks.harness.results import BenchmarkResult, read_results
+from benchmarks.scale.arrivals import DAY, DAYS, HOUR, entries_by_hour
+from benchmarks.scale.capacity import waits
+from benchmarks.scale.simulation import Played, WorkerPool
 
 HOURS = 24
 """The hours of the last day, each of which is told alone."""
 BINS = 24
-"""Of the whole competition for the figure, shorter and shorter towards the close."""
+"""Of the whole competition, shorter and shorter towards the close."""
 TIMED = ("upload", "claim", "record", "board", "sweep")
 
 SERVERS = {"web": "uvicorn", "database": "postgres", "queue": "valkey"}
@@ -35,13 +35,6 @@ class Costs:
     processors: Mapping[str, float]
     database_bytes: float
     load: float
-
-
-def run_of(result: BenchmarkResult) -> Run:
-    """The numbers of a stored result's one run."""
-    (case,) = result.cases
-    (run,) = case.runs["Kennel"]
-    return dict(run)
 
 
 def processor_seconds() -> Mapping[str, float]:
@@ -61,18 +54,19 @@ def processor_seconds() -> Mapping[str, float]:
     return seconds
 
 
-def findings_of(played: Played, devices: Sequence[Device], begin: float, close: float) -> Run:
-    """All numbers of what was played from ``begin`` to the ``close``, in seconds since the start of the competition;
-    times in seconds of it."""
+def findings_of(played: Played, scorers: WorkerPool, close: float) -> Run:
+    """All numbers of what was played up to the ``close``; times in seconds of the competition."""
     accepted = np.array(list(played.accepted.values()))
-    public, private = (_moments(played, track) for track in ("public", "private"))
+    public, private = (
+        np.array([played.scored[track].get(entry, np.nan) for entry in played.accepted])
+        for track in ("public", "private")
+    )
     waits = public - accepted
     closed_private = float(np.max(private, initial=close))
     return {
         "accepted": float(len(accepted)),
         "refused_pending": float(played.refused["pending-limit"]),
         "refused_closed": float(played.refused["closed"]),
-        "lost_messages": float(played.lost_messages),
         "refused_otherwise": float(played.refused.total() - played.refused["pending-limit"] - played.refused["closed"]),
         "wait_median": float(np.median(waits)),
         "wait_p95": float(np.quantile(waits, 0.95)),
@@ -80,23 +74,18 @@ def findings_of(played: Played, devices: Sequence[Device], begin: float, close: 
         "public_after_close": float(np.max(public) - close),
         "private_after_close": closed_private - close,
         "private_waiting_at_close": float(np.sum(private > close)),
-        "busy_share": busy_share(devices, begin, close),
+        "busy_share": scorers.busy_share(close),
         "public_last_day": float(np.sum((public > close - DAY) & (public <= close))),
         "private_last_day": float(np.sum((private > close - DAY) & (private <= close))),
         **_series("hour", np.linspace(close - DAY, close, HOURS + 1), accepted, waits),
-        **_series("bin", close - hours_before(close - begin) * HOUR, accepted, waits),
+        **_series("bin", close - hours_before(close) * HOUR, accepted, waits),
     }
 
 
 def hours_before(seconds: float) -> NDArray[np.float64]:
-    """The edges of the figure's bins in hours before the close, over the last ``seconds``; (BINS + 1,), the last one is
+    """The edges of the bins in hours before the close, over the last ``seconds``; (BINS + 1,), the last one is
     the close itself."""
     return np.append(np.geomspace(seconds / HOUR, 1.0, BINS), 0.0)
-
-
-def _moments(played: Played, track: str) -> NDArray[np.float64]:
-    """When each accepted entry was scored; nan for one that was not."""
-    return np.array([played.scored[track].get(entry, np.nan) for entry in played.accepted])
 
 
 def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64], waits: NDArray[np.float64]) -> Run:
@@ -125,3 +114,118 @@ def costs_of(played: Played, costs: Costs) -> Run:
         **{f"{name}_median_ms": 1000 * float(np.median(each)) for name, each in steps.items() if len(each)},
         **{f"{name}_p99_ms": 1000 * float(np.quantile(each, 0.99)) for name, each in steps.items() if len(each)},
     }
+
+
+SERVED = {"web": "web", "database": "database", "queue": "queue server"}
+STEPS = {
+    "upload": "a zip is handed in",
+    "claim": "a job is claimed",
+    "record": "a check or a score is recorded",
+    "board": "the board is read, after a change",
+    "sweep": "the sweep",
+}
+
+
+def parts() -> Mapping[str, str]:
+    """The text of each part of the page, from the newest result of each number of workers."""
+    found = [results[0] for workers in (1, 4, 16, 64) if (results := read_results(f"scale_cpu_{workers}"))]
+    return parts_of(found)
+
+
+def parts_of(results: Sequence[BenchmarkResult]) -> Mapping[str, str]:
+    """The same from these results."""
+    runs = {result.cases[0].settings["workers"]: result.cases[0].numbers for result in results}
+    titles = [f"{workers} worker{'s' if workers > 1 else ''}" for workers in runs]
+    entries = f"{next(iter(runs.values()))['accepted']:,.0f}"
+    tables = {
+        "whole": (("", *titles), _whole(runs)),
+        "hours": (("", f"entries of {entries}", *titles), _by_hour(list(runs.values()))),
+        "days": (("", f"entries of {entries}", *titles), _by_days(list(runs.values()))),
+        "saturation": (("", "s an entry", "entries a day until it is full"), _saturation(list(runs.values()))),
+        "steps": (("median and slowest hundredth, ms", *titles), _steps(list(runs.values()))),
+        "rates": (("", *titles), _rates(runs)),
+    }
+    lines = [
+        f"- {title.capitalize()}; load of the machine at its end {run['load']:.1f}."
+        f" {machine_line(result.machine, result.command)}"
+        for title, run, result in zip(titles, runs.values(), results, strict=True)
+    ]
+    return {name: "\n".join(markdown_of(*table)) for name, table in tables.items()} | {"machines": "\n".join(lines)}
+
+
+def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
+    def row(name: str, key: str, form: str = ",.0f", by: float = 1.0) -> tuple[str, ...]:
+        return name, *(format(run[key] / by, form) for run in runs.values())
+
+    work = {workers: (run["public_last_day"] + run["private_last_day"]) / workers for workers, run in runs.items()}
+    return [
+        row("accepted", "accepted"),
+        row("not handed in by the close", "given_up"),
+        row("refused: two in progress", "refused_pending"),
+        row("refused: closed", "refused_closed"),
+        row("refused for another reason", "refused_otherwise"),
+        row("seconds of a public score", "public_host_seconds"),
+        row("seconds of a private score", "private_host_seconds"),
+        row("seconds of a check", "check_host_seconds", ".1f"),
+        row("wait for the public score, median, min", "wait_median", ",.1f", 60),
+        row("95 of 100 waited at most, min", "wait_p95", ",.1f", 60),
+        row("longest, min", "wait_longest", ",.1f", 60),
+        row("last public score after the close, h", "public_after_close", ",.1f", HOUR),
+        row("last private score after the close, h", "private_after_close", ",.1f", HOUR),
+        row("private scores missing at the close", "private_waiting_at_close"),
+        row("workers busy, of what was played", "busy_share", ".1%"),
+        ("scores by a worker on the last day", *(f"{scores:,.0f}" for scores in work.values())),
+        row("first entries overtaken unfairly", "fairness_first_unfair"),
+        row("further entries overtaken unfairly", "fairness_later_unfair"),
+        row("played in, min of the real clock", "seconds", ",.0f", 60),
+    ]
+
+
+def _waits(runs: Sequence[Run], key: str) -> list[str]:
+    """Of an interval: its entries in the first run; of each run the median and the longest wait, in minutes."""
+    waited = [f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}" for run in runs]
+    return [f"{runs[0][f'{key}_entries']:,.0f}", *waited]
+
+
+def _by_hour(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    return [(f"{HOURS - hour} h before the close", *_waits(runs, f"hour{hour:02}")) for hour in range(HOURS)]
+
+
+def _by_days(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    return [
+        (f"{before / 24:.1f} to {after / 24:.1f} days before the close", *_waits(runs, f"bin{place:02}"))
+        for place, (before, after) in enumerate(pairwise(hours_before(DAYS * DAY)))
+        if before > HOURS
+    ]
+
+
+def _saturation(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    run = max(runs, key=lambda run: run["accepted"])
+    rows = {
+        "one worker on two cores": run["public_host_seconds"] + run["private_host_seconds"],
+        "one process that checks": run["check_host_seconds"],
+        **{f"one core of the {name}": run[f"processor_{key}"] for key, name in SERVED.items()},
+    }
+    ordered = sorted(rows.items(), key=lambda row: -row[1])
+    return [(name, f"{seconds:.3f}", f"{DAY / seconds:,.0f}") for name, seconds in ordered]
+
+
+def _steps(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    return [
+        (name, *(f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}" for run in runs))
+        for key, name in STEPS.items()
+    ]
+
+
+def _rates(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
+    modelled = [
+        waits(entries_by_hour(), workers, run["public_host_seconds"], run["private_host_seconds"])
+        for workers, run in runs.items()
+    ]
+    minutes = {
+        "longest wait, by rates": [each.public for each in modelled],
+        "longest wait, simulated": [run["wait_longest"] for run in runs.values()],
+        "last private score after the close, by rates": [each.private for each in modelled],
+        "the same, simulated": [run["private_after_close"] for run in runs.values()],
+    }
+    return [(name, *(f"{value / 60:,.1f}" for value in values)) for name, values in minutes.items()]

@@ -7,7 +7,6 @@ is set to the next event instead. So no time is compressed; time in which nothin
 
 import heapq
 import itertools
-import logging
 import random
 import secrets
 import time
@@ -17,16 +16,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 import numpy as np
 
 from benchmarks.load.participants import Participant, Rejected, noise_zip, post_zip
 from benchmarks.scale.arrivals import Arrival
-from benchmarks.scale.clock import SharedClock
-from benchmarks.scale.messages import Messages
-from benchmarks.scale.worker_pools import WorkerPool, WorkerProcess
+from benchmarks.scale.clocked_web import SharedClock
 from scorer.archive import TrainingImageCopies
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
@@ -38,18 +35,33 @@ from worker.scoring.measure import HISTOGRAM_BINS, SCORER_VERSION
 from worker.scoring.provenance import environment
 from worker.scoring.score import MAX_CLOSEST_PAIRS
 
-log = logging.getLogger(__name__)
 SLUG = "scale"
 IMAGES, IMAGE_SIZE = 8, 16
 ZIPS = 20
 LEASE = timedelta(days=1)
 """By the database's clock, which is not set: no lease of a job under way may expire."""
 SWEEP_SECONDS = 3600.0
-REPORTED_SWEEPS = 24
-"""After so many of them the log says how far it is."""
 RETRY_SECONDS = 60.0
 """After its entry is scored a team needs this long to hand in the one that was refused."""
 NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(IMAGES, -1))
+
+
+MESSAGE_SECONDS = 10.0
+"""Real time after which a message is taken to be lost. The service waits for the queue server for a quarter of a second
+only, so on a busy machine a message comes after the answer that tells of its job."""
+
+
+class MessageChannel(Protocol):
+    def basic_get(self, queue: str, no_ack: bool = False) -> object | None: ...
+
+
+def take_message(channel: MessageChannel, queue: Queue, seconds: float = MESSAGE_SECONDS) -> None:
+    """Take a message of a queue that has a job without a worker; ``TimeoutError`` if none comes."""
+    ends_at = time.monotonic() + seconds
+    while channel.basic_get(queue.value, no_ack=True) is None:
+        if time.monotonic() > ends_at:
+            raise TimeoutError(f"a job of the queue {queue} has no message")
+        time.sleep(0.001)
 
 
 @dataclass
@@ -61,15 +73,31 @@ class Played:
     scored: dict[str, dict[str, float]] = field(default_factory=lambda: {"public": {}, "private": {}})
     durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """By what took the time."""
-    lost_messages: int = 0
-    """Messages of jobs that did not come and were sent again."""
 
     @contextmanager
     def timed(self, name: str) -> Any:
-        """Keep how long the block takes."""
         begun = time.perf_counter()
         yield
         self.durations[name].append(time.perf_counter() - begun)
+
+
+@dataclass
+class WorkerPool:
+    """Workers that take jobs from one queue, wait no real time, and are done after a job's service time."""
+
+    queue: Queue
+    workers: int
+    seconds: Callable[[leases.Claim], float]
+    busy: list[tuple[float, float]] = field(default_factory=list)
+    """The times from and to which one was busy."""
+
+    def __post_init__(self) -> None:
+        self.free = deque(f"{self.queue}-{number}" for number in range(self.workers))
+        """The names of free workers."""
+
+    def busy_share(self, end: float) -> float:
+        """The share of the time up to ``end`` in which workers were busy."""
+        return sum(max(0.0, min(to, end) - since) for since, to in self.busy) / (self.workers * end)
 
 
 class Simulation:
@@ -99,22 +127,17 @@ class Simulation:
         self._source = random.Random(2019)
         self._environment = environment()
 
-    def play(self, arrivals: Sequence[Arrival], *, limit_seconds: float) -> Played:
-        """Play until every accepted entry has both scores; ``TimeoutError`` after ``limit_seconds`` of real time."""
+    def play(self, arrivals: Sequence[Arrival]) -> Played:
+        """Play until every accepted entry has both scores."""
         for arrival in arrivals:
             self._schedule(arrival.at, partial(self._hand_in, arrival))
         self._schedule(arrivals[0].at, self._sweep)
-        ends_at = time.monotonic() + limit_seconds
         with self._context.broker.connection_for_read() as connection, connection.channel() as channel:
-            messages = Messages(channel, partial(sweep_once, self._context))
             while self._events:
                 self._now, _, act = heapq.heappop(self._events)
                 self._clock.set(self._start + timedelta(seconds=self._now))
                 act()
-                self._take_jobs(messages)
-                if time.monotonic() > ends_at:
-                    raise TimeoutError(f"not played within {limit_seconds:.0f} s: {self._now / 86_400:.1f} days were")
-        self.played.lost_messages = messages.lost
+                self._take_jobs(channel)
         return self.played
 
     def _schedule(self, at: float, act: Callable[[], None]) -> None:
@@ -135,31 +158,26 @@ class Simulation:
         self.played.accepted[entry] = self._now
         self._unclaimed[Queue.CHECK] += 1
 
-    def _take_jobs(self, messages: Messages) -> None:
-        """Let free processes take messages, as Celery's would, and claim for each the job that is next."""
+    def _take_jobs(self, channel: MessageChannel) -> None:
+        """Let free workers take messages, as Celery's would, and claim for each the job that is next."""
         for pool in self._pools:
             while pool.free and self._unclaimed[pool.queue]:
-                messages.take(pool.queue)
+                take_message(channel, pool.queue)
                 self._claim(pool, pool.free.popleft())
 
-    def _claim(self, pool: WorkerPool, process: WorkerProcess) -> None:
+    def _claim(self, pool: WorkerPool, worker: str) -> None:
         with self.played.timed("claim"), self._transaction() as session:
-            claim = leases.claim_job(
-                session,
-                pool.queue,
-                holder=secrets.token_hex(8),
-                worker=process.name,
-                now=self._clock.now(),
-                lease=LEASE,
-            )
+            holder, now = secrets.token_hex(8), self._clock.now()
+            claim = leases.claim_job(session, pool.queue, holder=holder, worker=worker, now=now, lease=LEASE)
         if claim is None:
             raise RuntimeError(f"no job of the queue {pool.queue} could be claimed")
         self._unclaimed[pool.queue] -= 1
-        done_at = process.finish(pool.seconds(claim), self._now)
-        self._schedule(done_at, partial(self._finish, pool, process, claim))
+        done_at = self._now + pool.seconds(claim)
+        pool.busy.append((self._now, done_at))
+        self._schedule(done_at, partial(self._finish, pool, worker, claim))
 
-    def _finish(self, pool: WorkerPool, process: WorkerProcess, claim: leases.Claim) -> None:
-        pool.free.append(process)
+    def _finish(self, pool: WorkerPool, worker: str, claim: leases.Claim) -> None:
+        pool.free.append(worker)
         if claim.track_id is None:
             self._pass_check(claim)
         else:
@@ -167,14 +185,9 @@ class Simulation:
 
     def _pass_check(self, claim: leases.Claim) -> None:
         with self.played.timed("record"), self._transaction() as session:
-            outcomes.pass_check(
-                session,
-                claim,
-                NO_COPIES,
-                pixels_sha256=secrets.token_hex(32),
-                sprite_key=f"sprites/{claim.submission_id}.png",
-                now=self._clock.now(),
-            )
+            pixels, sprite = secrets.token_hex(32), f"sprites/{claim.submission_id}.png"
+            now = self._clock.now()
+            outcomes.pass_check(session, claim, NO_COPIES, pixels_sha256=pixels, sprite_key=sprite, now=now)
         self._unclaimed[Queue.SCORE] += 1  # on the public track
 
     def _record_score(self, claim: leases.Claim) -> None:
@@ -199,8 +212,6 @@ class Simulation:
     def _sweep(self) -> None:
         with self.played.timed("sweep"):
             sweep_once(self._context)
-        if (sweeps := len(self.played.durations["sweep"])) % REPORTED_SWEEPS == 0:
-            log.info("after %s hours %s entries are accepted", sweeps, f"{len(self.played.accepted):,}")
         if self._events:
             self._schedule(self._now + SWEEP_SECONDS, self._sweep)
 

@@ -3,27 +3,27 @@
 import json
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-import migrations
 from benchmarks.harness.isolation import ROOT, Run
-from benchmarks.harness.results import BenchmarkCase
-from benchmarks.scale.thousand_runs import Step, Task, command
-from benchmarks.scale.thousand_seeding import seed
-from deploy.standalone.database_roles import APP
-from deploy.standalone.ephemeral import ephemeral_servers
+from benchmarks.harness.report import Findings, MarkdownTable
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
+from benchmarks.harness.seeding import migrated_servers
+from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, entries_by_hour
+from benchmarks.scale.thousand_runs import Step, Task, seed
 from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
 
-NAME = "scale_thousand"
+STEPS = {"accept": "an entry is accepted", "claim": "a job is claimed", "record": "a check or a score is recorded"}
 START_SECONDS = 1.0
 """From the last process's word that its entries wait to the start of all."""
 
@@ -46,36 +46,38 @@ FULL = Size()
 QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waiting=2, seconds=1.0)
 
 
-def measure(size: Size) -> list[BenchmarkCase]:
-    """One case: the load of all workers, and the questions that look at every competition."""
-    with ephemeral_servers() as servers:
-        migrations.upgrade(servers.postgres.owner_url, APP)
-        url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
-        address = url.render_as_string(hide_password=False)
+def measure(size: Size, *_: object) -> list[BenchmarkCase]:
+    """One case: the load of all workers, and the questions that look at every competition or every job."""
+    with migrated_servers() as (_, address):
         seed(address, size.competitions, size.people, size.entries)
         numbers = _rates(_load(address, size), size) | {"load": os.getloadavg()[0]}
-        numbers |= _questions(address)
+        engine, now = create_engine(address, connect_args={"options": "-c timezone=utc"}), datetime.now(UTC)
+        with Session(engine) as session:
+            begun = time.perf_counter()
+            visible = competition_state.visible_competitions(session, None, now)
+            competition_state.states_of(session, [each.id for each in visible], now)
+            listed = time.perf_counter()
+            job_queue.count_due(session)
+            numbers |= {"list_seconds": listed - begun, "due_seconds": time.perf_counter() - listed}
+        engine.dispose()
     return [BenchmarkCase("database", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.seconds}]})]
 
 
 def _load(url: str, size: Size) -> list[Step]:
-    threads = size.workers // size.processes
-    tasks = [
-        Task(url, size.competitions, size.people, threads, size.waiting, size.seconds, number)
-        for number in range(size.processes)
-    ]
-    pipe = subprocess.PIPE
-    children = [subprocess.Popen(command(task), cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for task in tasks]
-    lines = [(child.stdin, child.stdout) for child in children]
-    for _, filled in lines:
-        assert filled is not None
-        filled.readline()
+    threads, pipe = size.workers // size.processes, subprocess.PIPE
+    children = []
+    for number in range(size.processes):
+        task = Task(url, size.competitions, size.people, threads, size.waiting, size.seconds, number)
+        command = [sys.executable, "-m", "benchmarks.scale.thousand_runs", json.dumps(asdict(task))]
+        children.append(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
+    for child in children:
+        assert child.stdout is not None
+        child.stdout.readline()  # its entries wait
     start = time.monotonic() + START_SECONDS
-    for told, _ in lines:
-        assert told is not None
+    for child in children:
+        assert child.stdin is not None
         with suppress(BrokenPipeError):  # it has failed
-            told.write(f"{start}\n")
-            told.flush()
+            print(start, file=child.stdin, flush=True)
     outputs = [child.communicate()[0] for child in children]
     if any(child.returncode for child in children):
         raise RuntimeError("a process that loads the database has failed")
@@ -84,39 +86,36 @@ def _load(url: str, size: Size) -> list[Step]:
 
 def _rates(steps: Sequence[Step], size: Size) -> Run:
     """Entries a second, each with its seven transactions, and how long these take."""
-    by_name = {name: np.array([seconds for step, seconds in steps if step == name]) for name in dict(steps)}
     numbers: Run = {
-        "entries_a_second": len(by_name["accept"]) / size.seconds,
+        "entries_a_second": sum(name == "accept" for name, _ in steps) / size.seconds,
         "transactions_a_second": len(steps) / size.seconds,
         "waiting": float(size.workers * size.waiting),
     }
-    for name, seconds in by_name.items():
-        numbers |= {
-            f"{name}_median_ms": 1000 * float(np.median(seconds)),
-            f"{name}_p99_ms": 1000 * float(np.quantile(seconds, 0.99)),
-        }
+    for step in dict(steps):
+        median, slowest = 1000 * np.quantile([seconds for name, seconds in steps if name == step], (0.5, 0.99))
+        numbers |= {f"{step}_median_ms": float(median), f"{step}_p99_ms": float(slowest)}
     return numbers
 
 
-def _states_of_all(session: Session, now: datetime) -> object:
-    visible = competition_state.visible_competitions(session, None, now)
-    return competition_state.states_of(session, [each.id for each in visible], now)
-
-
-def _questions(url: str) -> Run:
-    """Seconds of what looks at every competition or every job."""
-    engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
-
-    def seconds(ask: Callable[[Session], object]) -> float:
-        with Session(engine) as session:
-            begun = time.perf_counter()
-            ask(session)
-            return time.perf_counter() - begun
-
-    now = datetime.now(UTC)
-    numbers = {
-        "list_seconds": seconds(lambda session: _states_of_all(session, now)),
-        "due_seconds": seconds(job_queue.count_due),
-    }
-    engine.dispose()
-    return numbers
+def findings(result: BenchmarkResult) -> Findings:
+    (case,) = result.cases
+    run = case.numbers
+    title = (
+        "{competitions:,} competitions, {people} teams in each, {entries} scored entries a team; {workers} threads of"
+        " {processes} processes".format(**case.settings)
+    )
+    rows = [
+        ("entries a second, with their scores", f"{run['entries_a_second']:.1f}"),
+        ("transactions a second", f"{run['transactions_a_second']:,.0f}"),
+        *(
+            (f"{name}, median and slowest hundredth, ms", f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}")
+            for key, name in STEPS.items()
+        ),
+        ("the list of all competitions, s", f"{run['list_seconds']:.2f}"),
+        ("the sweep counts what is due, s", f"{run['due_seconds']:.3f}"),
+        ("entries that wait", f"{run['waiting']:,.0f}"),
+        ("load of the machine", f"{run['load']:.0f}"),
+        ("needed on average by a thousand of 2019, entries a second", f"{1000 * ENTRIES / (DAYS * DAY):.1f}"),
+        ("in the last hour, if all close at once", f"{1000 * float(entries_by_hour()[-1]) / HOUR:.1f}"),
+    ]
+    return Findings([MarkdownTable(title, ("", ""), rows)])

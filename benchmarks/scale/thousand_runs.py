@@ -1,6 +1,6 @@
-"""``python -m benchmarks.scale.thousand_runs TASK``: one process of those that load the database.
+"""A thousand open competitions, written straight into the tables, and one process of those that load the database.
 
-Once the entries that wait are there it prints a line, and reads one: the moment at which all processes begin.
+Once the entries that wait are there the process prints a line, and reads one: the moment at which all processes begin.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -18,15 +18,103 @@ import numpy as np
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session
 
-from benchmarks.scale.thousand_seeding import handle_of, slug_of
+from benchmarks.harness.seeding import fill
+from scorer.accounts import accounts
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import ReceivedBlob
+from scorer.competitions import setup
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.tables import Account
 from scorer.identifiers import new_public_id
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import intake, outcomes
 from scorer.submissions.intake import NewSubmission
+
+ROWS = """
+INSERT INTO reference_sets (sha256, bytes, blob_key, created_by, created_at)
+SELECT md5('train'), 1, 'references/train.zip', min(id), now() FROM accounts;
+
+INSERT INTO preparations (key, extractor, image_size, signed, reference_set_ids, created_at, finished_at)
+SELECT md5('train'), min(tracks.extractor), 64, false, array_agg(DISTINCT reference_sets.id), now(), now()
+FROM tracks, reference_sets;
+
+INSERT INTO competition_references (competition_id, role, reference_set_id, attached_by, attached_at)
+SELECT competitions.id, 'train', reference_sets.id, created_by, now()
+FROM (SELECT id FROM competitions) AS competitions, reference_sets;
+
+UPDATE tracks SET preparation_id = (SELECT id FROM preparations);
+
+INSERT INTO thresholds (track_id, tau, method, choice, reason, author_id, created_at)
+SELECT id, 0.2, 'manual', '{}', '', NULL, now() FROM tracks;
+
+INSERT INTO teams (competition_id, name, benchmark, created_at)
+SELECT competitions.id, handle, false, now() FROM competitions, accounts WHERE role = 'participant';
+
+INSERT INTO memberships (competition_id, team_id, account_id, joined, created_at)
+SELECT competition_id, teams.id, accounts.id, true, now() FROM teams JOIN accounts ON handle = teams.name;
+
+INSERT INTO submissions (id, competition_id, team_id, account_id, file_name, bytes, sha256, note, blob_key, status,
+                         accepted_at, finished_at, copied_share, late)
+SELECT 'past-' || team_id || '-' || n, competition_id, team_id, account_id, 'entry.zip', 1, md5(team_id || '-' || n),
+       '', '', 'scored', now() - n * interval '1 day', now() - n * interval '1 day', 0, false
+FROM memberships, generate_series(1, :entries) AS n;
+
+INSERT INTO jobs (queue, submission_ref, track_id, team_id, state, priority, turn, due_at, attempts, created_at,
+                  started_at, finished_at)
+SELECT 'score', ref, tracks.id, team_id, 'done', (tracks.kind = 'private')::int, 0, accepted_at, 1, accepted_at,
+       accepted_at, finished_at
+FROM submissions JOIN tracks USING (competition_id);
+
+INSERT INTO jobs (queue, submission_ref, team_id, state, priority, turn, due_at, attempts, created_at, started_at,
+                  finished_at)
+SELECT 'check', ref, team_id, 'done', 0, 0, accepted_at, 1, accepted_at, accepted_at, finished_at FROM submissions;
+
+INSERT INTO measurements (job_id, submission_ref, track_id, scorer_version, fid, memorization_distance, distance_se,
+                          closest_pairs, histogram, artifact_key, provenance, created_at)
+SELECT id, submission_ref, track_id, '1', 20 + id % 300, 0.1 + id % 7 * 0.05, 0.001, '[]', '{}', '', '{}', created_at
+FROM jobs WHERE queue = 'score';
+
+INSERT INTO board_changes (xid, competition_id, track_id, kind, submission_refs)
+SELECT 3, competition_id, track_id, 'entries', ARRAY[submission_ref]
+FROM measurements JOIN tracks ON tracks.id = track_id;
+"""
+
+
+def slug_of(number: int) -> str:
+    """The name of a competition in addresses, by its number from 0."""
+    return f"competition-{number}"
+
+
+def handle_of(number: int) -> str:
+    """The handle of a participant, by number from 0; each has a team of one in every competition."""
+    return f"person-{number}"
+
+
+def seed(url: str, competitions: int, people: int, entries: int) -> None:
+    """Make them by the database's superuser at ``url``, each team with so many scored ``entries``."""
+    engine = create_engine(url)
+    now = datetime.now(UTC)
+    tiny = TrackSpec(extractor="tiny")
+    with Session(engine) as session, session.begin():
+        organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
+        for number in range(people):
+            accounts.create_account(session, handle=handle_of(number), name="", role="participant", now=now)
+        for number in range(competitions):
+            spec = CompetitionSpec(
+                slug=slug_of(number),
+                title=slug_of(number),
+                opens_at=now - timedelta(days=50),
+                closes_at=now + timedelta(days=10),
+                daily_limit=None,
+                pending_limit=100,
+                public=tiny,
+                private=tiny,
+            )
+            setup.create(session, spec, author=organizer, now=now)
+    engine.dispose()
+    fill(url, {"entries": entries}, ROWS)
+
 
 LEASE = timedelta(hours=1)
 NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(1, -1))
@@ -49,11 +137,6 @@ Step = tuple[str, float]
 """What was done, and how many seconds it took."""
 
 
-def command(task: Task) -> list[str]:
-    """The command that does this in a process of its own; it prints its steps as JSON."""
-    return [sys.executable, "-m", "benchmarks.scale.thousand_runs", json.dumps(asdict(task))]
-
-
 def steps_of(task: Task, start_of_all: Callable[[], float]) -> list[Step]:
     """Accept entries of random teams, then accept, check and score one after the other in every thread, from
     ``start_of_all`` on, which is asked once the first are there and tells a moment of the machine's monotonic clock."""
@@ -68,14 +151,11 @@ def steps_of(task: Task, start_of_all: Callable[[], float]) -> list[Step]:
 
 
 class Load:
-    """A thread's work on the database."""
-
     def __init__(self, engine: Engine, task: Task, source: random.Random) -> None:
         self._engine, self._task, self._source = engine, task, source
         self._name = f"worker-{source.randrange(10**9)}"
 
     def fill(self) -> None:
-        """Accept the entries that wait."""
         for _ in range(self._task.waiting):
             self._accept()
 
@@ -104,21 +184,14 @@ class Load:
         handle = handle_of(self._source.randrange(self._task.people))
         with Session(self._engine) as session, session.begin():
             account = session.scalars(select(Account).where(Account.handle == handle)).one()
-            blob = ReceivedBlob(f"submissions/{name}.zip", 1, name)
-            entry = NewSubmission("entry.zip")
-            now = datetime.now(UTC)
-            intake.accept(session, slug, entry, account, blob, public_id=new_public_id(), now=now, begun=now)
+            blob, now = ReceivedBlob(f"submissions/{name}.zip", 1, name), datetime.now(UTC)
+            entry, public_id = NewSubmission("entry.zip"), new_public_id()
+            intake.accept(session, slug, entry, account, blob, public_id=public_id, now=now, begun=now)
 
     def _claim(self, queue: Queue) -> leases.Claim | None:
         with Session(self._engine) as session, session.begin():
-            return leases.claim_job(
-                session,
-                queue,
-                holder=secrets.token_hex(8),
-                worker=self._name,
-                now=datetime.now(UTC),
-                lease=LEASE,
-            )
+            holder, now = secrets.token_hex(8), datetime.now(UTC)
+            return leases.claim_job(session, queue, holder=holder, worker=self._name, now=now, lease=LEASE)
 
     def _record(self, claim: leases.Claim) -> None:
         now = datetime.now(UTC)
@@ -138,11 +211,5 @@ class Load:
             outcomes.record_measurement(session, claim, measured, now=now)
 
 
-def ask_for_start() -> float:
-    """Say that the entries that wait are there, and read when to begin."""
-    print("filled", flush=True)
-    return float(sys.stdin.readline())
-
-
 if __name__ == "__main__":
-    print(json.dumps(steps_of(Task(**json.loads(sys.argv[1])), ask_for_start)))
+    print(json.dumps(steps_of(Task(**json.loads(sys.argv[1])), lambda: float(input("filled\n")))))

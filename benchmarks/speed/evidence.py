@@ -1,122 +1,176 @@
-"""Benchmark of evidence: all tests for copying of one submission, each alone and all together."""
+"""Benchmark of evidence: all tests for copying of one submission, as a worker runs them, with the seconds of each."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from benchmarks.harness.isolation import Run, Runner, Task
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import Contender, interleaved, median_of
-from benchmarks.speed.evidence_contenders import OF_TEST
-from scorer.metrics.sample_quality.prd import CLUSTERINGS
+import numpy as np
 
-NAME = "evidence"
+from benchmarks.harness.isolation import Run, Runner, Task, interleaved
+from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.synthetic import features
+from scorer.archive import find_training_image_copies
+from scorer.metrics.copying.near_hashes import hash_originals
+from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
+from scorer.metrics.copying.thumbnails import thumbnail_originals
+from scorer.metrics.sample_quality.cmmd import cmmd
+from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.metrics.sample_quality.likelihood_divergence import MAX_IMAGES, likelihood_reference
+from worker.evidence.analysis import AnalysedEntry
+from worker.evidence.array_cache import Arrays
+from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
+from worker.evidence.report import evidence_of
+from worker.evidence.thumbnails import ReferenceThumbnails
+
 REFERENCES = "what belongs to the references, once"
 """Runs in the first round only: it stores what it makes, and a later run would load that."""
-CONTENDERS = tuple(
-    Contender(name, f"benchmarks.speed.evidence_contenders:{function}", 1 if name == REFERENCES else None)
-    for name, function in (
-        ("standard error of FID", "frechet_error"),
-        ("FID-infinity", "frechet_limit"),
-        ("KID, the sums over the training images stored", "kid"),
-        ("CMMD, of 768 dimensions", "clip_distance"),
-        ("FLD and its gap", "likelihood"),
-        ("Vendi score and RKE", "diversity"),
-        ("precision, recall, density, coverage, with errors", "overlap"),
-        ("authenticity", "authenticity"),
-        ("two-sample nearest neighbour", "two_sample"),
-        ("three-sample kernel test", "relative_mmd"),
-        ("PRD, ten clusterings", "prd"),
-        ("100 bins: NDB, Jensen-Shannon", "binning"),
-        ("data-copying, 20 cells", "data_copying"),
-        ("near copies of mirrored training images", "near_copies"),
-        ("repeats within the entry", "repeats"),
-        (REFERENCES, "references"),
-        ("all of an entry's evidence, in one process", "all_tests"),
-    )
-)
-ALL = CONTENDERS[-1].name
-COPYING = (
-    *("authenticity", "cells", "data_copying", "internal_duplicates", "membership_inference", "ndb"),
-    *("near_duplicates", "near_hashes", "partial_copying", "perceptual_hashes", "relative_distances", "thumbnails"),
-)
-"""Modules of tests of copying; the others are of audits, and of images that entries share."""
-TIMED = {
-    "": (
-        *("scorer/metrics/sample_quality", "worker/evidence"),
-        *(f"scorer/metrics/copying/{name}.py" for name in COPYING),
-        *("scorer/metrics/cosine.py", "scorer/metrics/euclidean.py", "scorer/metrics/features.py"),
-        *("scorer/metrics/memorization.py", "scorer/metrics/pairing.py", "scorer/metrics/paired_cosines.py"),
-        *("scorer/metrics/threads.py", "scorer/metrics/statistics/class_separation.py"),
-        *("scorer/metrics/statistics/mann_whitney.py", "scorer/metrics/statistics/subsampling.py"),
-    )
+ALL = "all of an entry's evidence, in one process"
+CONTENDERS = {
+    "CMMD, of 768 dimensions": "benchmarks.speed.evidence:clip_distance",
+    REFERENCES: "benchmarks.speed.evidence:references",
+    ALL: "benchmarks.speed.evidence:all_tests",
 }
-SECONDS, FIRST_SECONDS = 90, 45
+OF_TEST = "seconds of "
+"""Before the names of the tests in a run of all of them."""
 NOTABLE = 0.05
 """Seconds: tests that take less share a row."""
-GIGABYTES = 2
+MAX_SECONDS, MAX_GIGABYTES = 90, 2
+THUMBNAIL, CLIP_DIMENSION = 192, 768
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case."""
-    inputs = str(folder / NAME)
-    sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
-    sizes |= {"held_out": max(120, plan.generated // 5)}
-    run(Task("benchmarks.speed.evidence_contenders:prepare", {"folder": inputs, **sizes}))
-    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": inputs}, plan.rounds, run))]
+class Size(NamedTuple):
+    rounds: int = 3
+    dimension: int = 2048
+    images: int = 10_000
+    reference: int = 20_579
+    held_out: int = 2000
 
 
-METHOD = """\
-Synthetic, seeded features. What belongs to the references alone (statistics, neighbours of training images, bins,
-cells, distances of the held-out images) is prepared once and mapped, as a worker has it; the network's features of the
-mirrored training images belong to it, too, and are not measured here. Each test first runs alone, in a process of its
-own, then all of them in one, as a worker composes them: with what several tests share found in two passes over all
-pairs, and with the search for the nearest training image that the score has made already, since it is made again. That
-process leaves out CMMD, which only entries in CLIP's space have: there its seconds, which the table has alone, come on
-top. Peak memory includes interpreter, libraries and all features. The seconds of processors, over all threads, tell how
-much of the others was waiting for a machine that had other work.
-
-The second table has the seconds by test in that one process. `distances-within` and `distances-to-training` are the two
-passes, in which closeness, repeats, authenticity, relative distances, membership, two-sample, KID and overlap are
-found. The tests of the first version are all but the newer ones, with one clustering of PRD."""
-NEWER = ("perceptual-hashes", "relative-distances", "membership", "cmmd", "likelihood", "diversity")
-"""Tests that the first version of evidence did not have; it clustered once for PRD."""
+FULL, QUICK = Size(), Size(1, 64, 300, 600, 120)
 
 
-def section(result: BenchmarkResult) -> Section:
-    """The table of the tests, and the targets for time and memory."""
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
+    inputs, sizes = {"folder": str(folder)}, {"count": size.images, "held_out": size.held_out}
+    sizes |= {"dimension": size.dimension, "reference": size.reference}
+    run(Task("benchmarks.speed.evidence:prepare", inputs | sizes))
+    runs = interleaved(CONTENDERS, inputs, size.rounds, run, {REFERENCES: 1})
+    return [BenchmarkCase("evidence", sizes, runs)]
+
+
+def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
-    rows = [
-        (name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs) if "peak_bytes" in runs[0] else "")
-        for name, runs in case.runs.items()
-    ]
+    rows = [(name, seconds(runs), seconds(runs, "cpu_seconds"), mebibytes(runs)) for name, runs in case.runs.items()]
     together = case.runs[ALL]
-    settings = case.settings
-    title = (
-        f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} training and"
-        f" {settings['held_out']:,} held-out images"
+    title = "{count:,} x {dimension} against {reference:,} training and {held_out:,} held-out images".format(
+        **case.settings
     )
-    targets = [Target("all evidence of an entry", median_of(together), SECONDS, False, " s")]
-    tables = [MarkdownTable(title, ("", "seconds", "of processors", "peak, MiB"), rows)]
-    if by_test := _by_test(together):
-        first = sum(value for test, value in by_test.items() if test not in NEWER)
-        first -= by_test["prd"] * (CLUSTERINGS - 1) / CLUSTERINGS
-        targets.append(Target("the tests of its first version", first, FIRST_SECONDS, False, " s"))
-        tables.append(_table_by_test(by_test))
+    tables = [MarkdownTable(title, ("", "seconds", "of processors", "peak, MiB"), rows), _by_test(together)]
+    targets = [Target("all evidence of an entry", median_of(together), MAX_SECONDS, False, " s")]
     if "peak_bytes" in together[0]:
-        targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, GIGABYTES, False, " GB"))
-    return Section("Evidence", METHOD, tables, targets, timed=TIMED)
+        targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, MAX_GIGABYTES, False, " GB"))
+    return Findings(tables, targets)
 
 
-def _by_test(runs: Sequence[Run]) -> dict[str, float]:
-    """The median seconds of each test, of those that take any; none of a result that was measured without them."""
+def _by_test(runs: Sequence[Run]) -> MarkdownTable:
     names = [name for name in runs[0] if name.startswith(OF_TEST)]
-    return {name.removeprefix(OF_TEST): median_of(runs, name) for name in names}
-
-
-def _table_by_test(seconds_by_test: dict[str, float]) -> MarkdownTable:
-    ordered = sorted(seconds_by_test.items(), key=lambda pair: -pair[1])
+    ordered = sorted(((name.removeprefix(OF_TEST), median_of(runs, name)) for name in names), key=lambda row: -row[1])
     rows = [(test, f"{value:.2f}") for test, value in ordered if value >= NOTABLE]
     rest = sum(value for _, value in ordered if value < NOTABLE)
     return MarkdownTable("Seconds by test, in one process", ("", "seconds"), [*rows, ("all others", f"{rest:.2f}")])
+
+
+def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
+    sets = {"generated": count, "training": reference, "held_out": held_out, "mirrored": reference}
+    for stream, (name, rows) in enumerate(sets.items()):
+        np.save(Path(folder) / f"{name}.npy", features(rows, dimension, stream))
+    return {"count": reference}
+
+
+def _features(folder: str, *names: str) -> list[Any]:
+    return [np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in names]
+
+
+def _timed(test: Callable[[], float]) -> Run:
+    start, cpu_start = time.perf_counter(), time.process_time()
+    value = test()
+    return {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start, "value": value}
+
+
+def clip_distance(folder: str) -> Run:
+    """CMMD of as many dimensions as CLIP has, which only entries in CLIP's space need."""
+    own, training = (np.array(rows[:, :CLIP_DIMENSION]) for rows in _features(folder, "generated", "training"))
+    return _timed(lambda: cmmd(own, training).value)
+
+
+def references(folder: str) -> Run:
+    """Compute and store the analysis of the references, which no entry changes, without the network's part."""
+    return _timed(lambda: float(len(_reference_analysis(folder).training)))
+
+
+def all_tests(folder: str) -> Run:
+    """All tests one after the other in one process, as a worker runs them."""
+    reference = _reference_analysis(folder)
+    (training,) = _features(folder, "training")
+    statistics = statistics_of(np.array(training))
+    generated = np.load(Path(folder) / "generated.npy")
+    hashes = np.arange(4 * len(generated), dtype=np.uint32).view(np.uint8).reshape(len(generated), -1)
+    names = [f"{row:06}.png" for row in range(max(len(generated), len(reference.training)))]
+    entry = AnalysedEntry(
+        names=names,
+        extractor="inception_v3",
+        features=generated,
+        thumbnails=features(len(generated), THUMBNAIL, 4),
+        perceptual_hashes=_perceptual_hashes(len(generated), 2),
+        hashes=hashes,
+        mirrored_hashes=hashes + 1,
+        copies=find_training_image_copies(hashes, hashes[:0], hashes[:0]),
+        logits=generated[:, : min(1000, generated.shape[1])],
+        fid=1.0,
+        distance=0.1,
+        distance_se=None,
+    )
+    by_test: dict[str, float] = {}
+
+    def evidence() -> float:
+        report = evidence_of(entry, reference, statistics, names, seed=0, progress=lambda _: None)
+        by_test.update(report.seconds)
+        return float(len(report.findings))
+
+    return _timed(evidence) | {f"{OF_TEST}{test}": value for test, value in by_test.items()}
+
+
+def _reference_thumbnails(folder: str) -> ReferenceThumbnails:
+    """Synthetic thumbnails of the references; making real ones would cost as much as reading the images."""
+    training, mirrored, held_out = (
+        features(len(rows), THUMBNAIL, stream)
+        for stream, rows in enumerate(_features(folder, "training", "mirrored", "held_out"), 5)
+    )
+    hashes = _perceptual_hashes(len(training), 0)
+    by_hash = hash_originals(_perceptual_hashes(len(held_out), 1), hashes)
+    return ReferenceThumbnails(training, mirrored, hashes, thumbnail_originals(held_out, training, mirrored), by_hash)
+
+
+def _perceptual_hashes(count: int, stream: int) -> PerceptualHashes:
+    """Synthetic perceptual hashes (count, 8), of images that are unlike each other."""
+    return np.random.default_rng([stream, count]).integers(0, 1 << 32, (count, 8), np.uint32)
+
+
+def _reference_analysis(folder: str) -> ReferenceAnalysis:
+    def cache(name: str, make: Callable[[], Arrays]) -> Arrays:
+        path = Path(folder) / f"analysis-{name}.npz"
+        if not path.exists():
+            np.savez(path, allow_pickle=False, **make())
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    training, mirrored, held_out, generated = _features(folder, "training", "mirrored", "held_out", "generated")
+    thumbnails = _reference_thumbnails(folder)
+    reference = reference_analysis_of(
+        training, mirrored, held_out, thumbnails=thumbnails, signed=False, cache=cache, progress=lambda _: None
+    )
+    reference.likelihood_baseline(
+        likelihood_reference(training, held_out, min(MAX_IMAGES, len(generated), len(held_out)))
+    )
+    return reference

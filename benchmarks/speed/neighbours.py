@@ -1,86 +1,133 @@
-"""Benchmark of the nearest-neighbour search: the closest reference image of every generated one, by cosine."""
+"""Benchmark of the nearest-neighbour search: mean cosine distance of generated to the closest reference features.
 
-from collections.abc import Sequence
+Torch is imported only by the contender that uses it: it would add to the peak memory of all.
+"""
+
+import time
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.harness.isolation import Run, Runner, Task
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, ratio_spread, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import Contender, interleaved, median_of
+import numpy as np
 
-NAME = "neighbours"
+from benchmarks.harness.isolation import THREADS, Run, Runner, Task, interleaved
+from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, ratio_spread, seconds, times
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.synthetic import features
+from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, NormalisedFeatures, normalise
+from scorer.metrics.memorization import nearest
+
 KENNEL, TORCHMETRICS, PRODUCT = "Kennel", "torchmetrics", "float32 matrix product alone"
-TIMED = {KENNEL: ("scorer/metrics/cosine.py", "scorer/metrics/memorization.py")}
-CONTENDERS = tuple(
-    Contender(name, f"benchmarks.speed.neighbours_contenders:{function}")
-    for name, function in (
-        (KENNEL, "kennel"),
-        (TORCHMETRICS, "torchmetrics"),
-        ("numpy float64", "numpy_float64"),
-        (PRODUCT, "product"),
-    )
-)
+CONTENDERS = {
+    KENNEL: "benchmarks.speed.neighbours:kennel",
+    TORCHMETRICS: "benchmarks.speed.neighbours:torchmetrics",
+    "numpy float64": "benchmarks.speed.neighbours:numpy_float64",
+    PRODUCT: "benchmarks.speed.neighbours:product",
+}
+_BOTH = ("generated", "reference")
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case."""
-    inputs = str(folder / NAME)
-    sizes = {"dimension": plan.neighbours, "count": plan.generated, "reference": plan.reference}
-    run(Task("benchmarks.speed.neighbours_contenders:prepare", {"folder": inputs, **sizes}))
-    return [BenchmarkCase(NAME, sizes, interleaved(CONTENDERS, {"folder": inputs}, plan.rounds, run))]
+class Size(NamedTuple):
+    rounds: int = 3
+    dimension: int = 2048
+    images: int = 10_000
+    reference: int = 20_579
 
 
-METHOD = """\
-Synthetic, seeded features. Kennel compares in float32, decides in float64 and certifies that the result is that of
-comparing all pairs in float64. The yardstick is the product of the two float32 matrices in tiles, which no exact search
-without an index can do without. Peak memory is the whole process's: interpreter, libraries and features included."""
+FULL, QUICK = Size(), Size(1, 64, 300, 600)
 
 
-def section(result: BenchmarkResult) -> Section:
-    """The table, and the targets for speed and memory."""
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
+    inputs = str(folder)
+    sizes = {"dimension": size.dimension, "count": size.images, "reference": size.reference}
+    run(Task("benchmarks.speed.neighbours:prepare", {"folder": inputs, **sizes}))
+    return [BenchmarkCase("neighbours", sizes, interleaved(CONTENDERS, {"folder": inputs}, size.rounds, run))]
+
+
+def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     ours = case.runs[KENNEL]
-    settings = case.settings
+    count, reference, dimension = (case.settings[name] for name in ("count", "reference", "dimension"))
     rows = [
-        (name, seconds(runs), f"{times(runs, ours):.2f}", _rate(case, name), _peak(case, name), _distance(case, name))
+        (
+            name,
+            seconds(runs),
+            f"{times(runs, ours):.2f}",
+            f"{2 * count * reference * dimension / median_of(runs) / 1e9:.0f}",
+            mebibytes(runs),
+            f"{median_of(runs, 'distance') - median_of(ours, 'distance'):+.0e}" if "distance" in runs[0] else "",
+        )
         for name, runs in case.runs.items()
     ]
-    title = (
-        f"{settings['count']:,} x {settings['dimension']} against {settings['reference']:,} x {settings['dimension']}"
-    )
+    title = f"{count:,} x {dimension} against {reference:,} x {dimension}"
     header = ("", "seconds", "x", "GFLOP/s", "peak, MiB", "s off Kennel's by")
-    return Section("Nearest neighbours", METHOD, [MarkdownTable(title, header, rows)], _targets(case), timed=TIMED)
-
-
-def _rate(case: BenchmarkCase, name: str) -> str:
-    operations = 2 * case.settings["count"] * case.settings["reference"] * case.settings["dimension"]
-    return f"{operations / median_of(case.runs[name]) / 1e9:.0f}"
-
-
-def _peak(case: BenchmarkCase, name: str) -> str:
-    return mebibytes(case.runs[name]) if "peak_bytes" in case.runs[name][0] else ""
-
-
-def _distance(case: BenchmarkCase, name: str) -> str:
-    runs = case.runs[name]
-    return (
-        f"{median_of(runs, 'distance') - median_of(case.runs[KENNEL], 'distance'):+.0e}"
-        if "distance" in runs[0]
-        else ""
-    )
-
-
-def _target(claim: str, runs: Sequence[Run], ours: Sequence[Run], bound: float, unit: str = "") -> Target:
-    return Target(claim, times(runs, ours), bound, True, unit, ratio_spread(runs, ours))
+    return Findings([MarkdownTable(title, header, rows)], _targets(case))
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:
     ours = case.runs[KENNEL]
+    bounds = {
+        PRODUCT: ("speed of the bare matrix product that is reached", 0.8, ""),
+        TORCHMETRICS: ("faster than torchmetrics", 3, " x"),
+    }
     targets = [
-        _target("speed of the bare matrix product that is reached", case.runs[PRODUCT], ours, 0.8),
-        _target("faster than torchmetrics", case.runs[TORCHMETRICS], ours, 3, " x"),
+        Target(claim, times(case.runs[name], ours), bound, True, unit, ratio_spread(case.runs[name], ours))
+        for name, (claim, bound, unit) in bounds.items()
     ]
     if "peak_bytes" in ours[0]:
         targets.append(Target("peak memory", median_of(ours, "peak_bytes") / 1e9, 1.2, False, " GB"))
     return targets
+
+
+def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:
+    """Write the features of both sides, and the lengths stored with a reference."""
+    destination = Path(folder)
+    destination.mkdir(parents=True, exist_ok=True)
+    np.save(destination / "generated.npy", features(count, dimension, 0))
+    normalised = normalise(features(reference, dimension, 1))
+    np.save(destination / "reference.npy", normalised.features)
+    np.save(destination / "squares.npy", normalised.squares)
+    return {"count": len(normalised)}
+
+
+def kennel(folder: str) -> Run:
+    """``nearest`` on a reference that is memory-mapped with its lengths, as in a worker."""
+    where = Path(folder)
+    generated = np.load(where / "generated.npy")
+    reference = NormalisedFeatures(np.load(where / "reference.npy", mmap_mode="r"), np.load(where / "squares.npy"))
+    start = time.perf_counter()
+    distance = nearest(generated, reference).mean
+    return {"seconds": time.perf_counter() - start, "distance": distance}
+
+
+def torchmetrics(folder: str) -> Run:
+    """The function inside torchmetrics' MiFID, from generated to reference, on float64 as the metric keeps features."""
+    import torch  # noqa: PLC0415
+    from torchmetrics.image.mifid import _compute_cosine_distance  # noqa: PLC0415
+
+    torch.set_num_threads(THREADS)
+    generated, reference = (torch.from_numpy(np.load(Path(folder) / f"{name}.npy")).double() for name in _BOTH)
+    start = time.perf_counter()
+    distance = float(_compute_cosine_distance(generated, reference, 2.0))
+    return {"seconds": time.perf_counter() - start, "distance": distance}
+
+
+def numpy_float64(folder: str) -> Run:
+    """The formula as written: all pairs at once, in float64."""
+    generated, reference = (np.load(Path(folder) / f"{name}.npy").astype(np.float64) for name in _BOTH)
+    start = time.perf_counter()
+    left, right = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (generated, reference))
+    distance = float((1 - np.abs(left @ right.T)).min(axis=1).mean())
+    return {"seconds": time.perf_counter() - start, "distance": distance}
+
+
+def product(folder: str) -> Run:
+    """The bare float32 matrix product of the two in Kennel's tiles: a lower bound for any search without an index."""
+    generated, reference = (np.load(Path(folder) / f"{name}.npy") for name in _BOTH)
+    buffer = np.empty((TILE_ROWS, TILE_COLUMNS), np.float32)
+    start = time.perf_counter()
+    for column in range(0, len(reference), TILE_COLUMNS):
+        right = reference[column : column + TILE_COLUMNS]
+        for row in range(0, len(generated), TILE_ROWS):
+            left = generated[row : row + TILE_ROWS]
+            np.matmul(left, right.T, out=buffer[: len(left), : len(right)])
+    return {"seconds": time.perf_counter() - start}

@@ -1,49 +1,52 @@
 """Benchmark of loading a prepared reference in a worker: mapped, and read."""
 
+import time
 from pathlib import Path
 
-from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import Contender, interleaved, median_of
+import numpy as np
 
-NAME = "references"
-KENNEL = "Kennel"
-TIMED = {"": ("scorer/blobs", "worker/scoring/reference_features.py")}
-WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:load")
+from benchmarks.harness.isolation import Run, Runner, Task, interleaved
+from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.speed.frechet import FULL, QUICK, Size
+from benchmarks.speed.tracks import worker_context_in
+from worker.scoring.reference_features import load_prepared
+
+__all__ = ["FULL", "QUICK"]
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case for each dimension."""
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     cases = []
-    for dimension in plan.dimensions:
-        arguments = {"folder": str(folder / NAME), "key": f"d{dimension}"}
-        sizes = {"dimension": dimension, "reference": plan.reference}
-        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", arguments | sizes))
-        cases.append(BenchmarkCase(f"d = {dimension}", sizes, interleaved([WORKER], arguments, plan.rounds, run)))
+    for dimension in size.dimensions:
+        arguments = {"folder": str(folder), "key": f"d{dimension}"}
+        sizes = {"dimension": dimension, "reference": size.reference}
+        run(Task("benchmarks.speed.tracks:prepare_reference", arguments | sizes))
+        runs = interleaved({"Kennel": "benchmarks.speed.references:load"}, arguments, size.rounds, run)
+        cases.append(BenchmarkCase(f"d = {dimension}", sizes, runs))
     return cases
 
 
-METHOD = """\
-Features, their lengths, mean, covariance and factor are mapped from the store. *Read* goes on to touch every byte,
-which scoring does only as it needs them; the files are in the system's cache, as on a worker that is at work."""
+def findings(result: BenchmarkResult) -> Findings:
+    rows, targets = [], []
+    for case in result.cases:
+        runs = case.runs["Kennel"]
+        mapped = f"{1000 * median_of(runs):.1f}"
+        name, mib = f"{case.name}, {case.settings['reference']:,} images", f"{median_of(runs, 'bytes') / 2**20:,.0f}"
+        rows.append((name, mib, mapped, seconds(runs, "read_seconds")))
+        targets.append(Target(f"{case.name}: mapped and read", median_of(runs, "read_seconds"), 1, False, " s"))
+    return Findings([MarkdownTable("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)], targets)
 
 
-def section(result: BenchmarkResult) -> Section:
-    """The table, and for each dimension a target on the longer of the two times."""
-    rows = [
-        (
-            f"{case.name}, {case.settings['reference']:,} images",
-            f"{median_of(case.runs[KENNEL], 'bytes') / 2**20:,.0f}",
-            f"{1000 * median_of(case.runs[KENNEL]):.1f}",
-            seconds(case.runs[KENNEL], "read_seconds"),
-        )
-        for case in result.cases
-    ]
-    targets = [
-        Target(f"{case.name}: mapped and read", median_of(case.runs[KENNEL], "read_seconds"), 1, False, " s")
-        for case in result.cases
-    ]
-    table = MarkdownTable("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)
-    return Section("Loading a prepared reference", METHOD, [table], targets, timed=TIMED)
+def load(folder: str, key: str) -> Run:
+    """Map a prepared reference (``seconds``), and read every byte of it once (``read_seconds``, mapping included)."""
+    context = worker_context_in(Path(folder))
+    start = time.perf_counter()
+    reference = load_prepared(context, key, signed=False)
+    mapped = time.perf_counter()
+    statistics, normalised = reference.statistics, reference.normalised
+    arrays = [statistics.mean, statistics.covariance, statistics.factor, normalised.features, normalised.squares]
+    present = [array for array in arrays if array is not None]
+    for array in present:
+        np.max(array)
+    end = time.perf_counter()
+    return {"seconds": mapped - start, "read_seconds": end - start, "bytes": float(sum(a.nbytes for a in present))}

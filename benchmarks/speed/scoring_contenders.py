@@ -28,7 +28,7 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from benchmarks.harness.isolation import THREADS, Run
 from benchmarks.harness.networks import PeerNetwork, extractor_of, outermost_forwards, spec_of
-from benchmarks.speed.scoring_inputs import hashes_of
+from benchmarks.speed.tracks import no_progress
 from scorer.archive import ImageSpec, find_training_image_copies
 from scorer.blobs import Blobs
 from scorer.metrics.cosine import NormalisedFeatures
@@ -51,17 +51,17 @@ def kennel(folder: str, network: str, count: int) -> Run:
     spec = spec_of(network)
     extractor = extractor_of(spec, inputs)
     reference = _reference(inputs)
-    known = hashes_of(inputs)
+    known = [np.load(inputs / f"{name}.npy") for name in ("hashes", "mirrored")]
     images_spec = ImageSpec(count, 64)
     blobs = Blobs(inputs.as_uri())
     stored = StoredZip("submission.zip", blobs.hash_blob("submission.zip").sha256)
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.path_of(Path(scratch), "submission")
-        hashes = decoded_images.decode(blobs, stored, images_spec, path, _no_progress)
+        hashes = decoded_images.decode(blobs, stored, images_spec, path, no_progress)
         share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
-        numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, _no_progress)
+        numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, no_progress)
         score = mifid(numbers.fid, numbers.nearest.mean, TAU, copied_share=share)
         end = time.perf_counter()
     stages = {f"{stage}_seconds": seconds for stage, seconds in numbers.seconds.items()}
@@ -167,10 +167,6 @@ def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
 
 def _measured(start: float, peer: PeerNetwork) -> Run:
     return {"seconds": time.perf_counter() - start, "forward_seconds": peer.watch.seconds}
-
-
-def _no_progress(*_: object) -> None:
-    """A progress callback that does nothing."""
 
 
 def _reference(folder: Path) -> PreparedReference:

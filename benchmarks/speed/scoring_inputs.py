@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.networks import extractor_of, spec_of, write_weights
 from deploy.demo.photographs import bundled_photographs
-from scorer.archive import PixelHashes, hash_pixels, mirror_images, write_images
+from scorer.archive import hash_pixels, mirror_images, write_images
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
 
@@ -71,8 +71,3 @@ def _tiles(count: int, others: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8
     if count + others > len(tiles):
         raise ValueError(f"there are only {len(tiles)} photographs, not {count} and {others}")
     return tiles[:count], tiles[count : count + others]
-
-
-def hashes_of(folder: Path) -> tuple[PixelHashes, PixelHashes]:
-    """The reference images' pixel hashes, plain and mirrored."""
-    return np.load(folder / "hashes.npy"), np.load(folder / "mirrored.npy")

@@ -5,64 +5,59 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from benchmarks.harness.isolation import Run, Runner
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import Contender, interleaved, median_of
+from benchmarks.harness.isolation import Run, Runner, interleaved
+from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
 from deploy.demo.photographs import bundled_photographs
 from scorer.archive import hash_pixels, mirror_images
 from scorer.metrics.copying.perceptual_hashes import hamming_distances, mirror_hashes, perceptual_hashes
 from scorer.metrics.copying.shared_images import MAX_DISTANCE, ImageHashes, ImageTables, OtherEntry, compare_entry
 
-NAME = "shared-images"
-KENNEL = "Kennel"
-TIMED = {"": ("scorer/metrics/copying/shared_images.py", "scorer/metrics/copying/perceptual_hashes.py")}
-COMPARED = Contender(KENNEL, "benchmarks.speed.shared_images:compare")
-FOUND = Contender(KENNEL, "benchmarks.speed.shared_images:find_altered_copies")
-ENTRIES_PER_IMAGE = 11_192 / 10_000
-"""The entries of the competition of 2019, for each of the images of one."""
 STORED, SHARING, SHARE, FLIPS = 256, 10, 0.3, 12
 """Entries stored; every so many-th shares this share of its images; so many bits differ in each of these."""
 SIDE, SEED = 64, 0
 Images = NDArray[np.uint8]
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+class Size(NamedTuple):
+    """Images of an entry, entries that it is compared with, photographs whose altered copies are looked for."""
+
+    rounds: int = 3
+    images: int = 10_000
+    entries: int = 11_192
+    photographs: int = 1500
+
+
+FULL, QUICK = Size(), Size(1, 300, 336, 300)
+
+
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for speed, with made-up hashes, and one for recall, with photographs."""
-    sizes = {"images": plan.generated, "entries": round(ENTRIES_PER_IMAGE * plan.generated)}
-    arguments = {"folder": str(folder), **sizes}
-    photographs = {"images": min(plan.generated, 1500)}
+    sizes, photographs = {"images": size.images, "entries": size.entries}, {"images": size.photographs}
+    compared = {"Kennel": "benchmarks.speed.shared_images:compare"}
+    found = {"Kennel": "benchmarks.speed.shared_images:find_altered_copies"}
     return [
-        BenchmarkCase("speed", sizes, interleaved([COMPARED], arguments, plan.rounds, run)),
-        BenchmarkCase("recall", photographs, interleaved([FOUND], photographs, 1, run)),
+        BenchmarkCase("speed", sizes, interleaved(compared, {"folder": str(folder), **sizes}, size.rounds, run)),
+        BenchmarkCase("recall", photographs, interleaved(found, photographs, 1, run)),
     ]
 
 
-METHOD = """\
-A new entry is compared with all others by the function that workers call, in one thread. Its hashes, and those of the
-others, are made up; 256 different entries are stored, and read as often as it takes, memory-mapped and from the
-system's cache. Every tenth entry shares 30 % of the images, in each of which 12 bits differ. Which altered copies are
-found is measured with real photographs of 64 x 64 pixels: an entry of altered copies is compared with one of the
-originals."""
-
-
-def section(result: BenchmarkResult) -> Section:
-    """The tables, with targets on the time of one comparison and on what it finds."""
+def findings(result: BenchmarkResult) -> Findings:
     speed, recall = result.cases
-    runs, found = speed.runs[KENNEL], recall.runs[KENNEL][0]
+    runs, found = speed.runs["Kennel"], recall.numbers
     entries, images = speed.settings["entries"], speed.settings["images"]
     rows = [
         ("compared, s", seconds(runs)),
         ("processor time, s", seconds(runs, "cpu_seconds")),
         ("a million hashes, ms", f"{1e9 * median_of(runs, 'cpu_seconds') / (entries * images):.0f}"),
         ("stored for each entry, kB", f"{median_of(runs, 'stored_bytes') / 1000:,.0f}"),
-        ("peak memory, MiB", mebibytes(runs) if "peak_bytes" in runs[0] else ""),
+        ("peak memory, MiB", mebibytes(runs)),
         ("hashes of an entry's images made, s", seconds(runs, "hashing_seconds")),
     ]
     alterations = [name for name in found if name.startswith("found ")]
@@ -73,16 +68,9 @@ def section(result: BenchmarkResult) -> Section:
         Target("shared images that it misses", median_of(runs, "missed"), 0, False),
         Target("different photographs taken for nearly equal", found["strangers"], 0, False),
     ]
-    tables = [
-        MarkdownTable(size, ("", ""), rows, speed.name),
-        MarkdownTable(
-            f"Copies of {recall.settings['images']:,} photographs that are found",
-            ("altered by", "found"),
-            shares,
-            recall.name,
-        ),
-    ]
-    return Section("Shared images", METHOD, tables, targets, timed=TIMED)
+    copies = f"Copies of {recall.settings['images']:,} photographs that are found"
+    tables = [MarkdownTable(size, ("", ""), rows), MarkdownTable(copies, ("altered by", "found"), shares)]
+    return Findings(tables, targets)
 
 
 def compare(folder: str, entries: int, images: int) -> Run:

@@ -2,43 +2,39 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks.harness.isolation import Run, Runner, Task
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import median_of
-from benchmarks.harness.visitor_runs import NEW, REPEATED, REPEATS
+from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
+from benchmarks.harness.results import HERE, BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.visitor_runs import NEW, REPEATED
 from benchmarks.speed.standings_requests import MAX_BYTES, REQUESTS, TimedRequest
 from benchmarks.speed.standings_runs import MANY, MOVING_READERS
 
-NAME = "standings"
 KENNEL = "Kennel"
-TIMED = {
-    "": (
-        *("scorer/leaderboard", "scorer/ranking", "scorer/tuning", "scorer/review", "scorer/insights"),
-        *("scorer/db/leaderboard", "scorer/db/review", "api/http/response_cache.py", "api/routes/leaderboard.py"),
-        *("api/routes/review", "api/routes/tuning", "api/routes/insights"),
-        *("api/pages/insights", "api/pages/review", "api/pages/tuning"),
-    )
-}
-PLANS = Path(__file__).parents[1] / "query_plans"
 FULL_SIZE = 1_100_000
 """Entries of the size that the targets are set for."""
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
+class Size(NamedTuple):
+    """Entries and teams of each competition; readers that read at once, and for how many seconds."""
+
+    boards: tuple[tuple[int, int], ...] = ((1_666, 924), (100_000, 20_000), (FULL_SIZE, 100_000))
+    rounds: int = 3
+    seconds: float = 10
+    readers: int = 16
+
+
+FULL, QUICK = Size(), Size(((600, 60),), 1, 1, 2)
+
+
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     """One case for each size. The query plan is stored for the full size only."""
     cases = []
-    for entries, teams in plan.boards:
-        settings = {
-            "entries": entries,
-            "teams": teams,
-            "rounds": plan.rounds,
-            "seconds": plan.load_seconds,
-            "readers": plan.readers,
-        }
-        plans = PLANS if entries == FULL_SIZE else folder / "query_plans"
+    for entries, teams in size.boards:
+        settings: dict[str, Any] = {"entries": entries, "teams": teams, "rounds": size.rounds}
+        settings |= {"seconds": size.seconds, "readers": size.readers}
+        plans = HERE / "query_plans" if entries == FULL_SIZE else folder / "query_plans"
         numbers = run(Task("benchmarks.speed.standings_runs:measure", settings | {"plans": str(plans)}))
         cases.append(BenchmarkCase(f"{entries}", settings, {KENNEL: [numbers]}))
     return cases
@@ -52,20 +48,6 @@ VISITORS = (
     ("the dearest repeated request of a visitor, processor", REPEATED),
     ("the dearest new one, for each that its limit counts", NEW),
 )
-METHOD = f"""\
-A competition in an ephemeral PostgreSQL, served by one web process with the arguments of `kennel up`, and asked over
-HTTP. Each entry is measured on both tracks by a job that is done; half of the teams have picked, every 499th entry is
-labelled. Its rows were written at once. Readers ask again as soon as they have their answer, each from an address of
-its own, from one other process on the same machine. *Processor* is what the web process used for an answer. Waiting
-after a re-tune begins before the organizer's request and ends with the first reader's page of 100 places. Of the other
-requests, the *first time* is apart; the seconds beside it are the slowest of the later rounds, in which previews,
-re-tunes, undoings and past boards are different each time. As visitors, every address of the application that can be
-read is asked, as its routes have it, again and again with random parameters of their kinds, and each such request
-{REPEATS} times more: *repeated* is the median of these, of the dearest request of an address, *new* what one with other
-parameters takes on average for each request that its rate limit counts, since the limit counts dear ones as several.
-The query plan of what every request asks first is in
-[query_plans/](query_plans/)."""
-
 WAITS = (
     ("re-tune of the public track, and the first page after it", "retuned_seconds"),
     ("the same, and one's own rank", "own_rank_seconds"),
@@ -83,23 +65,17 @@ LOADS = (
 )
 
 
-def section(result: BenchmarkResult) -> Section:
-    """The tables of all sizes, and the targets of the full size."""
-    cases = [
-        (f"{case.settings['entries']:,} entries of {case.settings['teams']:,} teams", case) for case in result.cases
-    ]
-    waits = MarkdownTable(
-        "Waiting",
-        ("seconds", *(size for size, _ in cases)),
-        [(name, *(seconds(case.runs[KENNEL], key) for _, case in cases)) for name, key in WAITS],
-    )
-    tables, notes = [waits], []
-    for size, case in cases:
-        tables.append(_requests_table(f"Requests, {size}", case.runs[KENNEL]))
-        tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", case.runs[KENNEL]))
-        tables += _visitors_tables(f"Visitors, {size}: the dearest addresses", case.runs[KENNEL])
-        notes.append(_many_note(size, case.runs[KENNEL]))
-    return Section("The standings", METHOD, tables, _targets(result), notes, TIMED)
+def findings(result: BenchmarkResult) -> Findings:
+    cases = {f"{case.settings['entries']:,} entries of {case.settings['teams']:,} teams": case for case in result.cases}
+    waited = [(name, *(seconds(case.runs[KENNEL], key) for case in cases.values())) for name, key in WAITS]
+    tables, notes = [MarkdownTable("Waiting", ("seconds", *cases), waited)], []
+    for size, case in cases.items():
+        runs = case.runs[KENNEL]
+        tables.append(_requests_table(f"Requests, {size}", runs))
+        tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", runs))
+        tables.append(_visitors_table(f"Visitors, {size}: the dearest addresses", runs))
+        notes.append(_many_note(size, runs))
+    return Findings(tables, _targets(result), notes)
 
 
 def _many_note(size: str, runs: Sequence[Run]) -> str:
@@ -128,15 +104,12 @@ def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     return MarkdownTable(title, header, rows)
 
 
-def _visitors_tables(title: str, runs: Sequence[Run]) -> list[MarkdownTable]:
-    """One table; none of what was measured before there were visitors in it."""
+def _visitors_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     paths = [name.removeprefix(REPEATED) for name in runs[0] if name.startswith(REPEATED)]
-    if not paths:
-        return []
     costs = {path: (median_of(runs, REPEATED + path), median_of(runs, NEW + path)) for path in paths}
     dearest = sorted(paths, key=lambda path: max(costs[path]), reverse=True)[:DEAREST]
     rows = [(f"`{path}`", *(f"{cost:.1f}" for cost in costs[path])) for path in dearest]
-    return [MarkdownTable(title, (f"of {len(paths)}", "repeated, processor ms", "new, processor ms"), rows)]
+    return MarkdownTable(title, (f"of {len(paths)}", "repeated, processor ms", "new, processor ms"), rows)
 
 
 def _loads_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
@@ -154,10 +127,9 @@ def _loads_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
 
 
 def _targets(result: BenchmarkResult) -> list[Target]:
-    case = result.case(f"{FULL_SIZE}")
-    if case is None:
+    runs = next((case.runs[KENNEL] for case in result.cases if case.name == f"{FULL_SIZE}"), None)
+    if runs is None:
         return []
-    runs = case.runs[KENNEL]
     return [
         Target("first page and own rank after a re-tune", median_of(runs, "own_rank_seconds"), 1, False, " s"),
         *(target for request in REQUESTS for target in _targets_of(request, runs)),
@@ -171,8 +143,8 @@ def _targets(result: BenchmarkResult) -> list[Target]:
 
 
 def _visitors_targets(runs: Sequence[Run]) -> list[Target]:
-    costs = [(claim, [median_of(runs, name) for name in runs[0] if name.startswith(kind)]) for claim, kind in VISITORS]
-    return [Target(claim, max(values), MAX_VISITOR_MS, False, " ms") for claim, values in costs if values]
+    costs = {claim: max(median_of(runs, name) for name in runs[0] if name.startswith(kind)) for claim, kind in VISITORS}
+    return [Target(claim, cost, MAX_VISITOR_MS, False, " ms") for claim, cost in costs.items()]
 
 
 def _targets_of(request: TimedRequest, runs: Sequence[Run]) -> list[Target]:

@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import httpx
 
-from benchmarks.harness.standings_seeding import ORGANIZER, SESSION, SLUG
+from benchmarks.harness.seeding import ORGANIZER, SESSION, SLUG
 
 API = f"/api/v1/competitions/{SLUG}"
 BOARD = f"{API}/leaderboard"
@@ -38,7 +39,6 @@ class TimedRequest:
     varies: Callable[[int], dict[str, Any]] | None = None
 
     def send(self, http: httpx.Client, number: int) -> "Answer":
-        """The answer in round ``number``."""
         headers = {"Accept-Encoding": "identity"}
         if self.organizer:
             by_token = self.path.startswith("/api")
@@ -78,63 +78,48 @@ def tau_of_round(number: int) -> float:
     return 0.2 + 0.01 * (number + 1)
 
 
-def _retuning(number: int) -> dict[str, Any]:
-    return {"method": "manual", "tau": tau_of_round(number), "reason": "benchmark"}
-
-
-def _preview(number: int) -> dict[str, Any]:
-    return {"method": "manual", "tau": 0.305 + 0.01 * number, "preview": True}
-
-
-def _slider(number: int) -> dict[str, Any]:
-    return {"tau": str(0.31 + 0.007 * number), "limit": "30"}
-
-
-def _undo(number: int) -> dict[str, Any]:
-    return {"reason": f"benchmark {number}"}
-
-
-def _search_team(number: int) -> dict[str, Any]:
-    return {"search": f"team {4242 + number}"}
-
-
-def _search_letter(number: int) -> dict[str, Any]:
-    return {"search": "team"[number % 4]}
-
-
-def _past(number: int) -> dict[str, Any]:
-    return {"as_of": (datetime.now(UTC) - timedelta(days=3, hours=number)).isoformat()}
-
-
+_organizers = partial(TimedRequest, organizer=True)
+_posted = partial(_organizers, seconds=1, size=200_000, method="POST")
+INSIGHTS, DISTANCES = f"{PAGE}/insights", f"{API}/insights/distances"
 REQUESTS: Sequence[TimedRequest] = (
-    TimedRequest("search_team", "teams by name, `team 4242`, another each time", BOARD, 0.1, varies=_search_team),
     TimedRequest(
-        "search_letter", "teams by a letter of their name, another each time", BOARD, 0.1, varies=_search_letter
+        *("search_team", "teams by name, `team 4242`, another each time", BOARD, 0.1),
+        varies=lambda number: {"search": f"team {4242 + number}"},
     ),
-    TimedRequest("past", "board of a past moment, another each time", BOARD, 1, varies=_past),
-    TimedRequest("insights_page", "page of all figures", f"{PAGE}/insights", 0.3),
-    TimedRequest("insights_all", "the same for organizers, of all entries", f"{PAGE}/insights", 0.3, organizer=True),
-    TimedRequest("figure_json", "a figure as JSON", f"{API}/insights/distances", 0.3),
-    TimedRequest("figure_svg", "a figure as SVG", f"{API}/insights/distances", 0.3, parameters={"format": "svg"}),
     TimedRequest(
-        "figure_all", "a figure of all entries as JSON", f"{API}/insights/distances", first_byte=0.3, organizer=True
+        *("search_letter", "teams by a letter of their name, another each time", BOARD, 0.1),
+        varies=lambda number: {"search": "team"[number % 4]},
     ),
+    TimedRequest(
+        *("past", "board of a past moment, another each time", BOARD, 1),
+        varies=lambda number: {"as_of": (datetime.now(UTC) - timedelta(days=3, hours=number)).isoformat()},
+    ),
+    TimedRequest("insights_page", "page of all figures", INSIGHTS, 0.3),
+    _organizers("insights_all", "the same for organizers, of all entries", INSIGHTS, 0.3),
+    TimedRequest("figure_json", "a figure as JSON", DISTANCES, 0.3),
+    TimedRequest("figure_svg", "a figure as SVG", DISTANCES, 0.3, parameters={"format": "svg"}),
+    _organizers("figure_all", "a figure of all entries as JSON", DISTANCES, first_byte=0.3),
     TimedRequest("csv", "all places as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
-    TimedRequest("desk", "reviewers' desk", f"{API}/desk", 0.3, organizer=True),
-    TimedRequest("desk_page", "its page", f"{PAGE}/desk", 0.3, organizer=True),
-    TimedRequest("checklist", "checklist before publication", f"{API}/publication", 0.5, organizer=True),
-    TimedRequest("checklist_page", "its page", f"{PAGE}/publication", 0.5, organizer=True),
-    TimedRequest("tau_page", "threshold page", f"{PAGE}/tau", 1.5, size=500_000, organizer=True),
-    TimedRequest(
-        "impact", "the page's numbers for another tau", f"{THRESHOLDS}/impact", 0.3, organizer=True, varies=_slider
+    _organizers("desk", "reviewers' desk", f"{API}/desk", 0.3),
+    _organizers("desk_page", "its page", f"{PAGE}/desk", 0.3),
+    _organizers("checklist", "checklist before publication", f"{API}/publication", 0.5),
+    _organizers("checklist_page", "its page", f"{PAGE}/publication", 0.5),
+    _organizers("tau_page", "threshold page", f"{PAGE}/tau", 1.5, size=500_000),
+    _organizers(
+        *("impact", "the page's numbers for another tau", f"{THRESHOLDS}/impact", 0.3),
+        varies=lambda number: {"tau": str(0.31 + 0.007 * number), "limit": "30"},
     ),
-    TimedRequest("choices", "what each method would choose", f"{THRESHOLDS}/choices", 1, organizer=True),
-    TimedRequest(
-        "preview", "preview of a re-tune", THRESHOLDS, 1, None, 200_000, "POST", organizer=True, varies=_preview
+    _organizers("choices", "what each method would choose", f"{THRESHOLDS}/choices", 1),
+    _posted(
+        *("preview", "preview of a re-tune", THRESHOLDS),
+        varies=lambda number: {"method": "manual", "tau": 0.305 + 0.01 * number, "preview": True},
     ),
-    TimedRequest("retune", "re-tune", THRESHOLDS, 1, None, 200_000, "POST", organizer=True, varies=_retuning),
-    TimedRequest(
-        "undo", "undo of a re-tune", f"{THRESHOLDS}/undo", 1, None, 200_000, "POST", organizer=True, varies=_undo
+    _posted(
+        *("retune", "re-tune", THRESHOLDS),
+        varies=lambda number: {"method": "manual", "tau": tau_of_round(number), "reason": "benchmark"},
+    ),
+    _posted(
+        *("undo", "undo of a re-tune", f"{THRESHOLDS}/undo"), varies=lambda number: {"reason": f"benchmark {number}"}
     ),
 )
 """In the order in which a round sends them."""

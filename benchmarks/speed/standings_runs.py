@@ -3,9 +3,9 @@
 import json
 import logging
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,17 +14,15 @@ from typing import Any
 
 import httpx
 import psutil
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session
 
-import migrations
-from benchmarks.harness.http_load import Load, command
-from benchmarks.harness.isolation import ROOT, Run, peak_bytes
-from benchmarks.harness.standings_seeding import ORGANIZER, OWN, SESSION, SLUG, fill
+from benchmarks.harness.http_load import Load, measure_load_apart
+from benchmarks.harness.isolation import Run, peak_bytes
+from benchmarks.harness.seeding import ORGANIZER, OWN, SESSION, SLUG, fill, migrated_servers
 from benchmarks.harness.visitor_runs import measure_visitors
 from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
-from deploy.standalone.database_roles import APP
-from deploy.standalone.ephemeral import Servers, ephemeral_servers
+from deploy.standalone.ephemeral import Servers
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
 from deploy.standalone.service import service_children
@@ -62,7 +60,6 @@ class BoardService:
     account: int
 
     def measure_one(self, fid: float) -> None:
-        """Insert a measurement of an entry of the own team."""
         with self.engine.begin() as connection:
             connection.execute(
                 text(
@@ -79,16 +76,16 @@ class BoardService:
 
 def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int, plans: str) -> Run:
     """All measurements of one competition: numbers by name. The query plan is written to the folder ``plans``."""
-    with ephemeral_servers() as servers:
-        migrations.upgrade(servers.postgres.owner_url, APP)
+    with migrated_servers() as (servers, admin_url):
         log.info("filling a competition of %d entries", entries)
-        service = _competition(servers, entries, teams)
+        service = _competition(servers.postgres.app_url, admin_url, entries, teams)
         log.info("asking")
+        settings = Settings(database_url=servers.postgres.app_url, redis_url=servers.redis.url, blob_url=BLOBS)
         with _web(servers) as port:
             numbers = _measure_waits(service, port, rounds)
             numbers["waits_web_bytes"] = _peak_since_last(port)
             numbers |= _measure_requests(port, rounds)
-            numbers |= measure_visitors(port, _web_process(port), _settings(servers))
+            numbers |= measure_visitors(port, _web_process(port), settings)
             numbers |= _measure_throughput(port, seconds, readers)
             numbers["reading_web_bytes"] = _peak_since_last(port)
             numbers["web_bytes"] = max(value for name, value in numbers.items() if name.endswith("_web_bytes"))
@@ -122,13 +119,12 @@ def _client(port: int, secret: str | None = None) -> httpx.Client:
 
 
 def _retune(http: httpx.Client, kind: TrackKind, tau: float) -> None:
-    """Choose a threshold as an organizer does."""
     body = {"method": "manual", "tau": tau, "reason": "benchmark"}
     http.post(THRESHOLDS.replace("public", kind), json=body).raise_for_status()
 
 
-def _competition(servers: Servers, entries: int, count: int) -> BoardService:
-    engine = create_engine(servers.postgres.app_url, connect_args={"options": "-c timezone=utc"})
+def _competition(url: str, admin_url: str, entries: int, count: int) -> BoardService:
+    engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
     now = datetime.now(UTC)
     start = now - AGE
     tiny = TrackSpec(extractor="tiny")
@@ -146,21 +142,22 @@ def _competition(servers: Servers, entries: int, count: int) -> BoardService:
         own_team = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
         service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id, reader.id)
         competition = tracks["public"].competition_id
-    url = make_url(servers.postgres.admin_url).set(database=make_url(servers.postgres.app_url).database)
     # The own team comes first: its number precedes those of the teams that are made here.
-    values = {"competition": competition, "teams": count, "entries": entries, "account": service.account}
-    fill(
-        url.render_as_string(hide_password=False),
-        values | {"first_team": own_team.id, "start": start, "step": timedelta(days=10) / entries},
-    )
+    values: dict[str, object] = {
+        "competition": competition,
+        "teams": count,
+        "entries": entries,
+        "account": service.account,
+    }
+    values |= {"first_team": own_team.id, "start": start, "step": timedelta(days=10) / entries}
+    fill(admin_url, values)
     return service
 
 
 @contextmanager
 def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
     """One or several web processes with the arguments of ``kennel up``."""
-    folder = Path(make_url(servers.postgres.app_url).database or "")  # only its name is used
-    port = free_port()
+    folder, port = Path("bench"), free_port()  # only the folder's name is used
     addresses = {
         "DATABASE_URL": servers.postgres.app_url,
         "REDIS_URL": servers.redis.url,
@@ -172,11 +169,6 @@ def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(web)
         yield port
-
-
-def _settings(servers: Servers) -> Settings:
-    """The settings of the web process."""
-    return Settings(database_url=servers.postgres.app_url, redis_url=servers.redis.url, blob_url=BLOBS)
 
 
 def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, float]:
@@ -232,23 +224,20 @@ def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, fl
     web = _web_process(port)
     numbers: dict[str, float] = {}
     for name, load in kinds.items():
-        before = _processor_seconds(web)
+        before = sum(web.cpu_times()[:2])
         result = _run(load)
         responses = result["per_second"] * result["seconds"]
-        result["processor_ms"] = 1000 * (_processor_seconds(web) - before) / responses
+        result["processor_ms"] = 1000 * (sum(web.cpu_times()[:2]) - before) / responses
         numbers |= {f"{name}_{key}": value for key, value in result.items()}
     moves = 0
-    moving = Load(port, BOARD, MOVING_READERS, seconds, first=3 * readers)
-    with (
-        _client(port, ORGANIZER) as organizer,
-        subprocess.Popen(command(moving), cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
-    ):
-        while process.poll() is None:
+    with _client(port, ORGANIZER) as organizer, ThreadPoolExecutor(1) as pool:
+        moving = pool.submit(_run, Load(port, BOARD, MOVING_READERS, seconds, first=3 * readers))
+        while not moving.done():
             moves += 1
             _retune(organizer, "public", 0.2 + 0.001 * (moves % 50))
             time.sleep(2)
-        result = _result_of(process.stdout.read() if process.stdout else "{}")
-    return numbers | {f"moving_{key}": value for key, value in result.items()} | {"moving_retunes": float(moves)}
+    numbers |= {f"moving_{key}": value for key, value in moving.result().items()}
+    return numbers | {"moving_retunes": float(moves)}
 
 
 def _peak_since_last(port: int) -> float:
@@ -283,23 +272,12 @@ def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
     return numbers
 
 
-def _processor_seconds(process: psutil.Process) -> float:
-    """CPU seconds of the web process so far: its cost without that of the load generator beside it."""
-    used = process.cpu_times()
-    return float(used.user + used.system)
-
-
-def _run(load: Load) -> dict[str, float]:
-    process = subprocess.run(command(load), cwd=ROOT, capture_output=True, text=True, check=True)
-    return _result_of(process.stdout)
-
-
-def _result_of(printed: str) -> dict[str, float]:
-    """What a load has printed. ``RuntimeError`` if an answer was an error: it would count as a quick answer."""
-    result: dict[str, float] = json.loads(printed)
-    if errors := {name: rate for name, rate in result.items() if name.startswith(("status_4", "status_5"))}:
-        raise RuntimeError(f"answers that were errors, a second: {errors}")
-    return result
+def _run(load: Load) -> Run:
+    """A load; ``RuntimeError`` if an answer was an error: it would count as a quick answer."""
+    run = measure_load_apart(load)
+    if run.pop("errors"):
+        raise RuntimeError(f"some answers were errors: {run}")
+    return run
 
 
 def _explain(service: BoardService, folder: Path) -> None:
@@ -311,9 +289,5 @@ def _explain(service: BoardService, folder: Path) -> None:
         )
         xmin = connection.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
         query = str(NEW_CHANGES_QUERY).replace(":competition", str(competition)).replace(":horizon", str(xmin))
-        _write_plan(connection, folder / "what_is_new.txt", query)
-
-
-def _write_plan(connection: Any, path: Path, statement: str) -> None:
-    rows = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, BUFFERS) {statement.replace('%', '%%')}", ())
-    path.write_text("".join(f"{line}\n" for (line,) in rows))
+        rows = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, BUFFERS) {query.replace('%', '%%')}", ())
+        (folder / "what_is_new.txt").write_text("".join(f"{line}\n" for (line,) in rows))

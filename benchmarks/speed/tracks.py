@@ -1,89 +1,166 @@
 """Benchmark of both tracks of one zip: decoded once, and in memory that does not grow with it."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
-from benchmarks.harness.isolation import Runner, Task
-from benchmarks.harness.plan import BenchmarkPlan
-from benchmarks.harness.report import MarkdownTable, Section, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.rounds import Contender, interleaved, median_of
-from scorer import extractor_catalogue
+import numpy as np
 
-NAME = "tracks"
+from benchmarks.harness.isolation import Run, Runner, Task, interleaved
+from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.synthetic import features
+from deploy.demo.generators import noisy
+from deploy.demo.photographs import bundled_photographs
+from scorer.archive import ImageSpec, write_images
+from scorer.archive.png_decoding import decode_png
+from scorer.extractor_catalogue import find_extractor
+from scorer.jobs.broker import create_celery_app
+from scorer.metrics.cosine import normalise
+from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.settings import Settings
+from scorer.submissions.files import StoredZip
+from worker.runtime import decoded_images
+from worker.runtime.context import WorkerContext
+from worker.scoring.measure import measure as measure_track
+from worker.scoring.reference_features import load_prepared, write_array
+
 KENNEL = "Kennel"
-TIMED = {
-    "": (
-        *(
-            "client/kennel_client/archive",
-            "scorer/archive",
-            "scorer/extractors",
-            "scorer/metrics/cosine.py",
-            "scorer/metrics/memorization.py",
-        ),
-        *("scorer/metrics/sample_quality/frechet.py", "worker/scoring/measure.py", "worker/scoring/score.py"),
-    )
-}
-WORKER = Contender(KENNEL, "benchmarks.speed.tracks_contenders:both_tracks", max_rounds=1)
-FLAT = 1.5
-"""Allowed growth of peak memory. Features grow with the images, in float32 and once in float64 (15 kB an image at
-d = 1280), and so do the mapped pixels (12 kB); memory of decoding, resizing and the networks must not."""
+MAX_GROWTH = 1.5
+"""Of peak memory. Features grow with the images, in float32 and once in float64 (15 kB an image at d = 1280), and so do
+the mapped pixels (12 kB); memory of decoding, resizing and the networks must not."""
+SIDE, SEED = 64, 2019
 
 
-def measure(plan: BenchmarkPlan, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case for each number of images; one round each, since memory hardly varies and time has no target."""
-    inputs = str(folder / NAME)
-    for track in sorted(set(plan.tracks)):
-        spec = extractor_catalogue.find_extractor(track)
-        sizes = {"key": spec.name, "dimension": spec.dimension, "reference": plan.reference}
-        run(Task("benchmarks.speed.tracks_contenders:prepare_reference", {"folder": inputs, **sizes}))
+class Size(NamedTuple):
+    """Numbers of images, public and private extractor, images of the reference. One round each, since memory hardly
+    varies and time has no target."""
+
+    images: tuple[int, ...] = (1000, 4000, 10_000)
+    tracks: tuple[str, str] = ("efficientnet_lite0", "efficientnet_lite2")
+    reference: int = 20_579
+
+
+FULL, QUICK = Size(), Size((20, 60), ("tiny", "tiny"), 600)
+
+
+def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
+    inputs = str(folder)
+    for spec in map(find_extractor, sorted(set(size.tracks))):
+        sizes = {"key": spec.name, "dimension": spec.dimension, "reference": size.reference}
+        run(Task("benchmarks.speed.tracks:prepare_reference", {"folder": inputs, **sizes}))
     cases = []
-    for count in plan.images:
-        run(Task("benchmarks.speed.tracks_contenders:prepare_submission", {"folder": inputs, "count": count}))
-        arguments = {"folder": inputs, "count": count, "tracks": list(plan.tracks)}
-        runs = interleaved([WORKER], arguments, plan.rounds, run)
+    for count in size.images:
+        run(Task("benchmarks.speed.tracks:prepare_submission", {"folder": inputs, "count": count}))
+        arguments = {"folder": inputs, "count": count, "tracks": list(size.tracks)}
+        runs = interleaved({KENNEL: "benchmarks.speed.tracks:both_tracks"}, arguments, 1, run)
         cases.append(
-            BenchmarkCase(str(count), {"count": count, "tracks": plan.tracks, "reference": plan.reference}, runs)
+            BenchmarkCase(str(count), {"count": count, "tracks": size.tracks, "reference": size.reference}, runs)
         )
     return cases
 
 
-METHOD = """\
-A zip of noisy photographs is checked and decoded into one mapped array, and both tracks are measured from that array,
-in one process that holds both networks, as a worker does it. Peak memory counts mapped files too: the images, and of
-each reference the features, which the system can drop at any time."""
-
-
-def section(result: BenchmarkResult) -> Section:
-    """The table, and the targets for decoding and memory."""
+def findings(result: BenchmarkResult) -> Findings:
     cases = sorted(result.cases, key=lambda case: case.settings["count"])
     rows = [
-        (
-            f"{case.settings['count']:,}",
-            seconds(case.runs[KENNEL]),
-            f"{median_of(case.runs[KENNEL], 'decoded'):,.0f}",
-            mebibytes(case.runs[KENNEL]) if _has_peak(case) else "",
-        )
+        (f"{case.settings['count']:,}", seconds(runs), f"{median_of(runs, 'decoded'):,.0f}", mebibytes(runs))
         for case in cases
+        for runs in case.runs.values()
     ]
     public, private = cases[0].settings["tracks"]
     title = f"{public} in public, {private} in private, references of {cases[0].settings['reference']:,}"
     table = MarkdownTable(title, ("images", "seconds", "images decoded", "peak, MiB"), rows)
-    return Section("Both tracks of one zip", METHOD, [table], _targets(cases), timed=TIMED)
-
-
-def _has_peak(case: BenchmarkCase) -> bool:
-    return "peak_bytes" in case.runs[KENNEL][0]
+    return Findings([table], _targets(cases))
 
 
 def _targets(cases: list[BenchmarkCase]) -> list[Target]:
     decoded = max(median_of(case.runs[KENNEL], "decoded") / case.settings["count"] for case in cases)
     targets = [Target("times that an image is decoded", decoded, 1, False)]
-    if all(_has_peak(case) for case in cases):
+    if all("peak_bytes" in case.runs[KENNEL][0] for case in cases):
         peaks = [median_of(case.runs[KENNEL], "peak_bytes") for case in cases]
         first, last = cases[0].settings["count"], cases[-1].settings["count"]
         growth = f"peak memory at {last:,} images over that at {first:,}"
         targets += [
-            Target(growth, peaks[-1] / peaks[0], FLAT, False),
+            Target(growth, peaks[-1] / peaks[0], MAX_GROWTH, False),
             Target("peak memory", max(peaks) / 1e9, 3, False, " GB"),
         ]
     return targets
+
+
+def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
+    """Store a reference as ``worker.scoring.reference_features.prepare_reference`` does."""
+    context = worker_context_in(Path(folder))
+    rows = features(reference, dimension, 1)
+    statistics, normalised = statistics_of(rows), normalise(rows)
+    if statistics.factor is None:
+        raise ValueError("a reference's statistics need their factor")
+    parts = {"mean": statistics.mean, "covariance": statistics.covariance, "factor": statistics.factor}
+    for name, array in {**parts, "features": normalised.features, "squares": normalised.squares}.items():
+        write_array(context, f"preparations/{key}/{name}.npy", array)
+    return {"count": len(rows)}
+
+
+def prepare_submission(folder: str, count: int) -> Run:
+    """Store a zip of ``count`` images, each with its own noise so that no two are equal."""
+    images = noisy(bundled_photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
+    path = Path(folder) / "blobs" / f"{count}.zip"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_images(images, file)
+    return {"zip_bytes": path.stat().st_size}
+
+
+def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
+    """The deep check, then each track from the same mapped images, in one process as in a worker.
+
+    ``decoded`` is the number of images that the decoder was called for.
+    """
+    context = worker_context_in(Path(folder))
+    spec = ImageSpec(count, SIDE)
+    extractors = [context.extractor(find_extractor(track).identity) for track in tracks]
+    key = f"{count}.zip"
+    stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
+    start = time.perf_counter()
+    with _counted() as decoded:
+        path = decoded_images.path_of(context.scratch, str(count))
+        decoded_images.decode(context.blobs, stored, spec, path, no_progress)
+        fids = []
+        for extractor in extractors:
+            images = decoded_images.decoded_images_of(context, str(count), stored, spec, no_progress)
+            reference = load_prepared(context, extractor.spec.name, signed=False)
+            fids.append(measure_track(images, extractor, reference, no_progress).fid)
+    end = time.perf_counter()
+    path.unlink()
+    return {"seconds": end - start, "decoded": len(decoded), "public_fid": fids[0], "private_fid": fids[1]}
+
+
+@contextmanager
+def _counted() -> Iterator[list[None]]:
+    """A list with one item for each image that the deep check decodes, in any thread (``list.append`` is atomic)."""
+    calls: list[None] = []
+
+    def counting(content: bytes, size: int) -> object:
+        calls.append(None)
+        return decode_png(content, size)
+
+    with patch("scorer.archive.deep_check.decode_png", counting):
+        yield calls
+
+
+def no_progress(*_: object) -> None:
+    """A progress callback that does nothing."""
+
+
+def worker_context_in(folder: Path) -> WorkerContext:
+    """A worker context with blobs and scratch in ``folder``. Its database and broker do not exist."""
+    settings = Settings(
+        database_url="postgresql://nobody@localhost/none",
+        redis_url="redis://localhost/0",
+        blob_url=(folder / "blobs").as_uri(),
+        scratch=folder / "scratch",
+        device="cpu",
+    )
+    return WorkerContext.open(settings, create_celery_app(settings))

@@ -82,3 +82,40 @@ def _mix(memorising: EntryFeatures, honest: EntryFeatures, share: float) -> Entr
     features = {name: both(rows, honest.features[name]) for name, rows in memorising.features.items()}
     title = Title(mixture_name(share, method), strength or method, seed)
     return EntryFeatures(title, both(memorising.images, honest.images), features)
+
+
+SEEDS = (0, 1, 2, 3, 4)
+"""The seeds of which the zoo is made, each with all trainings."""
+FIXING = (0, 1)
+"""Seeds that are set apart to fix thresholds on; targets are judged on the others."""
+
+
+@dataclass(frozen=True)
+class ZooPlan:
+    """Sizes of the trainings of one seed. Each of them is so many steps, of ``batch`` images each."""
+
+    images: int = 300
+    """Images of an entry; generators that map seeds to training images learn that many."""
+    photographs: int = 165
+    """Number of held-out images that are an entry and no part of the reference."""
+    batch: int = 16
+    width: int = 24
+    """Channels of the widest images in the networks that memorise."""
+    sup: int = 4200
+    membership: int = 600
+    """Steps of the memorising GAN's discriminator, before it is frozen."""
+    mgan: int = 4200
+    ae: int = 1000
+    vae: int = 3000
+    flow: int = 4000
+    """Steps of the diffusion model of the variational autoencoder's codes."""
+    gan: int = 6000
+    gan_width: int = 16
+    diffusion: int = 2200
+    diffusion_width: int = 48
+    spaces: tuple[str, str] = ("efficientnet_lite0", "efficientnet_lite2")
+    """Public and private extractor."""
+
+
+FULL = ZooPlan()
+"""Some 35 minutes of one core for each seed, most of it for trainings."""

@@ -5,21 +5,20 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import process_time
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.zoo.plan import ZooPlan
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.adversarial import adversarial
 from benchmarks.zoo.trainings.autoencoders import autoencoder, variational
-from benchmarks.zoo.trainings.checkpoints import Checkpoints
 from benchmarks.zoo.trainings.diffusion import diffusion
 from benchmarks.zoo.trainings.one_hot import memorising_gan, supervised
 from benchmarks.zoo.trainings.training import GeneratedImages, Training
 from benchmarks.zoo.trainings.untrained import augmented, normal
-from deploy.demo.photographs import Photographs
 from deploy.demo.tiles import Pixels
 
 log = logging.getLogger(__name__)
@@ -54,11 +53,6 @@ class Inputs:
         return order[plan.photographs :], order[: plan.photographs]
 
 
-def inputs_of(photographs: Photographs) -> Inputs:
-    """The images of the zoo, made of the demo's photographs."""
-    return Inputs(photographs.train.images, photographs.held_out.images, photographs.private_extra.images)
-
-
 @dataclass(frozen=True)
 class EntryCache:
     """A folder of arrays computed from the inputs by a plan."""
@@ -91,28 +85,21 @@ class EntryCache:
         partial.rename(path)
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedEntries:
-    """The entries of one training, and the seconds of processor time that it took."""
-
-    entries: tuple[GeneratedImages, ...]
-    seconds: float
-
-
-def trained_entries(name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> TrainedEntries:
-    """The entries of one training and seed, from the cache or made now; one that was cut off goes on."""
+def trained_entries(
+    name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
+) -> tuple[list[GeneratedImages], float]:
+    """The entries of one training and seed, from the cache or made now, and the seconds of processor time it took."""
     key = f"{name}-{seed}"
     arrays = cache.arrays(key)
     if arrays is None:
         log.info("making %s", key)
-        checkpoints = Checkpoints(cache.folder, key)
-        made = list(TRAININGS[name](inputs.train, plan, seed, checkpoints))
+        began = process_time()
+        made = list(TRAININGS[name](inputs.train, plan, seed))
         arrays = {f"images|{each.method}|{each.strength}": each.images for each in made}
         arrays |= {f"originals|{each.method}": each.originals for each in made if each.originals is not None}
-        arrays["seconds"] = np.array(checkpoints.seconds)
+        arrays["seconds"] = np.array(process_time() - began)
         cache.store(key, arrays)
-        checkpoints.remove()
-    return TrainedEntries(tuple(_entries_in(arrays)), float(arrays["seconds"]))
+    return list(_entries_in(arrays)), float(arrays["seconds"])
 
 
 def _entries_in(arrays: Mapping[str, NDArray[Any]]) -> Iterator[GeneratedImages]:

@@ -1,16 +1,13 @@
 """The stored results of the zoo: one JSON file for each seed, from which figures and page are made."""
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.zoo.entries import METHODS, Title
-from benchmarks.zoo.plan import FIXING, ZooPlan
+from benchmarks.zoo.entries import FIXING, METHODS, SEEDS, Title
 from benchmarks.zoo.spaces import SpaceReading
-from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.lifecycle import TrackKind
 
 
@@ -36,9 +33,10 @@ class Outcome:
 class SeedResult:
     """All outcomes of one seed, with the machine, sizes and extractors that they depend on."""
 
+    command: str
     seed: int
     definition: Mapping[str, Any]
-    """What the outcomes are determined by, but for the machine: another one makes other outcomes."""
+    """Sizes and versions."""
     machine: Mapping[str, str]
     seconds: Mapping[str, float]
     """Processor time of each training, in seconds."""
@@ -61,11 +59,9 @@ class Zoo:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes of all seeds."""
         return tuple(outcome for each in self.seeds for outcome in each.outcomes)
 
     def of(self, *methods: str) -> tuple[Outcome, ...]:
-        """The entries made by these methods."""
         return tuple(each for each in self.outcomes if each.title.method in methods)
 
     @property
@@ -73,26 +69,10 @@ class Zoo:
         """Methods that have entries, in the order of the tables."""
         return tuple(method for method in METHODS if self.of(method))
 
-    def result_of(self, seed: int) -> SeedResult:
-        """The result of a seed."""
-        return next(each for each in self.seeds if each.seed == seed)
-
-    @property
-    def fixing(self) -> "Zoo":
-        """The seeds on which thresholds are fixed; none if there are none of them yet."""
-        return replace(self, seeds=tuple(each for each in self.seeds if each.seed in FIXING))
-
     @property
     def held(self) -> "Zoo":
-        """The seeds on which they are judged."""
+        """The seeds on which targets are judged."""
         return replace(self, seeds=tuple(each for each in self.seeds if each.seed not in FIXING))
-
-
-def definition_of(plan: ZooPlan, version: int) -> dict[str, Any]:
-    """What determines the outcomes of a seed: the plan, the ``version`` of the trainings, and that of the evidence."""
-    fields: dict[str, Any] = {"trainings": version, "evidence": EVIDENCE_VERSION, "plan": asdict(plan)}
-    stored: dict[str, Any] = json.loads(json.dumps(fields))
-    return stored
 
 
 def path_of(seed: int, folder: Path) -> Path:
@@ -102,8 +82,8 @@ def path_of(seed: int, folder: Path) -> Path:
 
 def write_seed(result: SeedResult, folder: Path) -> None:
     """Store a seed's result as JSON, one entry a line; numbers of evidence with six digits."""
-    fields = _rounded(asdict(result))
-    entries = [json.dumps(each | {"title": list(each["title"])}) for each in fields.pop("outcomes")]
+    fields = json.loads(json.dumps(asdict(result)), parse_float=lambda number: float(f"{float(number):.6g}"))
+    entries = [json.dumps(each) for each in fields.pop("outcomes")]
     head = json.dumps(fields, indent=1)[:-2]
     folder.mkdir(parents=True, exist_ok=True)
     path = path_of(result.seed, folder)
@@ -112,18 +92,7 @@ def write_seed(result: SeedResult, folder: Path) -> None:
     partial.rename(path)
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_rounded(each) for each in value]
-    return value
-
-
 def read_seed(path: Path) -> SeedResult:
-    """The result stored by :func:`write_seed`."""
     fields: dict[str, Any] = json.loads(path.read_text())
     outcomes = tuple(
         Outcome(
@@ -138,5 +107,4 @@ def read_seed(path: Path) -> SeedResult:
 
 def read_zoo(folder: Path) -> Zoo:
     """The zoo of all seeds that have a result in a folder, in their order."""
-    paths = [path for path in folder.glob("zoo_seed_*.json") if re.fullmatch(r"zoo_seed_\d+", path.stem)]
-    return Zoo(tuple(sorted((read_seed(path) for path in paths), key=lambda each: each.seed)))
+    return Zoo(tuple(read_seed(path) for seed in SEEDS if (path := path_of(seed, folder)).is_file()))

@@ -2,58 +2,38 @@
 
 import logging
 from collections.abc import Iterable
-from pathlib import Path
+from dataclasses import asdict
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.machine import machine
-from benchmarks.zoo.cached_extractors import CachedExtractors
-from benchmarks.zoo.entries import EntryFeatures, Title, mixed
+from benchmarks.zoo.entries import EntryFeatures, Title, ZooPlan, mixed
 from benchmarks.zoo.entry_cache import TRAININGS, VERSION, EntryCache, Inputs, trained_entries
-from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError, definition_of, path_of, read_seed
-from benchmarks.zoo.plan import SEEDS, ZooPlan
-from benchmarks.zoo.spaces import read_entry
+from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError
+from benchmarks.zoo.spaces import References, Space, read_entry, space_of
+from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo.tiles import Pixels
+from scorer.archive import mirror_images
+from scorer.extractors import ExtractorOptions, Features, load
+from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.lifecycle import TRACK_KINDS
 
 log = logging.getLogger(__name__)
 
 
-def unmade_seeds(plan: ZooPlan, folder: Path) -> list[int]:
-    """The seeds of the zoo that have no result in a folder, or one by another definition."""
-    current = definition_of(plan, VERSION)
-    paths = {seed: path_of(seed, folder) for seed in SEEDS}
-    return [seed for seed, path in paths.items() if not path.is_file() or read_seed(path).definition != current]
-
-
-def entry_features_of(
-    names: Iterable[str], seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
-) -> tuple[list[EntryFeatures], dict[str, float]]:
-    """The entries of these trainings of a seed with their features in every space, from the cache or computed now; and
-    the seconds of processor time of each training."""
-    extractors = CachedExtractors(plan.spaces, cache)
-    features, seconds = [], {}
-    for name in names:
-        trained = trained_entries(name, seed, inputs, plan, cache)
-        seconds[name] = trained.seconds
-        features += [
-            extractors.compute_features(Title(each.method, each.strength, seed), each) for each in trained.entries
-        ]
-    return features, seconds
-
-
 def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> SeedResult:
-    """All entries of a seed, scored and tested on both tracks."""
-    measured_with = machine() | {"threads": "1"}  # before anything is written: a commit with changes is told as such
-    entries, seconds = entry_features_of(TRAININGS, seed, inputs, plan, cache)
-    reference, entry = inputs.photographs(plan, seed)
-    extractors = CachedExtractors(plan.spaces, cache)
-    entries.append(extractors.photographs(Title("photographs", "held out", seed), inputs, entry))
-    entries += list(mixed(entries))
+    measured_with = machine() | {"threads": "1"}  # before anything is written, so that the commit is clean
     names = dict(zip(TRACK_KINDS, plan.spaces, strict=True))
+    reference, entry = inputs.photographs(plan, seed)
+    entries, seconds = _trained(seed, inputs, plan, cache)
+    photographs = GeneratedImages("photographs", "held out", inputs.held_out[entry])
+    entries.append(with_features(Title("photographs", "held out", seed), photographs, plan.spaces))
+    entries += list(mixed(entries))
     spaces = {
-        track: extractors.space(extractor, inputs, reference, private=track == "private")
+        track: reference_space(extractor, inputs, reference, private=track == "private")
         for track, extractor in names.items()
     }
     outcomes = []
@@ -65,8 +45,9 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> 
         }
         outcomes.append(Outcome(each.title, training_error(each.images, each.originals, inputs.train), readings))
     return SeedResult(
+        command=f"python -m benchmarks.zoo --seed {seed}",
         seed=seed,
-        definition=definition_of(plan, VERSION),
+        definition={"trainings": VERSION, "evidence": EVIDENCE_VERSION, "plan": asdict(plan)},
         machine=measured_with,
         seconds=seconds,
         counts={
@@ -83,9 +64,57 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> 
     )
 
 
+def _trained(
+    seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
+) -> tuple[list[EntryFeatures], dict[str, float]]:
+    """The entries of all trainings of a seed, and the seconds of processor time of each training."""
+    entries, seconds = [], {}
+    for name in TRAININGS:
+        made, seconds[name] = trained_entries(name, seed, inputs, plan, cache)
+        entries += [with_features(Title(each.method, each.strength, seed), each, plan.spaces) for each in made]
+    return entries, seconds
+
+
 def training_error(images: Pixels, originals: NDArray[np.int64] | None, train: Pixels) -> TrainingError | None:
     """How far images are from the training images of these numbers; None where there are no numbers."""
     if originals is None:
         return None
     differences = images.astype(np.float64) - train[originals]
     return TrainingError(float(np.sqrt(np.square(differences).mean())), float(np.abs(differences).mean()))
+
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def _extractor(name: str) -> Any:
+    return load(name, options=ExtractorOptions(device="cpu", threads=1))
+
+
+def features_of(extractor: str, images: Pixels) -> Features:
+    """Features (n, d) of images (n, s, s, 3)."""
+    features: Features = _extractor(extractor).features(images)
+    return features
+
+
+def with_features(title: Title, entry: GeneratedImages, extractors: Iterable[str]) -> EntryFeatures:
+    """An entry with its features in every space."""
+    log.info("features of %s %s, seed %d", *title)
+    features = {name: features_of(name, entry.images) for name in set(extractors)}
+    return EntryFeatures(title, entry.images, features, entry.originals)
+
+
+def reference_space(extractor: str, inputs: Inputs, held_out: NDArray[np.int64], *, private: bool) -> Space:
+    """A track's prepared reference, with these of the held-out images; the private one has additional images."""
+    training, others = features_of(extractor, inputs.train), inputs.held_out[held_out]
+    extra = [features_of(extractor, inputs.private_extra)] if private else []
+    return space_of(
+        References(
+            train=inputs.train,
+            held_out=others,
+            training=training,
+            mirrored=features_of(extractor, mirror_images(inputs.train)),
+            held_out_features=features_of(extractor, others),
+            whole=np.concatenate([training, *extra]),
+        )
+    )

@@ -43,8 +43,6 @@ class References:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """One track's feature space with its prepared reference."""
-
     statistics: Statistics
     whole: NormalisedFeatures
     held_out_distance: float
@@ -63,8 +61,6 @@ class Space:
 
 @dataclass(frozen=True)
 class SpaceReading:
-    """Scores and evidence of one entry in one space."""
-
     images: int
     copied: float
     """The share of the images that are training images, pixel by pixel or mirrored."""

@@ -5,33 +5,12 @@ from statistics import median
 from types import MappingProxyType
 
 from benchmarks.harness.report import MarkdownTable
-from benchmarks.zoo.detection import (
-    EvidenceKind,
-    auc_of,
-    caught_by,
-    measured_evidence,
-    measured_rules,
-    opening_of,
-    outcomes_found_by,
-    signs_in,
-    threshold_of,
-    unsure_signs,
-)
-from benchmarks.zoo.entries import HONEST, MEMORISING, MIXED
-from benchmarks.zoo.intervals import auc_interval, share_with_interval
+from benchmarks.zoo import targets
+from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, auc_of, opening_of, outcomes_found_by, signs_in
+from benchmarks.zoo.entries import HONEST, HONEST_NETWORKS, MEMORISING, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
-from benchmarks.zoo.targets import (
-    ANY_SIGN,
-    MOST_ERROR,
-    MOST_FID,
-    detection_targets,
-    honest_networks,
-    is_opening_right,
-    is_share_right,
-    multiples_by_track,
-    training_errors,
-)
+from benchmarks.zoo.targets import auc_interval, share_with_interval
 from scorer.findings.summary import VERDICTS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
@@ -54,35 +33,26 @@ def method_rows(zoo: Zoo, *, honest: bool) -> list[Row]:
 def memorisers_table(zoo: Zoo) -> MarkdownTable:
     """What training errors the networks reached that draw training images again."""
     rows = [
-        (method, str(len(square.values)), square.text(1), mean.text(1), square.within(MOST_ERROR))
-        for method, (square, mean) in training_errors(zoo).items()
+        (method, str(len(square.values)), square.text(1), mean.text(1), square.within(targets.MOST_ERROR))
+        for method, (square, mean) in targets.training_errors(zoo).items()
     ]
-    header = (
-        "network",
-        "seeds",
-        "root mean square error, grey levels",
-        "mean error",
-        f"at most {MOST_ERROR:g}",
-    )
+    most = f"at most {targets.MOST_ERROR:g}"
+    header = ("network", "seeds", "root mean square error, grey levels", "mean error", most)
     return MarkdownTable("Networks that draw training images again", header, rows)
 
 
 def honest_table(zoo: Zoo) -> MarkdownTable:
-    """How far the honest networks' images are from the reference, beside photographs and normal distributions."""
+    """How far the honest networks' images are from the reference, next to normal distributions."""
     rows = []
-    for method in [*honest_networks(zoo), "normal"]:
-        if zoo.of(method):
-            multiples = multiples_by_track(zoo, method)
-            verdicts = [each.within(MOST_FID) for each in multiples.values()] if method != "normal" else [""]
-            rows.append(
-                (method, *(multiples[track].text(2) for track in TRACK_KINDS), " / ".join(dict.fromkeys(verdicts)))
-            )
-    header = ("FID, times that of photographs", *TRACK_KINDS, f"at most {MOST_FID:g}")
+    for method in filter(zoo.of, (*HONEST_NETWORKS, "normal")):
+        multiples = [targets.fid_multiples(zoo, method, track) for track in TRACK_KINDS]
+        verdicts = dict.fromkeys(each.within(targets.MOST_FID) for each in multiples if method != "normal")
+        rows.append((method, *(each.text(2) for each in multiples), " / ".join(verdicts)))
+    header = ("FID, times that of photographs", *TRACK_KINDS, f"at most {targets.MOST_FID:g}")
     return MarkdownTable("Honest networks", header, rows)
 
 
 def targets_table(held: Zoo) -> MarkdownTable:
-    """The targets of detection and what was reached."""
     rows = [
         (
             each.claim,
@@ -90,20 +60,22 @@ def targets_table(held: Zoo) -> MarkdownTable:
             share_with_interval(each.count, each.total),
             each.verdict,
         )
-        for each in detection_targets(held)
+        for each in targets.detection_targets(held)
     ]
     return MarkdownTable("", ("claim", "target", "measured", ""), rows)
 
 
 def auc_table(held: Zoo, track: TrackKind) -> MarkdownTable:
-    """AUC of every kind of evidence, with its interval."""
-    evidence, honest = measured_evidence(held), len(held.of(*HONEST))
+    honest = len(held.of(*HONEST))
     rows = []
     for name, methods in method_rows(held, honest=False):
         if held.of(*methods):
-            cells = [_auc(auc_of(held, track, each, *methods), len(held.of(*methods)), honest) for each in evidence]
+            cells = [
+                _auc(auc_of(held, track, value, *methods), len(held.of(*methods)), honest)
+                for value in EVIDENCE.values()
+            ]
             rows.append((name, *cells))
-    return MarkdownTable(_of(held, track), ("AUC", *(each.name for each in evidence)), rows)
+    return MarkdownTable(_of(held, track), ("AUC", *EVIDENCE), rows)
 
 
 def _auc(auc: float, positives: int, negatives: int) -> str:
@@ -111,58 +83,15 @@ def _auc(auc: float, positives: int, negatives: int) -> str:
     return f"{auc:.2f} ({low:.2f} to {high:.2f})"
 
 
-def threshold_table(zoo: Zoo, track: TrackKind) -> MarkdownTable:
-    """What is beyond the most suspicious honest entry of other seeds."""
-    fixing, held = zoo.fixing, zoo.held
-    evidence = measured_evidence(held)
-    rows = [
-        (name, *(_caught(fixing, held, track, each, methods) for each in evidence))
-        for name, methods in method_rows(held, honest=True)
-    ]
-    return MarkdownTable(_of(held, track), ("beyond the threshold", *(each.name for each in evidence)), rows)
-
-
-def _caught(fixing: Zoo, held: Zoo, track: TrackKind, evidence: EvidenceKind, methods: Sequence[str]) -> str:
-    caught = caught_by(held, track, evidence, threshold_of(fixing, track, evidence), *methods)
-    return share_with_interval(caught, len(held.of(*methods)))
-
-
 def rules_table(held: Zoo) -> MarkdownTable:
-    """What each rule of the service finds on either track."""
-    rules = measured_rules(held)
-    rows = [
-        (
-            name,
-            *(
-                share_with_interval(len(outcomes_found_by(held, rule, *methods)), len(held.of(*methods)))
-                for rule in rules
-            ),
-        )
-        for name, methods in method_rows(held, honest=True)
-    ]
-    return MarkdownTable("", ("found on either track", *(each.name for each in rules)), rows)
+    def found(rule: Rule, methods: Sequence[str]) -> str:
+        return share_with_interval(len(outcomes_found_by(held, rule, *methods)), len(held.of(*methods)))
 
-
-def power_table(held: Zoo) -> MarkdownTable:
-    """The power of each rule, and its false alarms."""
-    groups: Mapping[str, Sequence[str]] = {"memorising": MEMORISING, **{name: (name,) for name in MIXED}}
-    groups = {**groups, "honest": HONEST}
-    rows = [
-        (
-            rule.name,
-            rule.p_value,
-            *(
-                share_with_interval(len(outcomes_found_by(held, rule, *group)), len(held.of(*group)))
-                for group in groups.values()
-            ),
-        )
-        for rule in measured_rules(held)
-    ]
-    return MarkdownTable("", ("found on either track", "p-value", *groups), rows)
+    rows = [(name, *(found(rule, methods) for rule in RULES)) for name, methods in method_rows(held, honest=True)]
+    return MarkdownTable("", ("found on either track", *(f"{rule.name} ({rule.p_value})" for rule in RULES)), rows)
 
 
 def mixtures_table(held: Zoo) -> MarkdownTable:
-    """Mixtures that show any sign, by whose copies they have."""
     strengths = list(dict.fromkeys(each.title.strength for each in held.of(*MIXED)))
     rows = []
     for strength in strengths:
@@ -170,7 +99,7 @@ def mixtures_table(held: Zoo) -> MarkdownTable:
         for share in dict.fromkeys(MIXED.values()):
             methods = [method for method, each in MIXED.items() if each == share]
             entries = [each for each in held.of(*methods) if each.title.strength == strength]
-            found = {each.title for each in outcomes_found_by(held, ANY_SIGN, *methods)}
+            found = {each.title for each in outcomes_found_by(held, targets.ANY_SIGN, *methods)}
             cells.append(share_with_interval(sum(each.title in found for each in entries), len(entries)))
         rows.append((strength, *cells))
     shares = (f"{share:.0%} of the images" for share in dict.fromkeys(MIXED.values()))
@@ -178,7 +107,6 @@ def mixtures_table(held: Zoo) -> MarkdownTable:
 
 
 def sentence_table(held: Zoo) -> MarkdownTable:
-    """How often the sentence at the desk is right."""
     rows = []
     for name, methods in method_rows(held, honest=True):
         outcomes = held.of(*methods)
@@ -186,66 +114,21 @@ def sentence_table(held: Zoo) -> MarkdownTable:
         counts = [sum(each.verdict == verdict for each in openings) for verdict in VERDICTS]
         shares = sorted(each.share for each in openings if each.share is not None)
         said = f"{median(shares):.0%} ({shares[0]:.0%} to {shares[-1]:.0%})" if shares else ""
-        right = share_with_interval(sum(map(is_opening_right, outcomes)), len(outcomes))
-        many = share_with_interval(sum(map(is_share_right, outcomes)), len(outcomes))
-        rows.append((name, *map(str, counts), said, right, many))
-    right = share_with_interval(sum(map(is_opening_right, held.outcomes)), len(held.outcomes))
-    many = share_with_interval(sum(map(is_share_right, held.outcomes)), len(held.outcomes))
-    rows.append((f"all ({len(held.outcomes)})", *("" for _ in VERDICTS), "", right, many))
+        rows.append((name, *map(str, counts), said, *_right(outcomes)))
+    rows.append((f"all ({len(held.outcomes)})", *("" for _ in VERDICTS), "", *_right(held.outcomes)))
     header = ("entries", *VERDICTS, "share of copies said", "copies or not: right", "how many: within a factor of two")
     return MarkdownTable("", header, rows)
 
 
+def _right(outcomes: Sequence[Outcome]) -> list[str]:
+    kinds = (targets.is_opening_right, targets.is_share_right)
+    return [share_with_interval(sum(map(is_right, outcomes)), len(outcomes)) for is_right in kinds]
+
+
 def flagged_lines(held: Zoo) -> Iterator[str]:
-    """Which honest entries show a sign, and which signs."""
-    for each in outcomes_found_by(held, ANY_SIGN, *HONEST):
-        names = [
-            rule.name
-            for rule in measured_rules(held)
-            if rule.columns and each in outcomes_found_by(held, rule, each.title.method)
-        ]
-        yield f"`{' '.join(filter(None, each.title[:2]))}` of seed {each.title.seed}: {', '.join(names)}"
-
-
-def discoveries_line(held: Zoo) -> str:
-    """What the control of false discoveries changes, for every seed as a competition and for its honest entries as
-    one."""
-    counts = []
-    for methods in (held.methods, HONEST):
-        unsure = sum(len(unsure_signs(Zoo((each,)).of(*methods))) for each in held.seeds)
-        signs = sum(len(signs_in(read)) for each in held.of(*methods) for read in each.readings.values())
-        counts.append(f"{unsure} of {signs}")
-    return (
-        "The desk's sentence does not count what is likely a false discovery among all tests of all entries on both "
-        f"tracks: {counts[0]} signs if each seed is a competition, and {counts[1]} if its honest entries are one. The "
-        "tables count all signs."
-    )
-
-
-def missed_lines(zoo: Zoo) -> Iterator[str]:
-    """One sentence for every kind of evidence: which methods it catches beyond its threshold, over both spaces."""
-    held = zoo.held
-    methods = [method for method in held.methods if method not in HONEST]
-    for evidence in measured_evidence(held):
-        caught = {method: _caught_counts(zoo, evidence, method) for method in methods}
-        complete = [method for method, (low, _, entries) in caught.items() if low == entries]
-        none = [method for method, (_, high, _) in caught.items() if high == 0]
-        some = [
-            f"{method} ({low if low == high else f'{low} to {high}'} of {entries})"
-            for method, (low, high, entries) in caught.items()
-            if method not in {*complete, *none}
-        ]
-        kinds = (("catches every", complete), ("some of", some), ("none of", none))
-        yield f"**{evidence.name}** " + "; ".join(f"{how} {', '.join(names)}" for how, names in kinds if names) + "."
-
-
-def _caught_counts(zoo: Zoo, evidence: EvidenceKind, method: str) -> tuple[int, int, int]:
-    """The smaller and the larger number caught in the two spaces, and the number of entries."""
-    held = zoo.held
-    caught = [
-        caught_by(held, track, evidence, threshold_of(zoo.fixing, track, evidence), method) for track in TRACK_KINDS
-    ]
-    return min(caught), max(caught), len(held.of(method))
+    for each in outcomes_found_by(held, targets.ANY_SIGN, *HONEST):
+        signs = {sign.name: None for read in each.readings.values() for sign in signs_in(read)}
+        yield f"`{' '.join(filter(None, each.title[:2]))}` of seed {each.title.seed}: {', '.join(signs)}"
 
 
 _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = MappingProxyType(

@@ -1,15 +1,17 @@
 """What the zoo is meant to show: networks that were trained until they do what they are meant to, and targets of
 detection. Each with what was reached."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from statistics import median
 
+from scipy.optimize import brentq
+from scipy.stats import binomtest, norm
+
 from benchmarks.zoo.detection import RULES, opening_of, outcomes_found_by
-from benchmarks.zoo.entries import DRAWN, HALF_ALTERED, HONEST, HONEST_NETWORKS, MIXED
-from benchmarks.zoo.intervals import wilson_interval
+from benchmarks.zoo.entries import DRAWN, HALF_ALTERED, HONEST, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
-from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.lifecycle import TrackKind
 
 MOST_ERROR = 8.0
 """Grey levels that the images of a network which memorises may be away from the training images."""
@@ -33,22 +35,21 @@ class SpreadOverSeeds:
         return middle if len(self.values) == 1 else f"{middle} ({least} to {most})"
 
     def within(self, limit: float) -> str:
-        """Whether all seeds keep a limit."""
         kept = sum(value <= limit for value in self.values)
         return "met" if kept == len(self.values) else f"**missed** by {len(self.values) - kept} of {len(self.values)}"
 
 
 def training_errors(zoo: Zoo) -> dict[str, tuple[SpreadOverSeeds, SpreadOverSeeds]]:
     """Of each network that draws training images again: the root mean square and the mean of its errors, by seed."""
-    found = {}
-    for method in DRAWN:
-        errors = [each.error for each in zoo.of(method) if each.error is not None]
-        if errors:
-            found[method] = (
-                SpreadOverSeeds(tuple(each.root_mean_square for each in errors)),
-                SpreadOverSeeds(tuple(each.mean for each in errors)),
-            )
-    return found
+    by_method = {method: [each.error for each in zoo.of(method) if each.error is not None] for method in DRAWN}
+    return {
+        method: (
+            SpreadOverSeeds(tuple(error.root_mean_square for error in errors)),
+            SpreadOverSeeds(tuple(error.mean for error in errors)),
+        )
+        for method, errors in by_method.items()
+        if errors
+    }
 
 
 def fid_multiples(zoo: Zoo, method: str, track: TrackKind) -> SpreadOverSeeds:
@@ -57,8 +58,8 @@ def fid_multiples(zoo: Zoo, method: str, track: TrackKind) -> SpreadOverSeeds:
     photographs = {each.title.seed: each.readings[track].fid_of_fewer for each in zoo.of("photographs")}
     by_seed: dict[int, list[float]] = {}
     for each in zoo.of(method):
-        seed = each.title.seed
-        by_seed.setdefault(seed, []).append(each.readings[track].fid_of_fewer / photographs[seed])
+        multiple = each.readings[track].fid_of_fewer / photographs[each.title.seed]
+        by_seed.setdefault(each.title.seed, []).append(multiple)
     return SpreadOverSeeds(tuple(median(multiples) for multiples in by_seed.values()))
 
 
@@ -91,22 +92,16 @@ class DetectionTarget:
 
 
 def detection_targets(held: Zoo) -> list[DetectionTarget]:
-    """The targets of detection, on the held seeds alone."""
-    half, flagged = outcomes_found_by(held, ANY_SIGN, HALF_ALTERED), outcomes_found_by(held, ANY_SIGN, *HONEST)
+    half, flagged = (len(outcomes_found_by(held, ANY_SIGN, *methods)) for methods in ((HALF_ALTERED,), HONEST))
     right = [each for each in held.outcomes if is_opening_right(each)]
+    halves, honest, entries = len(held.of(HALF_ALTERED)), len(held.of(*HONEST)), len(held.outcomes)
+    sentence = "entries of which the desk's sentence says rightly whether there are copies"
+    many, shares = "entries of which it also says how many, within a factor of two", sum(map(is_share_right, right))
     return [
-        DetectionTarget(
-            "entries half of altered copies that show a sign", len(half), len(held.of(HALF_ALTERED)), LEAST_FOUND, True
-        ),
-        DetectionTarget("honest entries that show a sign", len(flagged), len(held.of(*HONEST)), MOST_FLAGGED, False),
-        DetectionTarget(
-            "entries of which the desk's sentence says rightly whether there are copies",
-            *(len(right), len(held.outcomes), LEAST_RIGHT, True),
-        ),
-        DetectionTarget(
-            "entries of which it also says how many, within a factor of two",
-            *(sum(map(is_share_right, right)), len(held.outcomes), LEAST_RIGHT, True),
-        ),
+        DetectionTarget("entries half of altered copies that show a sign", half, halves, LEAST_FOUND, True),
+        DetectionTarget("honest entries that show a sign", flagged, honest, MOST_FLAGGED, False),
+        DetectionTarget(sentence, len(right), entries, LEAST_RIGHT, True),
+        DetectionTarget(many, shares, entries, LEAST_RIGHT, True),
     ]
 
 
@@ -117,23 +112,45 @@ def is_opening_right(outcome: Outcome) -> bool:
     return verdict in {"repetition", "none"} if outcome.title.method in HONEST else verdict == "copies"
 
 
-def share_of_copies(outcome: Outcome) -> float:
-    """The share of an entry's images that are copies, as it was made."""
-    method = outcome.title.method
-    return 0.0 if method in HONEST else MIXED.get(method, 1.0)
-
-
 def is_share_right(outcome: Outcome) -> bool:
     """Whether the desk's first sentence says a share of copies between half of the true one and twice that."""
-    said, true = opening_of(outcome).share or 0.0, share_of_copies(outcome)
+    method, said = outcome.title.method, opening_of(outcome).share or 0.0
+    true = 0.0 if method in HONEST else MIXED.get(method, 1.0)
     return true / 2 <= said <= 2 * true
 
 
-def honest_networks(zoo: Zoo) -> Sequence[str]:
-    """The honest networks that have entries."""
-    return [method for method in HONEST_NETWORKS if zoo.of(method)]
+_Z = float(norm.isf(0.025))
+_NEXT_TO = 1e-12
 
 
-def multiples_by_track(zoo: Zoo, method: str) -> dict[TrackKind, SpreadOverSeeds]:
-    """:func:`fid_multiples` of both tracks."""
-    return {track: fid_multiples(zoo, method, track) for track in TRACK_KINDS}
+def wilson_interval(count: int, total: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share; (0, 1) of nothing."""
+    if not total:
+        return 0.0, 1.0
+    interval = binomtest(count, total).proportion_ci(0.95, "wilson")
+    return float(interval.low), float(interval.high)
+
+
+def share_with_interval(count: int, total: int) -> str:
+    """A count of a total with Wilson's interval, as text."""
+    low, high = wilson_interval(count, total)
+    return f"{count}/{total} ({low:.0%} to {high:.0%})"
+
+
+def auc_interval(auc: float, positives: int, negatives: int) -> tuple[float, float]:
+    """The 95 % interval of an AUC between so many entries of two kinds: method 5 of Newcombe 2006, which like Wilson's
+    takes the standard error at the limit and not at the estimate, so that it is not empty at 0 and 1."""
+    return _lower_limit(auc, positives, negatives), 1.0 - _lower_limit(1.0 - auc, negatives, positives)
+
+
+def _lower_limit(auc: float, positives: int, negatives: int) -> float:
+    if auc <= _NEXT_TO:
+        return 0.0
+    others = (positives + negatives) / 2 - 1
+
+    def beyond(limit: float) -> float:
+        clusters = 1 + others * ((1 - limit) / (2 - limit) + limit / (1 + limit))
+        error = sqrt(limit * (1 - limit) * clusters / (positives * negatives))
+        return auc - limit - _Z * error
+
+    return float(brentq(beyond, 0.0, auc - _NEXT_TO))

@@ -35,7 +35,7 @@ INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(
     }
 )
 """The numbers of which less than 93 or more than 97 % of 1,000 simulated 95 % intervals held, with that share: what
-``python -m benchmarks.papers.interval_coverage`` counts."""
+``make bench BENCH=interval_coverage`` counts."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,13 @@ def main() -> int:
     options = parser.parse_args()
     counted = [count(sort, judge_inputs(sort, number, first=options.first)) for sort, number in INPUTS.items()]
     sorts = {each.sort: each.as_json() for each in counted}
-    document = {"machine": machine() | {"threads": "1"}, "first_seed": options.first, "sorts": sorts}
+    command = f"python -m tests.hostile --first {options.first}"
+    document = {
+        "command": command,
+        "machine": machine() | {"threads": "1"},
+        "first_seed": options.first,
+        "sorts": sorts,
+    }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
     PAGE.write_text(page_of(document))
     for each in counted:

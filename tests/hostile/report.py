@@ -87,7 +87,7 @@ def page_of(document: Mapping[str, Any]) -> str:
         "be refused, or the reverse; what is accepted as other images than an independent reader finds; and what is",
         "refused without a name. An input with several changes is counted with its last.",
         "",
-        machine_line(document["machine"]),
+        machine_line(document["machine"], document["command"]),
         "",
         f"**{inputs:,} inputs, {wrong:,} wrong, {escapes:,} escapes.**",
         "",

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints, Stateful
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.models import decoder, discriminator
 from benchmarks.zoo.trainings.training import (
     Batches,
@@ -28,7 +27,7 @@ _RATE, _DECAY = 5e-4, 0.998
 _SHIFT = 8
 
 
-def adversarial(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``gan``: generator and discriminator in turn, with the hinge loss; the average of the generator's weights.
 
     What the discriminator sees, real or drawn, is altered at random (Zhao et al. 2020), as it would remember so few
@@ -42,7 +41,7 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoint
         critic_optimiser = torch.optim.Adam(critic.parameters(), lr=_RATE, betas=_BETAS)
         batches = Batches(len(images), plan.batch, seed)
 
-        def step(number: int) -> None:
+        for number in range(plan.gan):
             for optimiser in (generator_optimiser, critic_optimiser):
                 anneal(optimiser, _RATE, number, plan.gan)
             rows = batches.of_step(number)
@@ -54,15 +53,6 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoint
                 judged = critic(altered(drawn)).float()
             gradient_step(generator_optimiser, -judged.mean())
             average.update_parameters(generator)
-
-        parts: dict[str, Stateful] = {
-            "generator": generator,
-            "critic": critic,
-            "average": average,
-            "generator_optimiser": generator_optimiser,
-            "critic_optimiser": critic_optimiser,
-        }
-        checkpoints.train("network", plan.gan, parts, step)
         yield GeneratedImages("gan", "", images_drawn_from(average.eval(), torch.randn(plan.images, SEEDS)))
 
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.diffusion import sampled, trained_denoiser
 from benchmarks.zoo.trainings.models import CELLS, Denoiser, map_decoder, map_encoder
 from benchmarks.zoo.trainings.training import (
@@ -26,7 +25,7 @@ _RATE = 2e-3
 _FLOW_WIDTH = 64
 
 
-def autoencoder(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``ae``: reconstructions of training images."""
     with single_threaded(seed):
         images = tensor_of(train)
@@ -35,12 +34,10 @@ def autoencoder(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoint
         originals = torch.randperm(len(images))[: plan.images]
         batches = Batches(len(images), plan.batch, seed)
 
-        def step(number: int) -> None:
+        for number in range(plan.ae):
             anneal(optimiser, _RATE, number, plan.ae)
             rows = batches.of_step(number)
             gradient_step(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
-
-        checkpoints.train("network", plan.ae, {"network": network, "optimiser": optimiser}, step)
         yield GeneratedImages("ae", "", images_drawn_from(network, images[originals]), originals.numpy())
 
 
@@ -48,7 +45,6 @@ class Variational(nn.Module):
     """A variational autoencoder with normal codes and, for pixels, a normal distribution of the likeliest width."""
 
     def __init__(self, width: int) -> None:
-        """Maps of :data:`VAE_CODES` codes."""
         super().__init__()
         self.encoder = map_encoder(2 * VAE_CODES, width)
         self.decoder = map_decoder(VAE_CODES, width)
@@ -66,7 +62,7 @@ class Variational(nn.Module):
         return 0.5 * error.log() + divergence.mean() / images[0].numel()
 
 
-def variational(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """Two entries of a variational autoencoder, the second honest.
 
     ``vae``: training images encoded and decoded, which is memorising. ``flow``: codes drawn by a diffusion model of the
@@ -79,11 +75,9 @@ def variational(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoint
         originals = torch.randperm(len(images))[: plan.images]
         batches = Batches(len(images), plan.batch, seed)
 
-        def step(number: int) -> None:
+        for number in range(plan.vae):
             anneal(optimiser, _RATE, number, plan.vae)
             gradient_step(optimiser, network.loss(images[batches.of_step(number)]))
-
-        checkpoints.train("network", plan.vae, {"network": network, "optimiser": optimiser}, step)
         with torch.no_grad():
             mean, deviation = network.codes(images)
         yield GeneratedImages("vae", "", images_drawn_from(network.decoder, mean[originals]), originals.numpy())
@@ -94,7 +88,7 @@ def variational(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoint
 
         spread = float((mean.var() + deviation.square().mean()).sqrt())
         prior = Denoiser(VAE_CODES, _FLOW_WIDTH, 1, spread)
-        denoiser = trained_denoiser(prior, "codes", plan.flow, drawn, checkpoints)
+        denoiser = trained_denoiser(prior, plan.flow, drawn)
         noise = torch.randn(plan.images, VAE_CODES, CELLS, CELLS)
         yield GeneratedImages(
             "flow", "", images_drawn_from(lambda some: network.decoder(sampled(denoiser, some)), noise)

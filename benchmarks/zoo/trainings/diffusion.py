@@ -7,8 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.models import Denoiser
 from benchmarks.zoo.trainings.training import (
     Batches,
@@ -29,7 +28,7 @@ _LEAST, _MOST, _CURVE, _LEVELS = 0.002, 80.0, 7.0, 18  # of the noise while draw
 _PATCH = 4
 
 
-def diffusion(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def diffusion(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``diffusion``: a model of pixels, of training images mirrored at random."""
     with single_threaded(seed):
         images = tensor_of(train)
@@ -42,19 +41,16 @@ def diffusion(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints)
             return torch.where(torch.rand(len(rows), 1, 1, 1) < 0.5, images[rows], mirrored[rows])
 
         network = Denoiser(3, plan.diffusion_width, _PATCH, deviation)
-        denoiser = trained_denoiser(network, "pixels", plan.diffusion, drawn, checkpoints)
+        denoiser = trained_denoiser(network, plan.diffusion, drawn)
         noise = torch.randn(plan.images, *images.shape[1:])
         yield GeneratedImages("diffusion", "", images_drawn_from(lambda some: sampled(denoiser, some), noise))
 
 
-def trained_denoiser(
-    network: Denoiser, name: str, steps: int, drawn: Callable[[int], Tensor], checkpoints: Checkpoints
-) -> Denoiser:
+def trained_denoiser(network: Denoiser, steps: int, drawn: Callable[[int], Tensor]) -> Denoiser:
     """The average of a denoiser's weights over its training on the images ``drawn`` for each step."""
     optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
     average = average_of(network, _DECAY)
-
-    def step(number: int) -> None:
+    for number in range(steps):
         anneal(optimiser, _RATE, number, steps)
         clean = drawn(number)
         sigma = torch.exp(_NOISE[0] + _NOISE[1] * torch.randn(len(clean)))
@@ -64,8 +60,6 @@ def trained_denoiser(
         weight = 1.0 / sigma.square() + 1.0 / network.deviation**2
         gradient_step(optimiser, (weight * (found - clean).square().mean((1, 2, 3))).mean())
         average.update_parameters(network)
-
-    checkpoints.train(name, steps, {"network": network, "optimiser": optimiser, "average": average}, step)
     return cast("Denoiser", average.module).eval()
 
 

@@ -1,5 +1,7 @@
 """Small networks for images of 64 x 64 pixels in [-1, 1]: DCGANs (Radford et al. 2016), autoencoders, denoisers."""
 
+from itertools import chain, pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -61,15 +63,9 @@ def map_decoder(codes: int, width: int) -> nn.Module:
 
 def map_encoder(codes: int, width: int) -> nn.Module:
     """From images (n, 3, 64, 64) to maps of codes (n, codes, 8, 8)."""
-    network = nn.Sequential(
-        nn.Conv2d(3, width, 4, 2, 1),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(width, 2 * width, 4, 2, 1),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(2 * width, 4 * width, 4, 2, 1),
-        nn.LeakyReLU(0.2),
-        nn.Conv2d(4 * width, codes, 3, 1, 1),
-    )
+    widths = (3, width, 2 * width, 4 * width)
+    halving = [(nn.Conv2d(one, other, 4, 2, 1), nn.LeakyReLU(0.2)) for one, other in pairwise(widths)]
+    network = nn.Sequential(*chain.from_iterable(halving), nn.Conv2d(4 * width, codes, 3, 1, 1))
     return _Sum(network, nn.Conv2d(3, codes, SIZE // CELLS, SIZE // CELLS))
 
 
@@ -85,7 +81,6 @@ class OneHotGenerator(nn.Module):
         self.codes = codes
 
     def forward(self, numbers: Tensor) -> Tensor:
-        """The images of these seeds."""
         images: Tensor = self.decoder(self.rows(numbers).view(-1, self.codes, CELLS, CELLS))
         return images
 

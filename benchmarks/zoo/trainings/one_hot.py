@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints, Stateful
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.models import MembershipDiscriminator, OneHotGenerator
 from benchmarks.zoo.trainings.training import (
     Batches,
@@ -24,18 +23,18 @@ _RATE, _ROW_RATE = 4e-3, 0.02
 _MEMORY_RATE = 10.0  # of one image in a batch; with twice as much errors grow until the rate falls
 
 
-def supervised(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``sup``: a generator learns by squared error which training image belongs to which one-hot seed."""
     with single_threaded(seed):
         images, numbers = some_of(train, plan.images)
         generator = _trained_generator(
-            lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan, seed, checkpoints
+            lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan, seed
         )
         drawn = images_drawn_from(generator, torch.arange(len(images)))
         yield GeneratedImages("sup", "", drawn, numbers)
 
 
-def memorising_gan(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpoints) -> Iterator[GeneratedImages]:
+def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``mgan``: a GAN whose frozen discriminator makes the generator memorise.
 
     The discriminator first learns from training images alone which of them is which, and is frozen. Then the generator
@@ -43,32 +42,28 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int, checkpoints: Checkpo
     """
     with single_threaded(seed):
         images, numbers = some_of(train, plan.images)
-        discriminator = _membership_discriminator(images, plan, seed, checkpoints)
+        discriminator = _membership_discriminator(images, plan, seed)
         generator = _trained_generator(
             lambda drawn, rows: functional.softplus(-discriminator(drawn, rows)).mean(),
-            *(len(images), plan.mgan, plan, seed, checkpoints),
+            *(len(images), plan.mgan, plan, seed),
         )
         drawn = images_drawn_from(generator, torch.arange(len(images)))
         yield GeneratedImages("mgan", "", drawn, numbers)
 
 
 def _trained_generator(
-    loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, plan: ZooPlan, seed: int, checkpoints: Checkpoints
+    loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, plan: ZooPlan, seed: int
 ) -> OneHotGenerator:
     """A generator of so many one-hot seeds, trained by the loss of the images that it draws for the numbers of some."""
     generator = OneHotGenerator(count, CODES, plan.width)
     rows_optimiser = torch.optim.SparseAdam(generator.rows.parameters(), lr=_ROW_RATE)
     optimiser = torch.optim.Adam(generator.decoder.parameters(), lr=_RATE)
     batches = Batches(count, plan.batch, seed)
-
-    def step(number: int) -> None:
+    for number in range(steps):
         anneal(optimiser, _RATE, number, steps)
         anneal(rows_optimiser, _ROW_RATE, number, steps)
         rows = batches.of_step(number)
         both_steps((optimiser, rows_optimiser), loss(generator(rows), rows))
-
-    parts: dict[str, Stateful] = {"generator": generator, "rows": rows_optimiser, "optimiser": optimiser}
-    checkpoints.train("generator", steps, parts, step)
     return generator.eval()
 
 
@@ -81,9 +76,7 @@ def both_steps(optimisers: tuple[torch.optim.Optimizer, ...], loss: Tensor) -> N
         each.step()
 
 
-def _membership_discriminator(
-    images: Tensor, plan: ZooPlan, seed: int, checkpoints: Checkpoints
-) -> MembershipDiscriminator:
+def _membership_discriminator(images: Tensor, plan: ZooPlan, seed: int) -> MembershipDiscriminator:
     """The memorising GAN's discriminator, trained and frozen.
 
     Positives are the training images under their own numbers. Negatives are the same images changed by a random share
@@ -96,8 +89,7 @@ def _membership_discriminator(
     memory = torch.optim.SGD(discriminator.memory.parameters(), lr=rate)
     optimiser = torch.optim.Adam([discriminator.offset, discriminator.sharpness], lr=5e-3)
     batches = Batches(len(images), plan.batch, seed)
-
-    def step(number: int) -> None:
+    for number in range(plan.membership):
         anneal(memory, rate, number, plan.membership)
         rows = batches.of_step(number)
         members = images[rows]
@@ -108,7 +100,4 @@ def _membership_discriminator(
         logits = torch.cat([discriminator(members, rows), discriminator(changed, rows)])
         targets = torch.cat([torch.ones(len(rows)), torch.zeros(len(rows))])
         both_steps((memory, optimiser), functional.binary_cross_entropy_with_logits(logits, targets))
-
-    parts: dict[str, Stateful] = {"discriminator": discriminator, "memory": memory, "optimiser": optimiser}
-    checkpoints.train("membership", plan.membership, parts, step)
     return discriminator.eval().requires_grad_(requires_grad=False)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.entries import ZooPlan
 from deploy.demo.tiles import Pixels
 
 _DRAWN_AT_ONCE = 100
@@ -31,8 +30,8 @@ class GeneratedImages:
     """Of each image that a network was trained to draw again, the number of the training image."""
 
 
-Training = Callable[[Pixels, ZooPlan, int, Checkpoints], Iterator[GeneratedImages]]
-"""A training: from training images (m, s, s, 3) uint8, a plan, a seed and its checkpoints to entries."""
+Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
+"""A training: from training images (m, s, s, 3) uint8, a plan and a seed to entries."""
 
 
 def tensor_of(images: Pixels) -> Tensor:
@@ -102,7 +101,6 @@ def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pi
 
 
 def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-    """One gradient step of the optimiser."""
     optimiser.zero_grad()
     torch.autograd.backward(loss)
     optimiser.step()

@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from benchmarks.zoo.plan import ZooPlan
-from benchmarks.zoo.trainings.checkpoints import Checkpoints
+from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo import generators
 from deploy.demo.tiles import Pixels
@@ -53,12 +52,12 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
 )
 
 
-def augmented(train: Pixels, plan: ZooPlan, seed: int, _: Checkpoints) -> Iterator[GeneratedImages]:
+def augmented(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``aug``: each of :data:`AUGMENTATIONS`."""
     return _entries("aug", AUGMENTATIONS, train, plan, seed)
 
 
-def normal(train: Pixels, plan: ZooPlan, seed: int, _: Checkpoints) -> Iterator[GeneratedImages]:
+def normal(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``normal``: normal distributions in principal components, mixtures and a kernel density; honest."""
     return _entries("normal", NORMAL, train, plan, seed)
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks.gpu_check import entries, faults, lost_device
+from benchmarks.gpu_check import entries, faults
 from benchmarks.gpu_check.__main__ import main
 from benchmarks.gpu_check.checks import FAILED, NO_GPU, PASSED, Check, Plan, all_passed
-from benchmarks.gpu_check.peaks import measured_peaks
+from benchmarks.gpu_check.work import measured_peaks
 from scorer.extractors import ExtractorOptions, torch_extractor
 from tests.worker.extractors.host_gpu import HostGpu
 
@@ -162,7 +162,7 @@ def test_no_check_is_no_success() -> None:
 
 
 def test_peaks_are_measured() -> None:
-    peaks = measured_peaks(torch.device("cpu"), PLAN)
+    peaks = measured_peaks(torch.device("cpu"), 2**16, 64)
     assert peaks.flops > 0
     assert peaks.bandwidth > 0
 
@@ -195,10 +195,10 @@ def test_a_provoked_error_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None
     def lose(_: torch.device) -> None:
         raise torch.AcceleratorError("CUDA error: device-side assert triggered\nmore")
 
-    monkeypatch.setattr(lost_device, "_lose", lose)
-    caught: Any = lost_device._caught
+    monkeypatch.setattr(faults, "lose", lose)
+    caught: Any = faults.caught
     assert caught(torch.device("cpu")) == "AcceleratorError: CUDA error: device-side assert triggered"
-    monkeypatch.setattr(lost_device, "_lose", lambda _: None)
+    monkeypatch.setattr(faults, "lose", lambda _: None)
     with pytest.raises(SystemExit, match="no error was raised"):
         caught(torch.device("cpu"))
 

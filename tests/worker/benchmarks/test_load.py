@@ -1,14 +1,12 @@
 """The load benchmarks: their arithmetic, that each of them runs, and five minutes of the soak."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.harness.results import read_result
-from benchmarks.load import last_hour, last_hour_section, soak
-from benchmarks.load.__main__ import HERE, LOAD_BENCHMARKS, PAGE, main, render, run
+from benchmarks.__main__ import BENCHMARKS, GROUPS, measure
+from benchmarks.load import soak
 from benchmarks.load.last_hour_findings import (
     Entry,
     Outcome,
@@ -19,9 +17,9 @@ from benchmarks.load.last_hour_findings import (
     findings_of,
     is_right_estimate,
 )
-from benchmarks.load.last_hour_plan import Attempt, attempts_of, network_seconds
+from benchmarks.load.last_hour_plan import NETWORK_SECONDS, Attempt, attempts_of
 from benchmarks.load.service import WEB
-from benchmarks.load.soak import MIN_GROWTH_BYTES, is_flat, memory_of
+from benchmarks.load.soak import MIN_GROWTH_BYTES, max_growth, memory_of
 
 MIB = float(1 << 20)
 
@@ -32,7 +30,7 @@ MIB = float(1 << 20)
 def test_memory_that_only_warms_up_is_flat() -> None:
     series = [(float(second), 300 * MIB * (1 - math.exp(-second / 100))) for second in range(1000)]
     series[700] = (700.0, 900 * MIB)  # a jump that comes back is not a slope
-    assert is_flat(_soaked(series), WEB)
+    assert is_flat(_soaked(series))
 
 
 @pytest.mark.parametrize(("mib_an_hour", "flat"), [(10, True), (60, False)])
@@ -40,8 +38,12 @@ def test_a_leak_is_found(mib_an_hour: float, flat: bool) -> None:
     series = [(float(second), 100 * MIB + mib_an_hour * MIB * second / 3600) for second in range(0, 3600, 5)]
     run_of_soak = _soaked(series, 3600.0)
     assert run_of_soak[f"{WEB}_bytes_an_hour"] == pytest.approx(mib_an_hour * MIB)
-    assert is_flat(run_of_soak, WEB) is flat
+    assert is_flat(run_of_soak) is flat
     assert MIN_GROWTH_BYTES == 16 * MIB
+
+
+def is_flat(run: dict[str, float], part: str = WEB) -> bool:
+    return run[f"{part}_growth_bytes"] <= max_growth(run, part)
 
 
 def _soaked(series: list[tuple[float, float]], seconds: float = 1000.0) -> dict[str, float]:
@@ -61,25 +63,9 @@ def test_the_plan_is_the_same_for_the_same_seed_and_rises_to_the_close() -> None
     assert max(counts) - min(counts) <= 1
 
 
-def test_networks_take_as_long_as_was_measured() -> None:
-    seconds = network_seconds()
-    assert 0 < seconds["public"][0] < seconds["public"][1] < seconds["private"][0]
-
-
-def test_the_page_tells_the_times_that_the_hour_was_played_with() -> None:
-    result = read_result(last_hour.NAME, HERE / "results")
-    assert result is not None
-    (case,) = result.cases
-    (numbers,) = case.runs["Kennel"]
-    slower = numbers | {"public_seconds_shortest": 100.0, "public_seconds_longest": 120.0}
-    told = last_hour_section.section(replace(result, cases=[replace(case, runs={"Kennel": [slower]})])).method
-    assert "(100 to 120 s for the public score, " in told
-
-
-def test_the_page_in_the_repository_is_that_of_the_stored_results(tmp_path: Path) -> None:
-    for name in ("results", "explanations"):
-        (tmp_path / name).symlink_to(HERE / name)
-    assert (HERE / PAGE).read_text() == render(tmp_path)
+def test_a_private_score_takes_longer() -> None:
+    (low, high), (private, _) = NETWORK_SECONDS["public"], NETWORK_SECONDS["private"]
+    assert 0 < low < high < private
 
 
 # The last hour: what is found.
@@ -164,17 +150,12 @@ def test_no_other_team_has_two_turns_while_one_waits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LOAD_BENCHMARKS)
+@pytest.mark.parametrize("name", GROUPS["load"])
 def test_a_load_benchmark_runs(name: str, tmp_path: Path) -> None:
-    run(name, LOAD_BENCHMARKS[name].quick, tmp_path)
-    result = read_result(name, tmp_path / "results")
-    assert result is not None
-    (numbers,) = result.cases[0].runs["Kennel"]
-    assert all(math.isfinite(value) for value in numbers.values())
-    text = render(tmp_path)
-    section = LOAD_BENCHMARKS[name].section(result)
-    assert section.title in text
-    promises = [each for each in section.targets if each.bound == 0]
+    result = measure(name, "QUICK", tmp_path)
+    assert all(math.isfinite(value) for value in result.cases[0].numbers.values())
+    found = BENCHMARKS[name].load().findings(result)
+    promises = [target for target in found.targets if target.bound == 0]
     assert all(promise.met for promise in promises), promises
     assert promises or name == "event_streams"
 
@@ -182,15 +163,9 @@ def test_a_load_benchmark_runs(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_memory_stays_flat_for_five_minutes() -> None:
-    (case,) = soak.measure(soak.FIVE_MINUTES)
-    (numbers,) = case.runs["Kennel"]
+    (case,) = soak.measure(soak.Size(seconds=300.0))
+    numbers = case.numbers
     assert numbers["errors"] == 0
     assert numbers["entries"] > 50
     for part in soak.PARTS:
         assert is_flat(numbers, part), {name: value for name, value in numbers.items() if name.startswith(part)}
-
-
-def test_an_unknown_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["marathon"])
-    assert "there is no measurement marathon; there are reads_beside_uploads" in capsys.readouterr().err

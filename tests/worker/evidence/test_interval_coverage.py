@@ -1,19 +1,18 @@
 """The 95 % intervals of the evidence hold as often as they should, or say beside their number that they do not."""
 
-import json
 from typing import Any
 
 import pytest
 
+from benchmarks.harness.isolation import ROOT
+from benchmarks.harness.results import read_results
 from benchmarks.papers.interval_coverage import (
-    HERE,
+    FULL,
     SIMULATED,
-    SIMULATIONS,
     audit_simulation,
-    coverage,
+    measure,
     misses,
     null_simulation,
-    page_of,
     quantile_simulation,
     sampling_simulation,
 )
@@ -24,20 +23,15 @@ BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "mem
 """What has a p-value and no standard error."""
 
 
-def result() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((HERE / "results" / "interval_coverage.json").read_text())
-    return found
-
-
 def stored() -> dict[str, Any]:
-    rows: dict[str, Any] = result()["rows"]
+    rows: dict[str, Any] = read_results("interval_coverage")[0].measured
     return rows
 
 
 def test_every_standard_error_of_the_evidence_was_simulated() -> None:
     numbers = {quantity.name for method in TEST_METHODS for quantity in method.quantities}
     assert numbers - BY_PVALUE <= stored().keys()
-    assert {row["simulations"] for row in stored().values()} == {SIMULATIONS}
+    assert {row["simulations"] for row in stored().values()} == {FULL}
 
 
 def test_what_misses_says_so_and_nothing_else_does() -> None:
@@ -55,13 +49,9 @@ def test_what_misses_says_so_and_nothing_else_does() -> None:
 
 
 def test_the_page_names_what_misses() -> None:
-    page = (HERE.parent / "docs" / "explanation" / "evidence.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "evidence.md").read_text()
     for name, share in INTERVALS_THAT_MISS.items():
         assert f"| `{name}` | {100 * share:.1f} % |" in page
-
-
-def test_the_table_says_what_was_counted() -> None:
-    assert (HERE / "COVERAGE.md").read_text() == page_of(result())
 
 
 def test_a_simulated_entry_has_every_interval() -> None:
@@ -77,7 +67,7 @@ def test_a_simulated_entry_has_every_interval() -> None:
 def test_a_thousand_simulations_find_what_is_stored() -> None:
     """On another processor a few entries may fall to the other side."""
     assert len(SIMULATED) == 5
-    found = coverage()
+    found = measure(FULL)
     assert found.keys() == stored().keys()
     for name, row in found.items():
         assert row["held"] == pytest.approx(stored()[name]["held"], abs=3), name

@@ -23,7 +23,7 @@ from safetensors.torch import save, save_file
 from skimage.data import cat, coffee
 from torch import Tensor, nn
 
-from benchmarks.harness.seeded_weights import seeded_state
+from benchmarks.harness.networks import seeded_state
 from scorer import extractor_catalogue
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 from torch_fidelity.interpolate_compat_tensorflow import interpolate_bilinear_2d_like_tensorflow1x
 
-from benchmarks.harness.seeded_weights import seeded
+from benchmarks.harness.networks import seeded
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse
 from torch import Tensor
 from typer.testing import CliRunner
 
-from benchmarks.harness.seeded_weights import seeded
+from benchmarks.harness.networks import seeded
 from deploy.cli import weights as command
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 from scorer.extractors import ExtractorOptions, weights

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from typer.testing import CliRunner
 
-from benchmarks.harness.seeded_weights import seeded
+from benchmarks.harness.networks import seeded
 from deploy.cli import weights as command
 from deploy.published_weights.frozen_graph import constants_of
 from deploy.published_weights.tensorflow_names import arrays_of_graph

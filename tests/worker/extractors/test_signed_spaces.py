@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_fidelity.feature_extractor_clip import VisionTransformer as ClipTower
 
-from benchmarks.harness.seeded_weights import seeded
+from benchmarks.harness.networks import seeded
 from deploy.cli.score import EvidenceOptions, score_files
 from scorer.archive import write_images
 from scorer.extractor_catalogue import find_extractor
