@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.gpu_check.checks import (
-    FACTS,
     FAILED,
     NO_GPU,
     PASSED,
@@ -28,7 +27,6 @@ from benchmarks.gpu_check.checks import (
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
 from benchmarks.gpu_check.work import Device, measured_peaks
-from benchmarks.harness.machine import machine
 from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.extractors.devices import device_of
@@ -58,8 +56,7 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
     if device.type == "cuda":
         print("no memory, an error of CUDA ...", file=sys.stderr, flush=True)
         checks += check_faults(plan.networks[0], options, device, folder)
-    facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
-    return page_of(facts, found, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
+    return page_of(facts_of(device), found, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
 
 
 def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> int:

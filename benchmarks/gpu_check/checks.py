@@ -7,6 +7,7 @@ import torch
 from torch.backends import cudnn
 
 from benchmarks.gpu_check.work import Device
+from benchmarks.harness.machine import machine
 from benchmarks.harness.report import markdown_of
 
 PASSED, FAILED, NO_GPU = 0, 1, 2
@@ -70,15 +71,15 @@ def all_passed(checks: Iterable[Check]) -> bool:
 
 BAD = "**FAILED**"
 FACTS = ("processor", "cores", "system", "commit", "date", "versions")
-"""What a page tells of the machine and the code."""
 
 
 def facts_of(device: torch.device) -> dict[str, str]:
-    """What a device and its driver call themselves."""
+    """What a page tells of the machine and the code, and what a device and its driver call themselves."""
+    facts = {name: value for name, value in machine().items() if name in FACTS}
     if device.type != "cuda":
-        return {"device": "a CPU: a rehearsal, which says nothing about GPUs"}
+        return facts | {"device": "a CPU: a rehearsal, which says nothing about GPUs"}
     properties = torch.cuda.get_device_properties(device)
-    return {
+    return facts | {
         "device": f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, "
         f"compute capability {properties.major}.{properties.minor}",
         "CUDA of torch": str(torch.version.cuda),

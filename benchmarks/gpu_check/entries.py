@@ -21,8 +21,7 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.gpu_check.checks import FACTS, NO_GPU, facts_of, table
-from benchmarks.harness.machine import machine
+from benchmarks.gpu_check.checks import NO_GPU, facts_of, table
 from benchmarks.harness.networks import spec_of, write_weights
 from benchmarks.load.participants import ROLES, TIMEOUT, Participant, add_participants, noise_zip, post_zip
 from benchmarks.load.service import LoadedService, open_competition, running_service
@@ -158,8 +157,7 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
             raise
         parser.exit(NO_GPU, f"{error.message} Nothing was measured.\n")
     size = size or Size(entries=options.entries)
-    facts = {name: value for name, value in machine().items() if name in FACTS} | facts_of(device)
-    print(page_of(measure(options.device, size), size, facts))
+    print(page_of(measure(options.device, size), size, facts_of(device)))
     return 0
 
 

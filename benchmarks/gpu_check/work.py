@@ -1,7 +1,5 @@
 """The work of an image in a network, counted, and the bounds that a device's peaks set (Williams et al. 2009)."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.harness.networks import spec_of
@@ -19,7 +18,7 @@ from scorer.extractors.options import ExtractorOptions
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU's peaks, from its maker's data sheet."""
+    """A device's peaks."""
 
     name: str
     flops: float
@@ -28,12 +27,8 @@ class Device:
     """Bytes per second of its memory."""
 
 
-H100 = Device("NVIDIA H100 SXM", flops=67e12, bandwidth=3.35e12)
-
-
 @dataclass(frozen=True)
 class Work:
-    name: str
     flops: float
     """A multiplication with its addition counts two."""
     traffic: float
@@ -82,46 +77,25 @@ def count_cost(name: str) -> Work:
     with torch.inference_mode(), flops, traffic:
         network.eval()(image)
     weights = sum(_bytes(each) for each in network.parameters())
-    return Work(name, flops.get_total_flops(), traffic.all - weights, traffic.convolutions - weights, weights)
+    return Work(flops.get_total_flops(), traffic.all - weights, traffic.convolutions - weights, weights)
 
 
 REPEATS = 5
 
 
-def wait_for(device: torch.device) -> None:
-    """Wait until a device has done what it was given. A CPU has."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
 def measured_peaks(device: torch.device, copied_bytes: int, matrix_side: int) -> Device:
     """The roofs as the device's fastest copy and product reach them, in the arithmetic of final scores (no TF32)."""
+    source = torch.ones(copied_bytes // 4, device=device)
+    matrix = torch.ones(matrix_side, matrix_side, device=device)
     with exact_arithmetic(ExtractorOptions().resolved_threads):
         # A copy reads and writes each byte.
-        bandwidth = 2 * copied_bytes / _seconds_of_copy(device, copied_bytes)
-        flops = 2 * matrix_side**3 / _seconds_of_product(device, matrix_side)
-    return Device(torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU", flops, bandwidth)
+        bandwidth = 2 * copied_bytes / _fastest("target.copy_(source)", source=source, target=torch.empty_like(source))
+        product = _fastest("torch.mm(matrix, matrix, out=out)", matrix=matrix, out=torch.empty_like(matrix))
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    return Device(name, 2 * matrix_side**3 / product, bandwidth)
 
 
-def _seconds_of_copy(device: torch.device, size: int) -> float:
-    source = torch.ones(size // 4, device=device)
-    target = torch.empty_like(source)
-    return _fastest(lambda: target.copy_(source), device)
-
-
-def _seconds_of_product(device: torch.device, side: int) -> float:
-    matrix = torch.ones(side, side, device=device)
-    product = torch.empty_like(matrix)
-    return _fastest(lambda: torch.mm(matrix, matrix, out=product), device)
-
-
-def _fastest(act: Callable[[], object], device: torch.device) -> float:
-    """Seconds of the fastest of some repetitions, after one that is not counted."""
-    times = []
-    for _ in range(1 + REPEATS):
-        wait_for(device)
-        start = time.perf_counter()
-        act()
-        wait_for(device)
-        times.append(time.perf_counter() - start)
-    return min(times[1:])
+def _fastest(statement: str, **names: Tensor) -> float:
+    """Seconds of the fastest of some repetitions; the timer waits for a GPU and warms up."""
+    timer = Timer(statement, globals=names, num_threads=torch.get_num_threads())
+    return min(timer.timeit(1).median for _ in range(REPEATS))

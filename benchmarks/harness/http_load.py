@@ -1,13 +1,12 @@
 """``python -m benchmarks.harness.http_load TASK``: a closed-loop HTTP load generator.
 
 Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
-plain sockets and one thread, so that the server is measured and not the client. Each reader has its own address in the
-loopback network.
+one thread, so that the server is measured and not the client. Each reader has its own address in the loopback network.
 """
 
+import asyncio
 import json
-import selectors
-import socket
+import re
 import statistics
 import subprocess
 import sys
@@ -30,71 +29,39 @@ class Load:
     """The number of the first reader, from which follows its address."""
 
 
-@dataclass
-class Reader:
-    """One connection: the response so far, its expected length, and when its request was sent."""
-
-    number: int
-    load: Load
-    answer: bytes = b""
-    length: int | None = None
-    asked_at: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.socket = socket.socket()
-        self.socket.bind((f"127.0.{1 + self.number // 250}.{1 + self.number % 250}", 0))
-        self.socket.connect(("127.0.0.1", self.load.port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        lines = [f"GET {self.load.path} HTTP/1.1", "Host: kennel", *(f"{k}: {v}" for k, v in self.load.headers.items())]
-        self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    def ask(self) -> None:
-        self.answer = b""
-        self.length = None
-        self.asked_at = time.perf_counter()
-        self.socket.sendall(self.request)
-
-    def take(self) -> int | None:
-        """Receive more of the response; its status once it is complete, else None."""
-        data = self.socket.recv(1 << 18)
-        if not data:
-            raise ConnectionError("the server has closed a connection")
-        self.answer += data
-        if self.length is None and (end := self.answer.find(b"\r\n\r\n")) >= 0:
-            head = self.answer[:end].lower()
-            field_start = head.find(b"content-length:")
-            body = int(head[field_start + 15 :].split(b"\r\n", 1)[0]) if field_start >= 0 else 0
-            self.length = end + 4 + body
-        return int(self.answer[9:12]) if self.length is not None and len(self.answer) >= self.length else None
+Answer = tuple[int, float]
+"""A status, and the milliseconds until the whole answer was there."""
 
 
-def measure_load(load: Load) -> Run:
+async def _read(load: Load, number: int) -> list[Answer]:
+    """All answers that one reader gets."""
+    address = f"127.0.{1 + number // 250}.{1 + number % 250}"
+    reader, writer = await asyncio.open_connection("127.0.0.1", load.port, local_addr=(address, 0))
+    lines = [f"GET {load.path} HTTP/1.1", "Host: kennel", *(f"{k}: {v}" for k, v in load.headers.items())]
+    request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+    answers: list[Answer] = []
+    end = time.perf_counter() + load.seconds
+    while (asked_at := time.perf_counter()) < end:
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        await reader.readexactly(int(length[1]) if length else 0)
+        answers.append((int(head[9:12]), 1000 * (time.perf_counter() - asked_at)))
+    writer.close()
+    return answers
+
+
+async def measure_load(load: Load) -> Run:
     """Run the load: responses per second by status, how many were errors, and latencies in milliseconds."""
-    readers = [Reader(load.first + number, load) for number in range(load.readers)]
-    latencies: list[float] = []
-    counts: dict[int, int] = {}
-    with selectors.DefaultSelector() as selector:
-        for reader in readers:
-            selector.register(reader.socket, selectors.EVENT_READ, reader)
-            reader.ask()
-        start = time.perf_counter()
-        while time.perf_counter() < start + load.seconds:
-            for key, _ in selector.select(1.0):
-                asked: Reader = key.data
-                status = asked.take()
-                if status is None:
-                    continue
-                counts[status] = counts.get(status, 0) + 1
-                latencies.append(1000 * (time.perf_counter() - asked.asked_at))
-                asked.ask()
-        seconds = time.perf_counter() - start
-    for reader in readers:
-        reader.socket.close()
-    rates = {f"status_{status}": count / seconds for status, count in counts.items()}
-    percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [max(latencies, default=0.0)] * 99
-    return rates | {
+    start = time.perf_counter()
+    parts = await asyncio.gather(*(_read(load, load.first + number) for number in range(load.readers)))
+    seconds = time.perf_counter() - start
+    statuses = [status for part in parts for status, _ in part]
+    latencies = [latency for part in parts for _, latency in part]
+    percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else latencies * 99
+    return {f"status_{status}": statuses.count(status) / seconds for status in set(statuses)} | {
         "seconds": seconds,
-        "errors": float(sum(count for status, count in counts.items() if status not in {200, 304})),
+        "errors": float(sum(status not in {200, 304} for status in statuses)),
         "per_second": len(latencies) / seconds,
         "median_ms": percentiles[49],
         "p99_ms": percentiles[98],
@@ -110,4 +77,4 @@ def measure_load_apart(load: Load) -> Run:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure_load(Load(**json.loads(sys.argv[1])))))
+    print(json.dumps(asyncio.run(measure_load(Load(**json.loads(sys.argv[1]))))))

@@ -1,5 +1,5 @@
 """Benchmark runs, each in a process of its own, so that no run is affected by another's allocator, threads or caches;
-and contenders that run in turn, so that disturbances of the machine affect all of them alike."""
+contenders that run in turn, so that disturbances of the machine affect all of them alike; calls at the same moment."""
 
 import importlib
 import json
@@ -8,11 +8,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -83,6 +86,28 @@ def interleaved(
                 runs[name].append(run(Task(function, arguments)))
                 log.info("round %d of %d, %s: %.3f s", number + 1, rounds, name, runs[name][-1]["seconds"])
     return runs
+
+
+T = TypeVar("T")
+_meetings: list[Barrier] = []
+MEETING_SECONDS = 600.0
+
+
+def at_once(function: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
+    """Call a function with each of these arguments in its own process. Where it calls :func:`meet` it waits for the
+    others."""
+    context = get_context("spawn")
+    barrier = context.Barrier(len(arguments), timeout=MEETING_SECONDS)
+    with ProcessPoolExecutor(len(arguments), context, _know, (barrier,)) as processes:
+        return list(processes.map(function, *zip(*arguments, strict=True)))
+
+
+def _know(barrier: Barrier) -> None:
+    _meetings.append(barrier)
+
+
+def meet() -> None:
+    _meetings[-1].wait()
 
 
 def peak_bytes(process: int | str = "self") -> int:

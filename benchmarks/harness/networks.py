@@ -125,7 +125,7 @@ def outermost_forwards() -> Iterator[Stopwatch]:
             hook.remove()
 
 
-class PeerNetwork:
+class PeerNetwork(nn.Module):
     """The plain network with the preprocessing that a peer leaves to its network; its forward pass is timed.
 
     Images (b, 3, h, w) times ``scale`` are in 0..1; they are resized bilinearly to the network's size if they have
@@ -133,6 +133,7 @@ class PeerNetwork:
     """
 
     def __init__(self, spec: ExtractorSpec, folder: Path, scale: float) -> None:
+        super().__init__()
         torch.set_num_threads(THREADS)
         self._network = plain_network(spec, folder)
         self._scale = scale
@@ -143,7 +144,7 @@ class PeerNetwork:
             self(torch.zeros((8, 3, self._side, self._side)))
         self.watch.seconds = 0.0
 
-    def __call__(self, images: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Tensor:
         x = (images.to(torch.float32) * self._scale - self._mean) / self._std
         if x.shape[-1] != self._side:
             x = nn.functional.interpolate(x, (self._side, self._side), mode="bilinear", align_corners=False)

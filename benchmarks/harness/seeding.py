@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
@@ -9,6 +11,7 @@ from sqlalchemy.orm import Session
 import migrations
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
+from scorer.competitions.spec import CompetitionSpec, TrackSpec
 
 SLUG = "bench"
 OWN = "bench-own-token"
@@ -69,6 +72,14 @@ def migrated_servers() -> Iterator[tuple[Servers, str]]:
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         yield servers, admin_url_of(servers.postgres.admin_url, servers.postgres.app_url)
+
+
+def tiny_spec(slug: str, opens_at: datetime, **changes: Any) -> CompetitionSpec:
+    """A competition with the extractor ``tiny``, unless changed."""
+    tiny = TrackSpec(extractor="tiny")
+    return CompetitionSpec(
+        **{"slug": slug, "title": slug, "opens_at": opens_at, "public": tiny, "private": tiny} | changes
+    )
 
 
 def admin_url_of(admin_url: str, url: str) -> str:

@@ -14,7 +14,7 @@ from redis import Redis
 
 from api.main import create_app
 from benchmarks.harness.seeding import SLUG
-from benchmarks.harness.visitor_requests import ReadableRoute, readable_routes
+from benchmarks.harness.visitor_requests import readable_routes
 from scorer.settings import Settings
 
 REPEATED, NEW = "visit repeated ", "visit new "
@@ -28,18 +28,13 @@ WORDS: Mapping[str, Sequence[str]] = {"slug": (SLUG, SLUG, SLUG, "no-such-compet
 def measure_visitors(port: int, web: psutil.Process, settings: Settings) -> dict[str, float]:
     """Milliseconds of processor time of the web process, by address: of the dearest of its requests when it is
     repeated, and of one with new parameters, on average for each request that the rate limit has counted."""
-    random = Random(SEED)
-    numbers: dict[str, float] = {}
+    random, numbers = Random(SEED), dict[str, float]()
+    addresses = (f"127.9.{1 + number // 250}.{1 + number % 250}" for number in count())  # requests of one are limited
     with Redis.from_url(settings.redis_url.get_secret_value()) as redis:
-        numbered = count()
         for route in readable_routes(create_app(settings)):
-
-            def visit(route: ReadableRoute = route) -> _Visit:
-                path = route.draw(random, WORDS, datetime.now(UTC))
-                return _visit(path, port, web, redis, next(numbered))
-
-            visit()  # what a process makes once
-            visits = [visit() for _ in range(route.draws)]
+            paths = [route.draw(random, WORDS, datetime.now(UTC)) for _ in range(1 + route.draws)]
+            # The first is for what a process makes once.
+            _, *visits = [_visit(path, port, web, redis, next(addresses)) for path in paths]
             numbers[f"{REPEATED}{route.path}"] = max(visit.repeated for visit in visits)
             numbers[f"{NEW}{route.path}"] = sum(visit.new for visit in visits) / sum(each.counted for each in visits)
     return numbers
@@ -54,8 +49,7 @@ class _Visit(NamedTuple):
     counted: int
 
 
-def _visit(path: str, port: int, web: psutil.Process, redis: Redis, number: int) -> _Visit:
-    address = f"127.9.{1 + number // 250}.{1 + number % 250}"  # requests of an address are limited
+def _visit(path: str, port: int, web: psutil.Process, redis: Redis, address: str) -> _Visit:
     transport = httpx.HTTPTransport(local_address=address)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=600) as http:
         first = _milliseconds(http, path, web)

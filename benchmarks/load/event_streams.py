@@ -1,32 +1,34 @@
 """A thousand event streams: when the last one has a change, and what they cost the web process."""
 
 import asyncio
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import IO, Any
 
 import psutil
 from sqlalchemy import select
 
-from benchmarks.harness.isolation import ROOT
+from benchmarks.harness.isolation import Run
 from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.load.participants import Participant, add_participants, events_of, hand_in, noise_zip, reference_zips
-from benchmarks.load.service import SCORER, WEB, LoadedService, open_competition, running_service
+from benchmarks.load.participants import (
+    Participant,
+    add_participants,
+    events_of,
+    hand_in,
+    noise_zip,
+    open_small_competition,
+)
+from benchmarks.load.service import SCORER, WEB, LoadedService, running_service
 from scorer.db.submissions import submissions
 from scorer.db.tables import Submission
 from scorer.lifecycle import Status
+from scorer.open_files import raise_open_files_limit
 
 SLUG = "streams"
-IMAGES, IMAGE_SIZE = 8, 16
 OPENED_AT_ONCE = 50
-OPENED, HAVE_ALL = "opened", "have all"
 PATIENCE = 120.0
 
 
@@ -42,37 +44,42 @@ FULL = Size()
 QUICK = Size(streams=20, idle_seconds=1.0)
 
 
-@dataclass(frozen=True)
-class Listeners:
-    """The submissions to follow, each with the token of its owner."""
-
-    port: int
-    submissions: Sequence[tuple[str, str]]
-
-
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: streams are opened, nothing happens, and then every submission changes in one transaction."""
+    raise_open_files_limit()
     with running_service(WEB, f"{SCORER}0") as service:
-        open_competition(service, SLUG, reference_zips(IMAGE_SIZE), image_count=IMAGES, image_size=IMAGE_SIZE)
+        open_small_competition(service, SLUG)
         people = add_participants(service, size.streams)
-        entries = _hand_in_all(service, people)
-        owners = [(entry, person.token) for entry, person in zip(entries, people, strict=True)]
-        (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]
-        before = _use(web)
-        command = [sys.executable, "-m", __name__, json.dumps(asdict(Listeners(service.port, owners)))]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as listeners:
-            begun = time.time()
-            _read(listeners.stdout, OPENED)
-            opened = time.time() - begun
-            while_open = _use(web)
-            time.sleep(size.idle_seconds)
-            idle = _use(web)
-            committed = _change_all(service, entries)
-            arrivals = sorted(at - committed for at in _read(listeners.stdout, HAVE_ALL)["arrivals"])
-            after = _use(web)
-    numbers = {
+        numbers = asyncio.run(_listen(service, people, _hand_in_all(service, people), size))
+    return [BenchmarkCase("streams", dict(vars(size)), {"Kennel": [numbers]})]
+
+
+async def _listen(service: LoadedService, people: Sequence[Participant], entries: Sequence[str], size: Size) -> Run:
+    """Open a stream of every entry, wait, change all entries, and wait until every stream had the change."""
+    (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]
+    before, begun = _use(web), time.time()
+    opening, opened = asyncio.Semaphore(OPENED_AT_ONCE), asyncio.Barrier(1 + len(entries))
+
+    async def follow(entry: str, person: Participant) -> float:
+        events = events_of(service.port, entry, person.token)
+        async with opening:
+            await anext(events)
+        await opened.wait()
+        async for at, event in events:
+            if event["status"] == Status.CHECKING:
+                return at
+        raise ConnectionError("a stream has ended")
+
+    tasks = [asyncio.create_task(follow(*each)) for each in zip(entries, people, strict=True)]
+    await asyncio.wait_for(opened.wait(), PATIENCE)
+    opened_after, while_open = time.time() - begun, _use(web)
+    await asyncio.sleep(size.idle_seconds)
+    idle, committed = _use(web), _change_all(service, entries)
+    arrivals = sorted(at - committed for at in await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE))
+    after = _use(web)
+    return {
         "seconds": arrivals[-1],
-        "open_seconds": opened,
+        "open_seconds": opened_after,
         "streams": float(len(arrivals)),
         "first_seconds": arrivals[0],
         "median_seconds": arrivals[len(arrivals) // 2],
@@ -83,11 +90,10 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         "idle_processor_share": (idle[1] - while_open[1]) / size.idle_seconds,
         "change_processor_seconds": after[1] - idle[1],
     }
-    return [BenchmarkCase("streams", dict(vars(size)), {"Kennel": [numbers]})]
 
 
 def _hand_in_all(service: LoadedService, people: Sequence[Participant]) -> list[str]:
-    content = noise_zip(1, IMAGES, IMAGE_SIZE)
+    content = noise_zip(1)
     with ThreadPoolExecutor(8) as pool:
         tasks = [pool.submit(hand_in, "api", service.url, SLUG, person, content, person.handle) for person in people]
         return [task.result() for task in tasks]
@@ -107,42 +113,6 @@ def _change_all(service: LoadedService, entries: Sequence[str]) -> float:
     return time.time()
 
 
-def _read(lines: IO[str] | None, wanted: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(lines.readline()) if lines is not None else {}
-    if answer.get("what") != wanted:
-        raise RuntimeError(f"the listeners should have {wanted}, and said {answer}")
-    return answer
-
-
-async def listen(task: Listeners) -> None:
-    """Open every stream, say so, and say when each had the next status."""
-    opening = asyncio.Semaphore(OPENED_AT_ONCE)
-    opened: list[float] = []
-    all_open = asyncio.Event()
-
-    async def one(submission: str, token: str) -> float:
-        await opening.acquire()
-        seen = 0
-        async for at, event in events_of(task.port, submission, token):
-            if event is None:
-                continue
-            seen += 1
-            if seen == 1:
-                opening.release()
-                opened.append(at)
-                if len(opened) == len(task.submissions):
-                    all_open.set()
-            if event["status"] == Status.CHECKING:
-                return at
-        raise ConnectionError("a stream has ended")
-
-    tasks = [asyncio.create_task(one(*each)) for each in task.submissions]
-    await asyncio.wait_for(all_open.wait(), PATIENCE)
-    print(json.dumps({"what": OPENED}), flush=True)
-    arrivals = await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
-    print(json.dumps({"what": HAVE_ALL, "arrivals": arrivals}), flush=True)
-
-
 def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     run, streams = case.numbers, case.settings["streams"]
@@ -159,8 +129,3 @@ def findings(result: BenchmarkResult) -> Findings:
     ]
     target = Target("streams that had the event", run["streams"], streams, True)
     return Findings([MarkdownTable(f"{streams:,} streams", ("", ""), rows)], [target])
-
-
-if __name__ == "__main__":
-    fields = json.loads(sys.argv[1])
-    asyncio.run(listen(Listeners(fields["port"], [tuple(each) for each in fields["submissions"]])))

@@ -1,38 +1,33 @@
 """The last hour of a competition in compressed time: 924 teams hand in, wait, and are scored."""
 
 import asyncio
-import io
 import json
 import random
 import time
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx
-import numpy as np
-from PIL import Image
 
 from benchmarks.harness.results import BenchmarkCase
 from benchmarks.load.last_hour_findings import Refused, Story, Told, findings, findings_of, read_outcome
 from benchmarks.load.last_hour_plan import NETWORK_SECONDS, SERVICE_SECONDS, Attempt, attempts_of
 from benchmarks.load.participants import (
+    IMAGE_SIZE,
     Participant,
     Rejected,
     add_participants,
     events_of,
     hand_in,
     noise_zip,
-    reference_zips,
+    open_small_competition,
 )
-from benchmarks.load.service import LoadedService, Workers, open_competition, running_service
+from benchmarks.load.service import LoadedService, Workers, running_service
 
 __all__ = ["findings"]
 SLUG = "last-hour"
-IMAGES, IMAGE_SIZE = 8, 16
 HOUR = 3600.0
 RETRY_SECONDS = 120.0
 """After how many seconds of the hour a team tries again whose entries in progress were as many as allowed."""
@@ -65,9 +60,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         size.workers, "benchmarks.load.delayed_worker", {SERVICE_SECONDS: json.dumps(ranges)}, queues="score,prepare"
     )
     with running_service(workers=workers) as service:
-        limits = {"daily_limit": 5, "pending_limit": 2}
-        spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
-        open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+        open_small_competition(service, SLUG, daily_limit=5, pending_limit=2)
         hour = LastHour(service, size, add_participants(service, size.teams))
         story = asyncio.run(hour.play())
         outcome = read_outcome(service.sessions, SLUG)
@@ -75,18 +68,6 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     for kind, (shortest, longest) in NETWORK_SECONDS.items():
         numbers |= {f"{kind}_seconds_shortest": shortest, f"{kind}_seconds_longest": longest}
     return [BenchmarkCase("hour", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.played_seconds}]})]
-
-
-def faulty_zip() -> bytes:
-    """A zip whose last image has one pixel too many a side."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for number in range(IMAGES):
-            side = IMAGE_SIZE + (number == IMAGES - 1)
-            png = io.BytesIO()
-            Image.fromarray(np.full((side, side, 3), 30 * number, np.uint8)).save(png, "PNG")
-            archive.writestr(f"{number:05}.png", png.getvalue())
-    return buffer.getvalue()
 
 
 @dataclass
@@ -99,8 +80,8 @@ class LastHour:
     async def play(self) -> Story:
         """Play the hour and wait until every accepted entry is through."""
         attempts = attempts_of(len(self.people), self.size.played_seconds, self.size.seed)
-        self._zips = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
-        self._faulty = faulty_zip()
+        self._zips = [noise_zip(seed) for seed in range(ZIPS)]
+        self._faulty = noise_zip(ZIPS, size=IMAGE_SIZE + 1)
         self._source = random.Random(self.size.seed)
         self._turns = [asyncio.Lock() for _ in self.people]
         self._followers: list[asyncio.Task[None]] = []
@@ -154,8 +135,6 @@ class LastHour:
         while True:
             try:
                 async for at, event in events_of(self.service.port, entry, person.token):
-                    if event is None:
-                        continue
                     self.story.told.append(Told(entry, at, event["status"], event["estimate_seconds"]))
                     if event["over"]:
                         return

@@ -19,7 +19,7 @@ LATE_SHARE = 0.02
 """Of the attempts, those that come up to two minutes after the close."""
 LATE_SECONDS = 120.0
 FAULTY_SHARE = 0.03
-"""Of the zips, those with an image of a wrong size, which only the deep check finds."""
+"""Of the zips, those with images of a wrong size, which only the deep check finds."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,13 @@
-"""Participants and their zips, and three ways to submit one: the API, the product's client, the kaggle wire.
-
-Many submit the same zip from a process of their own, so that the service is measured and not the clients.
-"""
+"""Participants and their zips, and three ways to submit one: the API, the product's client, the kaggle wire."""
 
 import asyncio
 import io
 import json
 import random
-import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +15,7 @@ from typing import Any, NamedTuple
 import httpx
 import numpy as np
 
-from benchmarks.harness.isolation import ROOT
-from benchmarks.load.service import LoadedService
+from benchmarks.load.service import LoadedService, open_competition
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.resumable import PendingUpload, upload_resumably
@@ -31,6 +25,8 @@ from scorer.archive import write_images
 ROLES = ("train", "held_out", "private_extra")
 WAYS = ("api", "client", "wire")
 TIMEOUT = 600.0
+IMAGES, IMAGE_SIZE = 8, 16
+"""Of an entry that costs little."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +44,15 @@ class Rejected(Exception):
         self.slug = slug
 
 
-def _rejected(answer: httpx.Response) -> Rejected:
+def _accepted(answer: httpx.Response) -> Any:
+    """The answer's JSON, if it has any. Raises :class:`Rejected`."""
     try:
         body = answer.json()
     except ValueError:
-        return Rejected(answer.status_code, answer.text[:200])
-    return Rejected(answer.status_code, str(body.get("message") or str(body.get("type", "")).rpartition(":")[2]))
+        body = {"message": answer.text[:200]}
+    if not answer.is_success:
+        raise Rejected(answer.status_code, body.get("message") or str(body.get("type", "")).rpartition(":")[2])
+    return body
 
 
 def add_participants(service: LoadedService, count: int, prefix: str = "team") -> list[Participant]:
@@ -66,7 +65,7 @@ def add_participants(service: LoadedService, count: int, prefix: str = "team") -
     return people
 
 
-def noise_zip(seed: int, count: int, size: int) -> bytes:
+def noise_zip(seed: int, count: int = IMAGES, size: int = IMAGE_SIZE) -> bytes:
     """A zip of ``count`` PNGs of uniform noise, ``size`` pixels a side."""
     images = np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
     buffer = io.BytesIO()
@@ -76,6 +75,12 @@ def noise_zip(seed: int, count: int, size: int) -> bytes:
 
 def reference_zips(size: int, count: int = 64) -> dict[str, bytes]:
     return {role: noise_zip(1000 + seed, count, size) for seed, role in enumerate(ROLES)}
+
+
+def open_small_competition(service: LoadedService, slug: str, **changes: Any) -> None:
+    """An open competition whose entries cost little."""
+    fields = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **changes}
+    open_competition(service, slug, reference_zips(IMAGE_SIZE), **fields)
 
 
 def hand_in(way: str, url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
@@ -92,9 +97,7 @@ def post_zip(http: httpx.Client, slug: str, person: Participant, content: bytes,
     """Hand in a zip by one POST; the submission's id. Raises :class:`Rejected`."""
     headers = {"Authorization": f"Bearer {person.token}", "Idempotency-Key": key}
     answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content, headers=headers)
-    if not answer.is_success:
-        raise _rejected(answer)
-    return str(answer.json()["id"])
+    return str(_accepted(answer)["id"])
 
 
 def _by_client(url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
@@ -113,17 +116,12 @@ def _by_wire(url: str, slug: str, person: Participant, content: bytes, key: str)
     with httpx.Client(timeout=TIMEOUT, trust_env=False, auth=(person.handle, person.token)) as http:
 
         def call(method: str, body: Mapping[str, Any]) -> Any:
-            answer = http.post(f"{service}/{method}", json=body)
-            if not answer.is_success:
-                raise _rejected(answer)
-            return answer.json()
+            return _accepted(http.post(f"{service}/{method}", json=body))
 
         started = call(
             "StartSubmissionUpload", {"competitionName": slug, "contentLength": len(content), "fileName": f"{key}.zip"}
         )
-        sent = httpx.put(started["createUrl"], content=content, timeout=TIMEOUT, trust_env=False)
-        if not sent.is_success:
-            raise _rejected(sent)
+        _accepted(httpx.put(started["createUrl"], content=content, timeout=TIMEOUT, trust_env=False))
         created = call("CreateSubmission", {"competitionName": slug, "blobFileTokens": started["token"]})
         entry = call("GetSubmission", {"ref": created["ref"]})
     return str(entry["url"]).rpartition("/")[2]
@@ -136,18 +134,6 @@ def shuffled_ways(count: int, source: random.Random) -> Sequence[str]:
     return ways
 
 
-@dataclass(frozen=True)
-class Uploads:
-    """Who hands in the zip at ``path``, in which way, and over how many seconds the beginnings are spread."""
-
-    url: str
-    slug: str
-    path: str
-    people: Sequence[Participant]
-    way: str
-    seconds: float
-
-
 class Upload(NamedTuple):
     """When an upload began and ended (seconds since the first one was due), and what came of it."""
 
@@ -157,42 +143,31 @@ class Upload(NamedTuple):
     error: str | None
 
 
-def hand_in_all(task: Uploads) -> list[Upload]:
-    """Hand in every zip, each in a thread of its own and at its time."""
-    content = Path(task.path).read_bytes()
+def hand_in_all(url: str, slug: str, path: Path, people: Sequence[Participant], seconds: float) -> list[Upload]:
+    """Hand in the zip at ``path`` for each person by the client, in a thread of its own; the beginnings are spread over
+    these seconds."""
+    content = path.read_bytes()
     start = time.perf_counter()
 
     def one(number: int, person: Participant) -> Upload:
-        due = start + task.seconds * number / len(task.people)
+        due = start + seconds * number / len(people)
         time.sleep(max(0.0, due - time.perf_counter()))
         began = time.perf_counter() - start
         submission = error = None
         try:
-            submission = hand_in(task.way, task.url, task.slug, person, content, f"load-{person.handle}")
+            submission = hand_in("client", url, slug, person, content, f"load-{person.handle}")
         except (Rejected, OSError) as problem:
             error = f"{type(problem).__name__}: {problem}"
         return Upload(began, time.perf_counter() - start, submission, error)
 
-    with ThreadPoolExecutor(max(1, len(task.people))) as pool:
-        return list(pool.map(one, range(len(task.people)), task.people))
+    with ThreadPoolExecutor(len(people)) as pool:
+        return list(pool.map(one, range(len(people)), people))
 
 
-def upload_apart(task: Uploads) -> list[Upload]:
-    """:func:`hand_in_all` in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.load.participants", json.dumps(asdict(task))]
-    printed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return [Upload(*row) for row in json.loads(printed)]
-
-
-Event = dict[str, Any]
-
-
-async def events_of(
-    port: int, submission: str, token: str, *, address: str = "127.0.0.1"
-) -> AsyncGenerator[tuple[float, Event | None]]:
-    """The events of a submission with the times (seconds since 1970) at which they came; first (time, None) once the
-    stream is open. Ends with the stream; ``ConnectionError`` for any answer but 200."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 20)
+async def events_of(port: int, submission: str, token: str) -> AsyncGenerator[tuple[float, dict[str, Any]]]:
+    """The events of a submission with the times (seconds since 1970) at which they came. Ends with the stream;
+    ``ConnectionError`` for any answer but 200."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         lines = [
             f"GET /api/v1/submissions/{submission}/events HTTP/1.1",
@@ -204,7 +179,6 @@ async def events_of(
         status = await reader.readline()
         if status.split()[1:2] != [b"200"]:
             raise ConnectionError(status.decode(errors="replace").strip() or "the server has closed a connection")
-        yield time.time(), None
         # Chunks' lengths, headers and comments are lines without this beginning; the service sends no line in pieces.
         while line := await reader.readline():
             if line.startswith(b"data: "):
@@ -213,9 +187,3 @@ async def events_of(
                 return
     finally:
         writer.close()
-
-
-if __name__ == "__main__":
-    fields = json.loads(sys.argv[1])
-    people = [Participant(**person) for person in fields.pop("people")]
-    print(json.dumps(hand_in_all(Uploads(people=people, **fields))))

@@ -15,7 +15,7 @@ from benchmarks.harness.isolation import Run, forked_seconds
 from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.seeding import admin_url_of, fill
-from benchmarks.load.participants import Upload, Uploads, add_participants, noise_zip, reference_zips, upload_apart
+from benchmarks.load.participants import Upload, add_participants, hand_in_all, noise_zip, reference_zips
 from benchmarks.load.service import CHECKER, NO_RATES, SCORER, WEB, LoadedService, open_competition, running_service
 from scorer.db.tables import Account, Competition, Submission
 from scorer.lifecycle import PENDING, Status
@@ -54,7 +54,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         _read(service, size, min(5.0, size.alone_seconds))
         before = _read(service, size, size.alone_seconds)
         # Two early entries, so that workers check and score from the first second on.
-        first = upload_apart(_uploads(service, path, "early", 2, 0.0))
+        first = hand_in_all(service.url, SLUG, path, add_participants(service, 2, "early"), 0.0)
         began = datetime.now(UTC)
         beside, uploads = _read_beside(service, path, size)
         states = _wait_for_scores(service, [*first, *uploads], began, size)
@@ -88,17 +88,12 @@ def _read(service: LoadedService, size: Size, seconds: float) -> Run:
     return measure_load_apart(Load(service.port, BOARD, size.readers, seconds))
 
 
-def _uploads(service: LoadedService, path: Path, prefix: str, count: int, seconds: float) -> Uploads:
-    people = add_participants(service, count, prefix)
-    return Uploads(service.url, SLUG, str(path), people, "client", seconds)
-
-
 def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, list[Upload]]:
     """Read while zips are handed in, evenly over five sixths of the time."""
-    task = _uploads(service, path, "team", size.uploads, size.seconds * 5 / 6)
+    people = add_participants(service, size.uploads)
     before = {part: _processor_seconds(service, part) for part in (WEB, CHECKER, SCORER)}
     with ThreadPoolExecutor(1) as pool:
-        uploading = pool.submit(upload_apart, task)
+        uploading = pool.submit(hand_in_all, service.url, SLUG, path, people, size.seconds * 5 / 6)
         run = _read(service, size, size.seconds)
         for part, used in before.items():
             run[f"{part}_processor_seconds"] = _processor_seconds(service, part) - used

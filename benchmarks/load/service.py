@@ -2,13 +2,12 @@
 
 import io
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 from unittest.mock import patch
 
@@ -16,6 +15,7 @@ import psutil
 from sqlalchemy import Engine
 
 import migrations
+from benchmarks.harness.seeding import tiny_spec
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.database_roles import APP
@@ -27,7 +27,6 @@ from deploy.standalone.service import HOST, ensure_admin, service_children
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.api import ApiClient
 from kennel_client.references import prepare
-from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.settings import Settings, read_settings
@@ -57,8 +56,6 @@ class LoadedService:
     settings: Settings
     engine: Engine
     database_admin_url: str
-    parts: Mapping[str, Child]
-    supervisor: Supervisor
 
     @property
     def url(self) -> str:
@@ -67,12 +64,6 @@ class LoadedService:
     @property
     def sessions(self) -> Sessions:
         return sessions_of(self.engine)
-
-    def start(self, *names: str) -> None:
-        """Start the parts whose names begin so."""
-        for name, child in self.parts.items():
-            if name.startswith(names):
-                self.supervisor.start(child)
 
     def processes(self, name: str) -> list[psutil.Process]:
         """The running processes of the parts whose names begin so, children included."""
@@ -97,44 +88,41 @@ def running_service(
 ) -> Iterator[LoadedService]:
     """Run the servers and the parts whose names begin so (all without names). ``web``: what makes the web application.
     ``durable``: whether the servers write to disk as in operation. ``environment``: settings."""
-    folder = Path(mkdtemp(prefix="kennel-load-"))
-    log_file = folder.with_suffix(".log")
-    try:
-        with (
-            patch.dict(os.environ, environment),
-            log_file.open("w") as log,
-            open_data_folder(folder) as data,
-            Supervisor(Log(log), hold=[data.lock]) as supervisor,
-        ):
-            redis, postgres = Redis(data, durable=durable), Postgres(data, durable=durable)
-            redis.start(supervisor)
-            postgres.start(supervisor)
-            blobs = folder / "blobs"
-            blobs.mkdir()
-            port = free_port()
-            addresses = {
-                "DATABASE_URL": postgres.app_url,
-                "DATABASE_OWNER_URL": postgres.owner_url,
-                "REDIS_URL": redis.url,
-                "BLOB_URL": blobs.as_uri(),
-                "KENNEL_SCRATCH": str(folder / "scratch"),
-                "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
-                "KENNEL_WORKER_PROCESSES": str(3 + (workers or Workers()).count),  # a GPU's has two, beside evidence
-            }
-            settings = read_settings(addresses)
-            migrations.upgrade(settings.migration_url, APP)
-            everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
-            token = ensure_admin(settings)
-            engine = engine_of(settings)
-            parts = _parts(everything, folder, port, workers or Workers(), web)
-            with ApiClient(f"http://{HOST}:{port}", token) as admin:
-                service = LoadedService(port, admin, settings, engine, postgres.admin_url, parts, supervisor)
-                service.start(*(names or ("",)))
-                yield service
-            engine.dispose()
-    finally:
-        shutil.rmtree(folder)
-        log_file.unlink()
+    with (
+        patch.dict(os.environ, environment),
+        TemporaryDirectory(prefix="kennel-load-") as name,
+        TemporaryFile("w") as log,
+        open_data_folder(Path(name)) as data,
+        Supervisor(Log(log), hold=[data.lock]) as supervisor,
+    ):
+        folder = Path(name)
+        redis, postgres = Redis(data, durable=durable), Postgres(data, durable=durable)
+        redis.start(supervisor)
+        postgres.start(supervisor)
+        blobs = folder / "blobs"
+        blobs.mkdir()
+        port = free_port()
+        addresses = {
+            "DATABASE_URL": postgres.app_url,
+            "DATABASE_OWNER_URL": postgres.owner_url,
+            "REDIS_URL": redis.url,
+            "BLOB_URL": blobs.as_uri(),
+            "KENNEL_SCRATCH": str(folder / "scratch"),
+            "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
+            "KENNEL_WORKER_PROCESSES": str(3 + (workers or Workers()).count),  # a GPU's has two, beside evidence
+        }
+        settings = read_settings(addresses)
+        migrations.upgrade(settings.migration_url, APP)
+        everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
+        token = ensure_admin(settings)
+        engine = engine_of(settings)
+        parts = _parts(everything, folder, port, workers or Workers(), web)
+        with ApiClient(f"http://{HOST}:{port}", token) as admin:
+            for part in parts:
+                if part.startswith(names or ("",)):
+                    supervisor.start(parts[part])
+            yield LoadedService(port, admin, settings, engine, postgres.admin_url)
+        engine.dispose()
 
 
 def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Workers, web: str) -> dict[str, Child]:
@@ -164,10 +152,8 @@ def open_competition(
 
     Its extractor is ``tiny`` unless ``changes`` of its specification name others.
     """
-    now = datetime.now(UTC)
-    tiny = TrackSpec(extractor="tiny")
-    fields = {"slug": slug, "title": slug, "opens_at": now - timedelta(days=10), "public": tiny, "private": tiny}
-    service.admin.post("/competitions", CompetitionSpec(**{**fields, **changes}).model_dump(mode="json"))
+    spec = tiny_spec(slug, datetime.now(UTC) - timedelta(days=10), **changes)
+    service.admin.post("/competitions", spec.model_dump(mode="json"))
     for role, content in references.items():
         service.admin.attach_references(slug, role, io.BytesIO(content))
     prepare(service.admin, slug, say=say, every=0.2)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import httpx
 import numpy as np
@@ -24,13 +23,12 @@ from benchmarks.load.participants import (
     events_of,
     hand_in,
     noise_zip,
-    reference_zips,
+    open_small_competition,
 )
-from benchmarks.load.service import BEAT, CHECKER, SCORER, WEB, LoadedService, open_competition, running_service
+from benchmarks.load.service import BEAT, CHECKER, SCORER, WEB, LoadedService, running_service
 
 SLUG = "soak"
 PARTS = (WEB, CHECKER, SCORER, BEAT)
-IMAGES, IMAGE_SIZE = 8, 16
 PEOPLE = 40
 ZIPS = 10
 WARM_UP_SHARE = 0.3
@@ -66,9 +64,7 @@ class Traffic:
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     with running_service() as service:
-        limits = {"daily_limit": None, "pending_limit": 100}
-        spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
-        open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+        open_small_competition(service, SLUG, daily_limit=None, pending_limit=100)
         people = add_participants(service, PEOPLE)
         traffic, samples = _soak(service, people, size)
     numbers: Run = {
@@ -142,7 +138,7 @@ async def _hand_in(
     service: LoadedService, people: Sequence[Participant], size: Size, traffic: Traffic, end: threading.Event
 ) -> None:
     """Hand in zips in turn by every way, each followed by a stream, at the pace asked for."""
-    contents = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
+    contents = [noise_zip(seed) for seed in range(ZIPS)]
     tasks: set[asyncio.Task[None]] = set()
     with ThreadPoolExecutor(8) as senders:
 
@@ -153,7 +149,9 @@ async def _hand_in(
                 entry = await asyncio.get_running_loop().run_in_executor(senders, hand_in, *arguments)
                 traffic.entries += 1
                 async with asyncio.timeout(STREAM_SECONDS):
-                    await _follow(service, entry, person)
+                    async for _, event in events_of(service.port, entry, person.token):
+                        if event["over"]:
+                            break
                 traffic.streams += 1
             except TimeoutError:
                 traffic.streams += 1  # it was closed by us before its entry was scored
@@ -168,12 +166,6 @@ async def _hand_in(
             task.add_done_callback(tasks.discard)
             await asyncio.sleep(1 / size.zips_a_second)
         await asyncio.gather(*tasks)
-
-
-async def _follow(service: LoadedService, entry: str, person: Participant) -> None:
-    async for _, event in events_of(service.port, entry, person.token):
-        if event is not None and event["over"]:
-            return
 
 
 def findings(result: BenchmarkResult) -> Findings:

@@ -3,7 +3,6 @@ tests of Meehan et al.'s figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +13,10 @@ from sklearn.neighbors import KernelDensity
 from benchmarks.harness.report import MAIN, markdown_of
 from benchmarks.harness.results import read_results
 from scorer.metrics.copying.cells import partition_of
-from scorer.metrics.copying.data_copying import CopyingReference, Scope, copying_reference_in, data_copying
-from scorer.metrics.copying.ndb import TrainingBins, bins_of, compare_with_bins
+from scorer.metrics.copying.data_copying import Scope, copying_reference_in, data_copying
+from scorer.metrics.copying.ndb import bins_of, compare_with_bins
 from scorer.metrics.features import Vector
-from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
@@ -76,19 +75,9 @@ class MoonsExperiment:
     def __init__(self, *, authors: bool = False) -> None:
         self.authors = authors
         self.training, self.held_out, self.validation = moons(2000, 0), moons(1000, 1), moons(1000, 2)
-
-    @cached_property
-    def reference(self) -> CopyingReference:
-        """The reference of the data-copying test: cells, training and held-out distances."""
-        return copying_reference_in(partition_of(self.training, CELLS, seed=0), self.training, self.held_out)
-
-    @cached_property
-    def _statistics(self) -> Statistics:
-        return statistics_of(self.training)
-
-    @cached_property
-    def _bins(self) -> TrainingBins:
-        return bins_of(self.training, seed=0)
+        cells = partition_of(self.training, CELLS, seed=0)
+        self.reference = copying_reference_in(cells, self.training, self.held_out)
+        self._statistics, self._bins = statistics_of(self.training), bins_of(self.training, seed=0)
 
     def likelihood(self, bandwidth: float) -> float:
         return float(self._density(bandwidth).score(self.validation)) / len(self.validation)
@@ -99,17 +88,17 @@ class MoonsExperiment:
         samples = [density.sample(1000, random_state=FIRST_DRAW + draw) for draw in range(draws)]
         scope: Scope = "authors" if self.authors else "global"
         results = [data_copying(each, self.reference, scope=scope) for each in samples]
-        c_t = np.array([np.nan if each.c_t is None else each.c_t for each in results])
-        fid = np.array([frechet_distance(statistics_of(each), self._statistics) for each in samples])
+        c_t = _spread([np.nan if each.c_t is None else each.c_t for each in results])
+        fid = _spread([frechet_distance(statistics_of(each), self._statistics) for each in samples])
         likelihood = self.likelihood(bandwidth)
         baselines = [self._baselines(each, draw) for draw, each in enumerate(samples)]
         return MoonsReading(
             bandwidth=bandwidth,
-            c_t=float(c_t.mean()),
-            c_t_deviation=float(c_t.std(ddof=1)) if draws > 1 else 0.0,
+            c_t=c_t.mean,
+            c_t_deviation=c_t.deviation,
             overall_z=float(np.mean([each.overall.z for each in results])),
-            fid=float(fid.mean()),
-            fid_deviation=float(fid.std(ddof=1)) if draws > 1 else 0.0,
+            fid=fid.mean,
+            fid_deviation=fid.deviation,
             gap=float(density.score(self.training)) / len(self.training) - likelihood,
             likelihood=likelihood,
             baselines={name: _spread([each[name] for each in baselines]) for name in BASELINES},

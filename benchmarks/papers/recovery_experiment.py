@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from benchmarks.harness.results import HERE
 from benchmarks.papers.recovery_networks import Pixels, gan, glo, onnx_of
 from benchmarks.papers.recovery_table import parts
+from benchmarks.zoo.trainings.training import single_threaded
 from deploy.demo.photographs import bundled_photographs
 from scorer import extractors
 from scorer.extractors import ExtractorOptions
@@ -39,13 +40,12 @@ FIGURES = HERE / "figures"
 
 @dataclass(frozen=True)
 class Model:
-    """A generator: its training function, number of images, steps and batch size."""
+    """A generator: its training function, number of images and steps."""
 
     name: str
     fit: Callable[..., nn.Sequential]
     images: int
     steps: int
-    batch: int = 64
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     held_out, others = images
     train = others[: model.images]
     start = perf_counter()
-    fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=model.batch, seed=0)
+    fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=64, seed=0)
     content = onnx_of(fitted, setting.latent)
     trained = perf_counter()
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
@@ -150,24 +150,11 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
     return {"train": fid.train, "held_out": fid.held_out, "gap": fid.gap, "count": fid.count}
 
 
-def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
-    """Three search methods compared on held-out images and a briefly trained generator, with one thread."""
-    held_out, others = images
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        fitted = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
-        targets = targets_of(held_out[: setting.searched])
-        return compare_searches(fitted.requires_grad_(False), targets, setting.latent.draw(len(targets), 3))
-    finally:
-        torch.set_num_threads(threads)
-
-
-def pairs_image_of(audits: Sequence[Audit], scale: int = 2) -> Image.Image:
+def pairs_image_of(audits: Sequence[Audit]) -> Image.Image:
     """All pairs of target and recovery, one audit beside the other, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
     image = Image.fromarray(np.concatenate(sheets, axis=1))
-    return image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST)
+    return image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
 
 
 def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
@@ -184,34 +171,37 @@ def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
     }
 
 
-ITERATIONS = 80
+ITERATIONS, ALONE = 80, 16
 HISTORY = LbfgsOptions().history
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Latent points (k, d) of the targets (k,) to their errors (k,)."""
 
 
-def compare_searches(
-    generator: nn.Module, targets: Tensor, start: Tensor, alone: int = 16
-) -> dict[str, dict[str, float]]:
-    """CPU seconds and evaluations per target, and the median error, of three methods from the same start (n, d).
+def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
+    """CPU seconds and evaluations per target, and the median error, of three methods from the same start, on held-out
+    images and a briefly trained generator, with one thread.
 
-    One optimiser for each target runs on the first ``alone`` targets only; ``first`` is the median error on these.
+    One optimiser for each target runs on the first :data:`ALONE` only; ``first`` is the median error on these.
     """
+    held_out, others = images
+    with single_threaded(0):
+        generator = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
+        generator.requires_grad_(requires_grad=False)
+        targets = targets_of(held_out[: setting.searched])
+        start = setting.latent.draw(len(targets), 3)
 
-    def loss(points: Tensor, rows: Tensor) -> Tensor:
-        errors: Tensor = (generator(points) - targets[rows]).square().mean(dim=(1, 2, 3))
-        return errors
+        def loss(points: Tensor, rows: Tensor) -> Tensor:
+            errors: Tensor = (generator(points) - targets[rows]).square().mean(dim=(1, 2, 3))
+            return errors
 
-    return {
-        "batched, a line search for every target": _timed(_ours, loss, start, alone),
-        "torch.optim.LBFGS for each target": _timed(_one_by_one, loss, start[:alone], alone),
-        "torch.optim.LBFGS over the batch": _timed(_jointly, loss, start, alone),
-    }
+        return {
+            "batched, a line search for every target": _timed(_ours, loss, start),
+            "torch.optim.LBFGS for each target": _timed(_one_by_one, loss, start[:ALONE]),
+            "torch.optim.LBFGS over the batch": _timed(_jointly, loss, start),
+        }
 
 
-def _timed(
-    search: Callable[[Loss, Tensor], tuple[Tensor, int]], loss: Loss, start: Tensor, alone: int
-) -> dict[str, float]:
+def _timed(search: Callable[[Loss, Tensor], tuple[Tensor, int]], loss: Loss, start: Tensor) -> dict[str, float]:
     start_time = process_time()
     point, evaluations = search(loss, start)
     seconds = process_time() - start_time
@@ -222,7 +212,7 @@ def _timed(
         "seconds": seconds / len(start),
         "evaluations": evaluations / len(start),
         "median": float(errors.quantile(0.5)),
-        "first": float(errors[:alone].quantile(0.5)),
+        "first": float(errors[:ALONE].quantile(0.5)),
     }
 
 

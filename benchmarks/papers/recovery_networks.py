@@ -20,17 +20,18 @@ Pixels = NDArray[np.uint8]
 BASE_SIZE = 4  # the side at which latent points become maps
 
 
-def generator_of(latent: Latent, size: int, width: int) -> nn.Sequential:
-    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels."""
+def generator_of(dimension: int, size: int, width: int, *, bias: bool = False) -> nn.Sequential:
+    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels.
+    ``bias``: whether layers before a batch norm have one."""
     widths = [width << step for step in reversed(range(int(np.log2(size // BASE_SIZE))))]
     layers: list[nn.Module] = [
-        nn.Linear(latent.dimension, widths[0] * BASE_SIZE**2, bias=False),
+        nn.Linear(dimension, widths[0] * BASE_SIZE**2, bias=bias),
         nn.Unflatten(1, (widths[0], BASE_SIZE, BASE_SIZE)),
         nn.BatchNorm2d(widths[0]),
         nn.ReLU(),
     ]
     for one, other in pairwise(widths):
-        layers += [nn.ConvTranspose2d(one, other, 4, 2, 1, bias=False), nn.BatchNorm2d(other), nn.ReLU()]
+        layers += [nn.ConvTranspose2d(one, other, 4, 2, 1, bias=bias), nn.BatchNorm2d(other), nn.ReLU()]
     return nn.Sequential(*layers, nn.ConvTranspose2d(widths[-1], 3, 4, 2, 1), nn.Tanh())
 
 
@@ -46,7 +47,7 @@ def discriminator_of(size: int, width: int) -> nn.Sequential:
 def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
     """GLO, fitted to map latent point i to image i of (n, s, s, 3); points are drawn once and stay, as in the paper."""
     torch.manual_seed(seed)
-    model = generator_of(latent, images.shape[1], width)
+    model = generator_of(latent.dimension, images.shape[1], width)
     targets = targets_of(images)
     points = latent.draw(len(images), seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.5, 0.999))
@@ -63,7 +64,7 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     """A DCGAN (Radford et al. 2016) with spectral norm and the hinge loss on images (n, s, s, 3)."""
     torch.manual_seed(seed)
     size = images.shape[1]
-    model = generator_of(latent, size, width)
+    model = generator_of(latent.dimension, size, width)
     critic = discriminator_of(size, width)
     targets = targets_of(images)
     generator_optimiser = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))

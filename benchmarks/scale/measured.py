@@ -1,7 +1,7 @@
 """What a part shows: waits by hour, work of the workers, what an entry costs the service; the tables of SCALE.md."""
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run, forked_seconds
 from benchmarks.harness.report import machine_line, markdown_of
-from benchmarks.harness.results import BenchmarkResult, read_results
+from benchmarks.harness.results import read_results
 from benchmarks.scale.arrivals import DAY, DAYS, HOUR, entries_by_hour
 from benchmarks.scale.capacity import waits
 from benchmarks.scale.simulation import Played, WorkerPool
@@ -25,16 +25,6 @@ SERVERS = {"web": "uvicorn", "database": "postgres", "queue": "valkey"}
 """By part of the service, what is in the command lines of its processes."""
 WEB, OPENING = "web", "opening"
 """The web's own processes; those that it starts, in which it opens uploads."""
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What a part has cost: real seconds, processor seconds by server, growth of the database, the machine's load."""
-
-    seconds: float
-    processors: Mapping[str, float]
-    database_bytes: float
-    load: float
 
 
 def processor_seconds() -> Mapping[str, float]:
@@ -100,17 +90,17 @@ def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64]
     return numbers
 
 
-def costs_of(played: Played, costs: Costs) -> Run:
-    """What an accepted entry costs each server, and how long the service's steps take by the real clock."""
+def costs_of(played: Played, seconds: float, processors: Mapping[str, float], database_bytes: float) -> Run:
+    """What an accepted entry costs each server, and how long the service's steps take by the real clock. ``processors``
+    has processor seconds by server, ``database_bytes`` is the growth of the database."""
     entries = max(1, len(played.accepted))
-    processors = dict(costs.processors)
-    processors[WEB] += processors[OPENING]
+    processors = {**processors, WEB: processors[WEB] + processors[OPENING]}
     steps = {name: np.array(played.durations[name]) for name in TIMED}
     return {
-        "seconds": costs.seconds,
-        "load": costs.load,
-        "database_bytes_an_entry": costs.database_bytes / entries,
-        **{f"processor_{name}": seconds / entries for name, seconds in processors.items()},
+        "seconds": seconds,
+        "load": os.getloadavg()[1],
+        "database_bytes_an_entry": database_bytes / entries,
+        **{f"processor_{name}": spent / entries for name, spent in processors.items()},
         **{f"{name}_median_ms": 1000 * float(np.median(each)) for name, each in steps.items() if len(each)},
         **{f"{name}_p99_ms": 1000 * float(np.quantile(each, 0.99)) for name, each in steps.items() if len(each)},
     }
@@ -128,12 +118,7 @@ STEPS = {
 
 def parts() -> Mapping[str, str]:
     """The text of each part of the page, from the newest result of each number of workers."""
-    found = [results[0] for workers in (1, 4, 16, 64) if (results := read_results(f"scale_cpu_{workers}"))]
-    return parts_of(found)
-
-
-def parts_of(results: Sequence[BenchmarkResult]) -> Mapping[str, str]:
-    """The same from these results."""
+    results = [newest[0] for workers in (1, 4, 16, 64) if (newest := read_results(f"scale_cpu_{workers}"))]
     runs = {result.cases[0].settings["workers"]: result.cases[0].numbers for result in results}
     titles = [f"{workers} worker{'s' if workers > 1 else ''}" for workers in runs]
     entries = f"{next(iter(runs.values()))['accepted']:,.0f}"

@@ -1,26 +1,23 @@
 """The competition with some numbers of workers, each with a stored result of its own (``make scale``)."""
 
-import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import httpx
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from benchmarks.harness.results import BenchmarkCase
-from benchmarks.harness.seeding import admin_url_of
 from benchmarks.load.last_hour_findings import fairness_of, read_outcome
 from benchmarks.load.last_hour_plan import NETWORK_SECONDS
-from benchmarks.load.participants import add_participants, reference_zips
-from benchmarks.load.service import NO_RATES, SCORER, WEB, LoadedService, Workers, open_competition, running_service
+from benchmarks.load.participants import add_participants, open_small_competition
+from benchmarks.load.service import NO_RATES, SCORER, WEB, LoadedService, Workers, running_service
 from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, DAYS, ENTRIES, TEAMS, arrivals_of
 from benchmarks.scale.clocked_web import CLOCK_FILE, LIMITED_EVERY, SharedClock
-from benchmarks.scale.measured import OPENING, Costs, costs_of, findings_of, parts, processor_seconds
-from benchmarks.scale.simulation import IMAGE_SIZE, IMAGES, SLUG, Simulation, WorkerPool
+from benchmarks.scale.measured import OPENING, costs_of, findings_of, parts, processor_seconds
+from benchmarks.scale.simulation import SLUG, Simulation, WorkerPool
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
 from worker.runtime.context import WorkerContext
@@ -69,9 +66,7 @@ def measure(part: Part, folder: Path, *_: object) -> list[BenchmarkCase]:
 
 
 def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, float]:
-    limits = {"daily_limit": DAILY_LIMIT, "pending_limit": PENDING_LIMIT}
-    spec: dict[str, Any] = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **limits}
-    open_competition(service, SLUG, reference_zips(IMAGE_SIZE), **spec)
+    open_small_competition(service, SLUG, daily_limit=DAILY_LIMIT, pending_limit=PENDING_LIMIT)
     people = add_participants(service, part.teams)
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # so that its days are those of the quota
@@ -92,7 +87,7 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
     took = time.monotonic() - begun
     spent = {name: seconds - processors[name] for name, seconds in processor_seconds().items()}
     spent[OPENING] *= part.limited_every
-    costs = Costs(took, spent, _database_bytes(service) - size, os.getloadavg()[1])
+    grown = _database_bytes(service) - size
     close = part.days * DAY
     last_day = start.timestamp() + close - DAY
     scores = [job for job in read_outcome(service.sessions, SLUG).scores if job.created_at >= last_day]
@@ -100,13 +95,10 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
         "given_up": float(len(arrivals) - len(played.accepted)),
         **findings_of(played, scorers, close),
         **fairness_of(scores),
-        **costs_of(played, costs),
+        **costs_of(played, took, spent, grown),
     }
 
 
 def _database_bytes(service: LoadedService) -> int:
-    engine = create_engine(admin_url_of(service.database_admin_url, service.settings.migration_url))
-    with engine.connect() as connection:
-        size = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
-    engine.dispose()
-    return int(size)
+    with service.engine.connect() as connection:
+        return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import httpx
 import numpy as np
 
-from benchmarks.load.participants import Participant, Rejected, noise_zip, post_zip
+from benchmarks.load.participants import IMAGES, Participant, Rejected, noise_zip, post_zip
 from benchmarks.scale.arrivals import Arrival
 from benchmarks.scale.clocked_web import SharedClock
 from scorer.archive import TrainingImageCopies
@@ -36,7 +36,6 @@ from worker.scoring.provenance import environment
 from worker.scoring.score import MAX_CLOSEST_PAIRS
 
 SLUG = "scale"
-IMAGES, IMAGE_SIZE = 8, 16
 ZIPS = 20
 LEASE = timedelta(days=1)
 """By the database's clock, which is not set: no lease of a job under way may expire."""
@@ -123,7 +122,7 @@ class Simulation:
         """Jobs that wait for a worker, by queue."""
         self._refused: dict[int, deque[Arrival]] = defaultdict(deque)
         """By team: entries that were refused because too many are in progress."""
-        self._zips = [noise_zip(seed, IMAGES, IMAGE_SIZE) for seed in range(ZIPS)]
+        self._zips = [noise_zip(seed) for seed in range(ZIPS)]
         self._source = random.Random(2019)
         self._environment = environment()
 
@@ -200,14 +199,11 @@ class Simulation:
         self.played.scored["public" if claim.public else "private"][entry] = self._now
         if claim.public:
             self._unclaimed[Queue.SCORE] += 1  # on the private track
-            self._look_at_board()
+            with self.played.timed("board"):
+                self._http.get(f"/api/v1/competitions/{SLUG}/leaderboard").raise_for_status()
             refused = self._refused[self._teams[entry]]
             if refused:
                 self._schedule(self._now + RETRY_SECONDS, partial(self._hand_in, refused.popleft()))
-
-    def _look_at_board(self) -> None:
-        with self.played.timed("board"):
-            self._http.get(f"/api/v1/competitions/{SLUG}/leaderboard").raise_for_status()
 
     def _sweep(self) -> None:
         with self.played.timed("sweep"):

@@ -1,47 +1,24 @@
 """A thousand competitions at once, on the database alone: how many entries a second it takes, and what takes long."""
 
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-from benchmarks.harness.isolation import ROOT, Run
+from benchmarks.harness.isolation import Run, at_once
 from benchmarks.harness.report import Findings, MarkdownTable
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.seeding import migrated_servers
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, entries_by_hour
-from benchmarks.scale.thousand_runs import Step, Task, seed
+from benchmarks.scale.thousand_runs import Size, Step, seed, steps_of
 from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
 
 STEPS = {"accept": "an entry is accepted", "claim": "a job is claimed", "record": "a check or a score is recorded"}
-START_SECONDS = 1.0
-"""From the last process's word that its entries wait to the start of all."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """How many competitions, people with a team in each, and scored entries of each team there are; how many workers in
-    how many processes load the database for how long, and how many entries each of them accepts before."""
-
-    competitions: int = 1000
-    people: int = 20
-    entries: int = 10
-    workers: int = 64
-    processes: int = 4
-    waiting: int = 30
-    seconds: float = 60.0
-
-
 FULL = Size()
 QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waiting=2, seconds=1.0)
 
@@ -50,7 +27,8 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: the load of all workers, and the questions that look at every competition or every job."""
     with migrated_servers() as (_, address):
         seed(address, size.competitions, size.people, size.entries)
-        numbers = _rates(_load(address, size), size) | {"load": os.getloadavg()[0]}
+        parts = at_once(steps_of, [(address, size, number) for number in range(size.processes)])
+        numbers = _rates([step for part in parts for step in part], size) | {"load": os.getloadavg()[0]}
         engine, now = create_engine(address, connect_args={"options": "-c timezone=utc"}), datetime.now(UTC)
         with Session(engine) as session:
             begun = time.perf_counter()
@@ -61,27 +39,6 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
             numbers |= {"list_seconds": listed - begun, "due_seconds": time.perf_counter() - listed}
         engine.dispose()
     return [BenchmarkCase("database", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.seconds}]})]
-
-
-def _load(url: str, size: Size) -> list[Step]:
-    threads, pipe = size.workers // size.processes, subprocess.PIPE
-    children = []
-    for number in range(size.processes):
-        task = Task(url, size.competitions, size.people, threads, size.waiting, size.seconds, number)
-        command = [sys.executable, "-m", "benchmarks.scale.thousand_runs", json.dumps(asdict(task))]
-        children.append(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
-    for child in children:
-        assert child.stdout is not None
-        child.stdout.readline()  # its entries wait
-    start = time.monotonic() + START_SECONDS
-    for child in children:
-        assert child.stdin is not None
-        with suppress(BrokenPipeError):  # it has failed
-            print(start, file=child.stdin, flush=True)
-    outputs = [child.communicate()[0] for child in children]
-    if any(child.returncode for child in children):
-        raise RuntimeError("a process that loads the database has failed")
-    return [(name, seconds) for output in outputs for name, seconds in json.loads(output)]
 
 
 def _rates(steps: Sequence[Step], size: Size) -> Run:

@@ -1,12 +1,7 @@
-"""A thousand open competitions, written straight into the tables, and one process of those that load the database.
+"""A thousand open competitions, written straight into the tables, and one process of those that load the database."""
 
-Once the entries that wait are there the process prints a line, and reads one: the moment at which all processes begin.
-"""
-
-import json
 import random
 import secrets
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +13,12 @@ import numpy as np
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session
 
-from benchmarks.harness.seeding import fill
+from benchmarks.harness.isolation import meet
+from benchmarks.harness.seeding import fill, tiny_spec
 from scorer.accounts import accounts
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import setup
-from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.tables import Account
 from scorer.identifiers import new_public_id
 from scorer.jobs import leases
@@ -95,22 +90,14 @@ def seed(url: str, competitions: int, people: int, entries: int) -> None:
     """Make them by the database's superuser at ``url``, each team with so many scored ``entries``."""
     engine = create_engine(url)
     now = datetime.now(UTC)
-    tiny = TrackSpec(extractor="tiny")
     with Session(engine) as session, session.begin():
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         for number in range(people):
             accounts.create_account(session, handle=handle_of(number), name="", role="participant", now=now)
         for number in range(competitions):
-            spec = CompetitionSpec(
-                slug=slug_of(number),
-                title=slug_of(number),
-                opens_at=now - timedelta(days=50),
-                closes_at=now + timedelta(days=10),
-                daily_limit=None,
-                pending_limit=100,
-                public=tiny,
-                private=tiny,
-            )
+            opens_at, closes_at = now - timedelta(days=50), now + timedelta(days=10)
+            limits = {"daily_limit": None, "pending_limit": 100}
+            spec = tiny_spec(slug_of(number), opens_at, closes_at=closes_at, **limits)
             setup.create(session, spec, author=organizer, now=now)
     engine.dispose()
     fill(url, {"entries": entries}, ROWS)
@@ -121,46 +108,48 @@ NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(1, -1))
 
 
 @dataclass(frozen=True)
-class Task:
-    """What one process does: so many threads, each with so many entries that wait, for so many seconds."""
+class Size:
+    """How many competitions, people with a team in each, and scored entries of each team there are; how many workers in
+    how many processes load the database for how long, and how many entries each of them accepts before."""
 
-    url: str
-    competitions: int
-    people: int
-    threads: int
-    waiting: int
-    seconds: float
-    seed: int
+    competitions: int = 1000
+    people: int = 20
+    entries: int = 10
+    workers: int = 64
+    processes: int = 4
+    waiting: int = 30
+    seconds: float = 60.0
 
 
 Step = tuple[str, float]
 """What was done, and how many seconds it took."""
 
 
-def steps_of(task: Task, start_of_all: Callable[[], float]) -> list[Step]:
-    """Accept entries of random teams, then accept, check and score one after the other in every thread, from
-    ``start_of_all`` on, which is asked once the first are there and tells a moment of the machine's monotonic clock."""
-    engine = create_engine(task.url, pool_size=task.threads, connect_args={"options": "-c timezone=utc"})
-    with ThreadPoolExecutor(task.threads) as pool:
-        threads = [Load(engine, task, random.Random(f"{task.seed}-{number}")) for number in range(task.threads)]
+def steps_of(url: str, size: Size, process: int) -> list[Step]:
+    """Accept entries of random teams, meet the other processes, then accept, check and score one after the other in
+    every thread."""
+    count = size.workers // size.processes
+    engine = create_engine(url, pool_size=count, connect_args={"options": "-c timezone=utc"})
+    with ThreadPoolExecutor(count) as pool:
+        threads = [Load(engine, size, random.Random(f"{process}-{number}")) for number in range(count)]
         list(pool.map(Load.fill, threads))
-        run = partial(Load.run, start=start_of_all())
-        steps = [step for part in pool.map(run, threads) for step in part]
+        meet()
+        steps = [step for part in pool.map(Load.run, threads) for step in part]
     engine.dispose()
     return steps
 
 
 class Load:
-    def __init__(self, engine: Engine, task: Task, source: random.Random) -> None:
-        self._engine, self._task, self._source = engine, task, source
+    def __init__(self, engine: Engine, size: Size, source: random.Random) -> None:
+        self._engine, self._size, self._source = engine, size, source
         self._name = f"worker-{source.randrange(10**9)}"
 
     def fill(self) -> None:
-        for _ in range(self._task.waiting):
+        for _ in range(self._size.waiting):
             self._accept()
 
-    def run(self, start: float) -> list[Step]:
-        """From ``start`` on: an entry's seven transactions, of whichever entries are next, again and again."""
+    def run(self) -> list[Step]:
+        """An entry's seven transactions, of whichever entries are next, again and again."""
         steps: list[Step] = []
 
         def timed(name: str, act: Callable[[], leases.Claim | None]) -> leases.Claim | None:
@@ -169,8 +158,8 @@ class Load:
             steps.append((name, time.monotonic() - begun))
             return claim
 
-        time.sleep(max(0.0, start - time.monotonic()))
-        while time.monotonic() < start + self._task.seconds:
+        start = time.monotonic()
+        while time.monotonic() < start + self._size.seconds:
             timed("accept", self._accept)
             for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
                 claim = timed("claim", partial(self._claim, queue))
@@ -180,8 +169,8 @@ class Load:
 
     def _accept(self) -> None:
         name = secrets.token_hex(32)
-        slug = slug_of(self._source.randrange(self._task.competitions))
-        handle = handle_of(self._source.randrange(self._task.people))
+        slug = slug_of(self._source.randrange(self._size.competitions))
+        handle = handle_of(self._source.randrange(self._size.people))
         with Session(self._engine) as session, session.begin():
             account = session.scalars(select(Account).where(Account.handle == handle)).one()
             blob, now = ReceivedBlob(f"submissions/{name}.zip", 1, name), datetime.now(UTC)
@@ -209,7 +198,3 @@ class Load:
                 artifact_key="",
             )
             outcomes.record_measurement(session, claim, measured, now=now)
-
-
-if __name__ == "__main__":
-    print(json.dumps(steps_of(Task(**json.loads(sys.argv[1])), lambda: float(input("filled\n")))))

@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,29 +55,20 @@ def findings(result: BenchmarkResult) -> Findings:
     return Findings([MarkdownTable(title, ("", "s", "pace"), rows)], targets)
 
 
-def score_alone(zip_file: str, extractor: str) -> Run:
-    """Time the command (``seconds``)."""
-    return _score(zip_file, extractor, {name: value for name, value in os.environ.items() if name != WAIT_POLICY})
-
-
-def score_beside(zip_file: str, extractor: str) -> Run:
-    """The same next to a process that computes all the time."""
-    with _busy_process():
-        return score_alone(zip_file, extractor)
-
-
-def score_beside_actively(zip_file: str, extractor: str) -> Run:
-    """The same where threads wait actively."""
-    with _busy_process():
-        return _score(zip_file, extractor, os.environ | {WAIT_POLICY: "ACTIVE"})
-
-
-def _score(zip_file: str, extractor: str, environment: Mapping[str, str]) -> Run:
+def _score(zip_file: str, extractor: str, *, beside: bool, policy: str | None = None) -> Run:
+    """Time the command (``seconds``), alone or beside a process that computes all the time."""
+    environment = {name: value for name, value in os.environ.items() if name != WAIT_POLICY}
+    environment |= {WAIT_POLICY: policy} if policy else {}
     kennel = str(Path(sys.executable).with_name("kennel"))
     command = [kennel, "score", zip_file, "--reference", zip_file, "--extractor", extractor]
-    begun = time.perf_counter()
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
-    return {"seconds": time.perf_counter() - begun}
+    with _busy_process() if beside else nullcontext():
+        begun = time.perf_counter()
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+        return {"seconds": time.perf_counter() - begun}
+
+
+score_alone, score_beside = (partial(_score, beside=beside) for beside in (False, True))
+score_beside_actively = partial(_score, beside=True, policy="ACTIVE")
 
 
 @contextmanager

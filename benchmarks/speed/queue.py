@@ -1,8 +1,5 @@
 """Benchmark of the job queue: claims a second, and fairness, of many workers on a long queue."""
 
-import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -17,13 +14,12 @@ import psycopg2
 from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
-from benchmarks.harness.isolation import ROOT, Run, Runner, interleaved
+from benchmarks.harness.isolation import Run, Runner, at_once, interleaved, meet
 from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of, spread_of
-from benchmarks.harness.seeding import execute_each, migrated_servers, vacuum
+from benchmarks.harness.seeding import execute_each, migrated_servers, tiny_spec, vacuum
 from scorer.accounts import accounts
 from scorer.competitions import competition_state, setup
-from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.tables import Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
@@ -128,12 +124,11 @@ def claim_all(waiting: int, finished: int, workers: int, processes: int) -> Run:
 def _seed(engine: Engine, waiting: int, finished: int) -> float:
     """Make competitions, teams and entries, queue a job for each as an upload does; jobs queued a second."""
     now = datetime.now(UTC)
-    tiny = TrackSpec(extractor="tiny")
     entries = waiting // COMPETITIONS
     with Session(engine, expire_on_commit=False) as session, session.begin():
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         for number in range(COMPETITIONS):
-            spec = CompetitionSpec(slug=f"queue-{number}", title="Queue", opens_at=now, public=tiny, private=tiny)
+            spec = tiny_spec(f"queue-{number}", now)
             setup.create(session, spec, author=organizer, now=now)
             competition = competition_state.state_of(session, spec.slug, now).competition.id
             values = {"competition": competition, "account": organizer.id, "entries": entries, "teams": 25}
@@ -163,14 +158,8 @@ class Claimed(NamedTuple):
 
 def _run(url: str, kind: str, workers: int, processes: int) -> list[Claimed]:
     """Every claim of all processes, which begin at the same moment."""
-    start = time.monotonic() + 5
-    task = json.dumps({"url": url, "kind": kind, "threads": workers // processes, "start": start})
-    command = [sys.executable, "-m", "benchmarks.speed.queue", task]
-    children = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
-    outputs = [child.communicate()[0] for child in children]
-    if any(child.returncode for child in children):
-        raise RuntimeError(f"a process of {kind} has failed")
-    return [Claimed(*claim) for output in outputs for claim in json.loads(output)]
+    parts = at_once(_claims, [(url, kind, workers // processes)] * processes)
+    return [claim for part in parts for claim in part]
 
 
 def _rate(claims: Sequence[Claimed]) -> float:
@@ -224,11 +213,11 @@ def _bare_claim(local: threading.local, url: str) -> Claimed | None:
     return Claimed(begun, committed, time.monotonic(), int(row[0]))
 
 
-def _claims(url: str, kind: str, threads: int, start: float) -> list[Claimed]:
+def _claims(url: str, kind: str, threads: int) -> list[Claimed]:
     engine = create_engine(url, pool_size=threads, connect_args={"options": "-c timezone=utc"})
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     local = threading.local()
-    time.sleep(max(0.0, start - time.monotonic()))
+    meet()
     with ThreadPoolExecutor(threads) as pool:
         claims = [
             partial(_kennel_claim, engine, f"worker {number}")
@@ -239,7 +228,3 @@ def _claims(url: str, kind: str, threads: int, start: float) -> list[Claimed]:
         done = [claimed for part in pool.map(lambda claim: list(iter(claim, None)), claims) for claimed in part]
     engine.dispose()
     return done
-
-
-if __name__ == "__main__":
-    print(json.dumps(_claims(**json.loads(sys.argv[1]))))

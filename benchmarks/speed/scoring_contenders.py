@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import unpack_archive
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +19,7 @@ from cleanfid import fid as clean
 from cleanfid.resize import make_resizer
 from PIL import Image
 from pytorch_fid.fid_score import calculate_frechet_distance, compute_statistics_of_path
-from torch import Tensor, nn
+from torch import Tensor
 from torch_fidelity import calculate_metrics, register_feature_extractor
 from torch_fidelity.feature_extractor_base import FeatureExtractorBase
 from torch_fidelity.metric_fid import KEY_METRIC_FID, fid_features_to_statistics
@@ -28,15 +29,14 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from benchmarks.harness.isolation import THREADS, Run
 from benchmarks.harness.networks import PeerNetwork, extractor_of, outermost_forwards, spec_of
-from benchmarks.speed.tracks import no_progress
+from benchmarks.speed.tracks import no_progress, worker_context_in
 from scorer.archive import ImageSpec, find_training_image_copies
 from scorer.blobs import Blobs
-from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.mifid import mifid
-from scorer.metrics.sample_quality.frechet import Statistics
 from scorer.submissions.files import StoredZip
 from worker.runtime import decoded_images
-from worker.scoring.measure import PreparedReference, measure
+from worker.scoring.measure import measure
+from worker.scoring.reference_features import load_prepared
 
 TAU = 1.0
 """Above every distance, so that the penalty acts for all contenders."""
@@ -50,7 +50,7 @@ def kennel(folder: str, network: str, count: int) -> Run:
     inputs = Path(folder)
     spec = spec_of(network)
     extractor = extractor_of(spec, inputs)
-    reference = _reference(inputs)
+    reference = load_prepared(worker_context_in(inputs), "reference", signed=False)
     known = [np.load(inputs / f"{name}.npy") for name in ("hashes", "mirrored")]
     images_spec = ImageSpec(count, 64)
     blobs = Blobs(inputs.as_uri())
@@ -84,7 +84,7 @@ def torchmetrics(folder: str, network: str, count: int) -> Run:
     """
     inputs = Path(folder)
     peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
-    metric = MemorizationInformedFrechetInceptionDistance(feature=_Module(peer), cosine_distance_eps=TAU)
+    metric = MemorizationInformedFrechetInceptionDistance(feature=peer, cosine_distance_eps=TAU)
     reference = torch.from_numpy(np.load(inputs / "features.npy")).double()
     start = time.perf_counter()
     with ZipFile(inputs / "submission.zip") as archive:
@@ -128,11 +128,11 @@ def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     """What pytorch-fid's command does with a folder and an .npz: batches of 50, a loading process per core."""
     inputs = Path(folder)
     spec = spec_of(network)
-    peer = PeerNetwork(spec, inputs, 1.0)
+    peer = _Listed(spec, inputs, 1.0)
     mean, covariance = compute_statistics_of_path(str(inputs / "reference.npz"), None, 50, spec.dimension, "cpu")
     start = time.perf_counter()
     with _unpacked(inputs / "submission.zip") as images:
-        statistics = compute_statistics_of_path(str(images), _Listed(peer), 50, spec.dimension, "cpu", THREADS)
+        statistics = compute_statistics_of_path(str(images), peer, 50, spec.dimension, "cpu", THREADS)
     distance = calculate_frechet_distance(*statistics, mean, covariance)
     return _measured(start, peer) | {"fid": float(distance)}
 
@@ -169,16 +169,6 @@ def _measured(start: float, peer: PeerNetwork) -> Run:
     return {"seconds": time.perf_counter() - start, "forward_seconds": peer.watch.seconds}
 
 
-def _reference(folder: Path) -> PreparedReference:
-    def part(name: str) -> Any:
-        return np.load(folder / f"{name}.npy", mmap_mode="r")
-
-    normalised = NormalisedFeatures(part("features"), part("squares"))
-    return PreparedReference(
-        Statistics(part("mean"), part("covariance"), len(normalised), part("factor")), normalised, signed=False
-    )
-
-
 def _pixels(archive: ZipFile, name: str) -> Tensor:
     with archive.open(name) as member, Image.open(member) as image:
         pixels: Tensor = pil_to_tensor(image.convert("RGB"))
@@ -189,23 +179,11 @@ def _pixels(archive: ZipFile, name: str) -> Tensor:
 def _unpacked(path: Path) -> Iterator[Path]:
     """The zip's files in a temporary folder, for peers that read no zip."""
     with TemporaryDirectory() as folder:
-        with ZipFile(path) as archive:
-            archive.extractall(folder)
+        unpack_archive(path, folder)
         yield Path(folder)
 
 
-class _Module(nn.Module):
-    """A peer's network as a module: images to features (b, d)."""
-
-    def __init__(self, peer: PeerNetwork) -> None:
-        super().__init__()
-        self._peer = peer
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self._peer(images)
-
-
-class _Listed(_Module):
+class _Listed(PeerNetwork):
     """The module that pytorch-fid expects: it returns a list of feature maps (b, d, 1, 1)."""
 
     def forward(self, images: Tensor) -> Any:

@@ -1,17 +1,15 @@
 """The inputs of the scoring benchmark: a zip, and a reference with its statistics."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.networks import extractor_of, spec_of, write_weights
+from benchmarks.speed.tracks import store_reference
 from deploy.demo.photographs import bundled_photographs
 from scorer.archive import hash_pixels, mirror_images, write_images
-from scorer.metrics.cosine import normalise
-from scorer.metrics.sample_quality.frechet import statistics_of
 
 SEED = 2019
 
@@ -31,21 +29,10 @@ def prepare(folder: str, network: str, count: int, reference_count: int, source_
     with (destination / "submission.zip").open("wb") as file:
         write_images(submission, file)
     features = blended(extractor_of(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
-    statistics = statistics_of(features)
-    normalised = normalise(features)
-    if statistics.factor is None:
-        raise ValueError("a reference's statistics need their factor")
-    arrays: dict[str, NDArray[Any]] = {
-        "mean": statistics.mean,
-        "covariance": statistics.covariance,
-        "factor": statistics.factor,
-        "features": features,
-        "squares": normalised.squares,
-        "hashes": hash_pixels(others),
-        "mirrored": hash_pixels(mirror_images(others)),
-    }
-    for name, array in arrays.items():
-        np.save(destination / f"{name}.npy", array)
+    store_reference(destination, "reference", features)
+    np.save(destination / "features.npy", features)
+    np.save(destination / "hashes.npy", hash_pixels(others))
+    np.save(destination / "mirrored.npy", hash_pixels(mirror_images(others)))
     # The file format of pytorch-fid and clean-fid for statistics.
     np.savez(destination / "reference.npz", mu=np.mean(features, axis=0), sigma=np.cov(features, rowvar=False))
     return {"zip_bytes": (destination / "submission.zip").stat().st_size}

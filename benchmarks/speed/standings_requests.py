@@ -47,8 +47,13 @@ class TimedRequest:
         parameters = dict(self.parameters) | (values if self.method == "GET" else {})
         body = values if self.method == "POST" else None
         begun = time.perf_counter()
-        request = http.build_request(self.method, self.path, params=parameters, json=body, headers=headers)
-        return _read(http, request, begun)
+        first_byte, size = 0.0, 0
+        with http.stream(self.method, self.path, params=parameters, json=body, headers=headers) as response:
+            response.raise_for_status()
+            for piece in response.iter_bytes():
+                first_byte = first_byte or time.perf_counter() - begun
+                size += len(piece)
+        return Answer(first_byte, time.perf_counter() - begun, size)
 
 
 @dataclass(frozen=True)
@@ -58,19 +63,6 @@ class Answer:
     first_byte: float
     seconds: float
     size: int
-
-
-def _read(http: httpx.Client, request: httpx.Request, begun: float) -> Answer:
-    response = http.send(request, stream=True)
-    try:
-        response.raise_for_status()
-        first_byte, size = 0.0, 0
-        for piece in response.iter_bytes():
-            first_byte = first_byte or time.perf_counter() - begun
-            size += len(piece)
-    finally:
-        response.close()
-    return Answer(first_byte, time.perf_counter() - begun, size)
 
 
 def tau_of_round(number: int) -> float:

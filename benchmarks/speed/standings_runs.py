@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session
 
 from benchmarks.harness.http_load import Load, measure_load_apart
-from benchmarks.harness.isolation import Run, peak_bytes
-from benchmarks.harness.seeding import ORGANIZER, OWN, SESSION, SLUG, fill, migrated_servers
+from benchmarks.harness.isolation import Run, peak_bytes, timed
+from benchmarks.harness.seeding import ORGANIZER, OWN, SESSION, SLUG, fill, migrated_servers, tiny_spec
 from benchmarks.harness.visitor_runs import measure_visitors
 from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
 from deploy.standalone.ephemeral import Servers
@@ -29,7 +29,6 @@ from deploy.standalone.service import service_children
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens, sessions
 from scorer.competitions import competition_state, setup
-from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
 from scorer.lifecycle import TrackKind
 from scorer.settings import Settings
@@ -57,7 +56,6 @@ class BoardService:
     engine: Engine
     tracks: dict[TrackKind, int]
     own_team: int
-    account: int
 
     def measure_one(self, fid: float) -> None:
         with self.engine.begin() as connection:
@@ -127,28 +125,19 @@ def _competition(url: str, admin_url: str, entries: int, count: int) -> BoardSer
     engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
     now = datetime.now(UTC)
     start = now - AGE
-    tiny = TrackSpec(extractor="tiny")
     with Session(engine, expire_on_commit=False) as session, session.begin():
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         reader = accounts.create_account(session, handle="reader", name="", role="participant", now=now)
         for account, secret in ((organizer, ORGANIZER), (reader, OWN)):
             api_tokens.issue(session, account, secret, name="bench", now=now)
         sessions.begin(session, organizer, secret=SESSION, browser=sessions.Browser("127.0.0.1"), now=now)
-        spec = CompetitionSpec(
-            slug=SLUG, title="Bench", opens_at=start, public=tiny, private=tiny, score_decimals=DECIMALS
-        )
-        setup.create(session, spec, author=organizer, now=start)
+        setup.create(session, tiny_spec(SLUG, start, score_decimals=DECIMALS), author=organizer, now=start)
         tracks = competition_state.state_of(session, SLUG, now).tracks
         own_team = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
-        service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id, reader.id)
+        service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id)
         competition = tracks["public"].competition_id
     # The own team comes first: its number precedes those of the teams that are made here.
-    values: dict[str, object] = {
-        "competition": competition,
-        "teams": count,
-        "entries": entries,
-        "account": service.account,
-    }
+    values: dict[str, object] = {"competition": competition, "teams": count, "entries": entries, "account": reader.id}
     values |= {"first_team": own_team.id, "start": start, "step": timedelta(days=10) / entries}
     fill(admin_url, values)
     return service
@@ -185,31 +174,25 @@ def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, f
             if http.get(BOARD, headers=headers).raise_for_status().json()["own"] is None:
                 raise AssertionError("the own team has no rank")
 
-        waits = {"cold_seconds": _timed(first_page)}
-        waits["cold_private_seconds"] = _timed(lambda: first_page(organizer, track="private"))
+        waits = {"cold_seconds": timed(first_page)["seconds"]}
+        waits["cold_private_seconds"] = timed(lambda: first_page(organizer, track="private"))["seconds"]
         retuned, own, private, measured = [], [], [], []
         for number in range(rounds):
             begun = time.perf_counter()
             _retune(organizer, "public", tau_of_round(number))
             first_page()
             retuned.append(time.perf_counter() - begun)
-            own.append(retuned[-1] + _timed(own_rank))
+            own.append(retuned[-1] + timed(own_rank)["seconds"])
             _retune(organizer, "private", tau_of_round(number))
-            private.append(_timed(lambda: first_page(organizer, track="private")))
+            private.append(timed(lambda: first_page(organizer, track="private"))["seconds"])
             service.measure_one(300.0 - number)
-            measured.append(_timed(first_page))
+            measured.append(timed(first_page)["seconds"])
     return waits | {
         "retuned_seconds": max(retuned),
         "own_rank_seconds": max(own),
         "private_seconds": max(private),
         "measured_seconds": max(measured),
     }
-
-
-def _timed(call: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
 
 
 def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, float]:

@@ -18,6 +18,7 @@ from deploy.demo.photographs import bundled_photographs
 from scorer.archive import ImageSpec, write_images
 from scorer.archive.png_decoding import decode_png
 from scorer.extractor_catalogue import find_extractor
+from scorer.extractors import Features
 from scorer.jobs.broker import create_celery_app
 from scorer.metrics.cosine import normalise
 from scorer.metrics.sample_quality.frechet import statistics_of
@@ -91,16 +92,19 @@ def _targets(cases: list[BenchmarkCase]) -> list[Target]:
 
 
 def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
-    """Store a reference as ``worker.scoring.reference_features.prepare_reference`` does."""
-    context = worker_context_in(Path(folder))
-    rows = features(reference, dimension, 1)
+    store_reference(Path(folder), key, features(reference, dimension, 1))
+    return {"count": reference}
+
+
+def store_reference(folder: Path, key: str, rows: Features) -> None:
+    """Store features as ``worker.scoring.reference_features.prepare_reference`` does."""
+    context = worker_context_in(folder)
     statistics, normalised = statistics_of(rows), normalise(rows)
     if statistics.factor is None:
         raise ValueError("a reference's statistics need their factor")
     parts = {"mean": statistics.mean, "covariance": statistics.covariance, "factor": statistics.factor}
     for name, array in {**parts, "features": normalised.features, "squares": normalised.squares}.items():
         write_array(context, f"preparations/{key}/{name}.npy", array)
-    return {"count": len(rows)}
 
 
 def prepare_submission(folder: str, count: int) -> Run:

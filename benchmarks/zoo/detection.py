@@ -38,11 +38,7 @@ class Rule:
 
 
 def _column(name: str, sign: int) -> EvidenceKind:
-    def value(read: SpaceReading) -> float | None:
-        number = read.numbers.get(name)
-        return None if number is None else sign * number
-
-    return value
+    return lambda read: None if (number := read.numbers.get(name)) is None else sign * number
 
 
 EVIDENCE: Mapping[str, EvidenceKind] = {

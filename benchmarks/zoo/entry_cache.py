@@ -1,15 +1,14 @@
 """The trainings by name, and a cache of the entries that they generate: training takes minutes."""
 
-import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
+from joblib import Memory  # type: ignore[import-untyped]  # comes with scikit-learn
 from numpy.typing import NDArray
 
 from benchmarks.zoo.entries import ZooPlan
@@ -53,58 +52,19 @@ class Inputs:
         return order[plan.photographs :], order[: plan.photographs]
 
 
-@dataclass(frozen=True)
-class EntryCache:
-    """A folder of arrays computed from the inputs by a plan."""
-
-    folder: Path
-
-    @classmethod
-    def at(cls, root: Path, inputs: Inputs, plan: ZooPlan) -> "EntryCache":
-        """The cache in ``root`` under a hash of the images and of the parts of the plan that entries depend on."""
-        digest = hashlib.sha256(f"{VERSION} {replace(plan, photographs=0, spaces=('', ''))}".encode())
-        for images in (inputs.train, inputs.held_out, inputs.private_extra):
-            digest.update(images.tobytes())
-        folder = root / digest.hexdigest()[:16]
-        folder.mkdir(parents=True, exist_ok=True)
-        return cls(folder)
-
-    def arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """The arrays stored under a name, or None."""
-        path = self.folder / f"{name}.npz"
-        if not path.is_file():
-            return None
-        with np.load(path) as file:
-            return dict(file)
-
-    def store(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Store arrays under a name, atomically."""
-        path = self.folder / f"{name}.npz"
-        partial = path.with_suffix(".partial.npz")
-        np.savez(partial, allow_pickle=False, **arrays)
-        partial.rename(path)
-
-
 def trained_entries(
-    name: str, seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
+    name: str, seed: int, inputs: Inputs, plan: ZooPlan, folder: Path
 ) -> tuple[list[GeneratedImages], float]:
-    """The entries of one training and seed, from the cache or made now, and the seconds of processor time it took."""
-    key = f"{name}-{seed}"
-    arrays = cache.arrays(key)
-    if arrays is None:
-        log.info("making %s", key)
-        began = process_time()
-        made = list(TRAININGS[name](inputs.train, plan, seed))
-        arrays = {f"images|{each.method}|{each.strength}": each.images for each in made}
-        arrays |= {f"originals|{each.method}": each.originals for each in made if each.originals is not None}
-        arrays["seconds"] = np.array(process_time() - began)
-        cache.store(key, arrays)
-    return list(_entries_in(arrays)), float(arrays["seconds"])
+    """The entries of one training and seed, from the cache in a folder or made now, and the seconds of processor time
+    it took."""
+    entries_depend_on = replace(plan, photographs=0, spaces=("", ""))
+    made: tuple[list[GeneratedImages], float] = Memory(folder, verbose=0).cache(_made)(
+        name, seed, inputs.train, entries_depend_on, VERSION
+    )
+    return made
 
 
-def _entries_in(arrays: Mapping[str, NDArray[Any]]) -> Iterator[GeneratedImages]:
-    for title, images in arrays.items():
-        kind, _, rest = title.partition("|")
-        if kind == "images":
-            method, _, strength = rest.partition("|")
-            yield GeneratedImages(method, strength, images, arrays.get(f"originals|{method}"))
+def _made(name: str, seed: int, train: Pixels, plan: ZooPlan, _version: int) -> tuple[list[GeneratedImages], float]:
+    log.info("making %s of seed %d", name, seed)
+    began = process_time()
+    return list(TRAININGS[name](train, plan, seed)), process_time() - began

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from benchmarks.zoo.entries import FIXING, METHODS, SEEDS, Title
 from benchmarks.zoo.spaces import SpaceReading
 from scorer.lifecycle import TrackKind
@@ -86,25 +88,11 @@ def write_seed(result: SeedResult, folder: Path) -> None:
     entries = [json.dumps(each) for each in fields.pop("outcomes")]
     head = json.dumps(fields, indent=1)[:-2]
     folder.mkdir(parents=True, exist_ok=True)
-    path = path_of(result.seed, folder)
-    partial = path.with_suffix(".partial")
-    partial.write_text(head + ',\n "outcomes": [\n  ' + ",\n  ".join(entries) + "\n ]\n}\n")
-    partial.rename(path)
-
-
-def read_seed(path: Path) -> SeedResult:
-    fields: dict[str, Any] = json.loads(path.read_text())
-    outcomes = tuple(
-        Outcome(
-            Title(*each["title"]),
-            None if each["error"] is None else TrainingError(**each["error"]),
-            {track: SpaceReading(**reading) for track, reading in each["readings"].items()},
-        )
-        for each in fields.pop("outcomes")
-    )
-    return SeedResult(**fields, outcomes=outcomes)
+    outcomes = ",\n  ".join(entries)
+    path_of(result.seed, folder).write_text(f'{head},\n "outcomes": [\n  {outcomes}\n ]\n}}\n')
 
 
 def read_zoo(folder: Path) -> Zoo:
     """The zoo of all seeds that have a result in a folder, in their order."""
-    return Zoo(tuple(read_seed(path) for seed in SEEDS if (path := path_of(seed, folder)).is_file()))
+    paths = [path for seed in SEEDS if (path := path_of(seed, folder)).is_file()]
+    return Zoo(tuple(TypeAdapter(SeedResult).validate_json(path.read_bytes()) for path in paths))

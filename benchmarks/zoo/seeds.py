@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.machine import machine
 from benchmarks.zoo.entries import EntryFeatures, Title, ZooPlan, mixed
-from benchmarks.zoo.entry_cache import TRAININGS, VERSION, EntryCache, Inputs, trained_entries
+from benchmarks.zoo.entry_cache import TRAININGS, VERSION, Inputs, trained_entries
 from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError
-from benchmarks.zoo.spaces import References, Space, read_entry, space_of
+from benchmarks.zoo.spaces import Space, read_entry, space_of
 from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
@@ -24,11 +25,11 @@ from scorer.lifecycle import TRACK_KINDS
 log = logging.getLogger(__name__)
 
 
-def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> SeedResult:
+def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> SeedResult:
     measured_with = machine() | {"threads": "1"}  # before anything is written, so that the commit is clean
     names = dict(zip(TRACK_KINDS, plan.spaces, strict=True))
     reference, entry = inputs.photographs(plan, seed)
-    entries, seconds = _trained(seed, inputs, plan, cache)
+    entries, seconds = _trained(seed, inputs, plan, folder)
     photographs = GeneratedImages("photographs", "held out", inputs.held_out[entry])
     entries.append(with_features(Title("photographs", "held out", seed), photographs, plan.spaces))
     entries += list(mixed(entries))
@@ -64,13 +65,11 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache) -> 
     )
 
 
-def _trained(
-    seed: int, inputs: Inputs, plan: ZooPlan, cache: EntryCache
-) -> tuple[list[EntryFeatures], dict[str, float]]:
+def _trained(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> tuple[list[EntryFeatures], dict[str, float]]:
     """The entries of all trainings of a seed, and the seconds of processor time of each training."""
     entries, seconds = [], {}
     for name in TRAININGS:
-        made, seconds[name] = trained_entries(name, seed, inputs, plan, cache)
+        made, seconds[name] = trained_entries(name, seed, inputs, plan, folder)
         entries += [with_features(Title(each.method, each.strength, seed), each, plan.spaces) for each in made]
     return entries, seconds
 
@@ -81,9 +80,6 @@ def training_error(images: Pixels, originals: NDArray[np.int64] | None, train: P
         return None
     differences = images.astype(np.float64) - train[originals]
     return TrainingError(float(np.sqrt(np.square(differences).mean())), float(np.abs(differences).mean()))
-
-
-log = logging.getLogger(__name__)
 
 
 @cache
@@ -108,13 +104,5 @@ def reference_space(extractor: str, inputs: Inputs, held_out: NDArray[np.int64],
     """A track's prepared reference, with these of the held-out images; the private one has additional images."""
     training, others = features_of(extractor, inputs.train), inputs.held_out[held_out]
     extra = [features_of(extractor, inputs.private_extra)] if private else []
-    return space_of(
-        References(
-            train=inputs.train,
-            held_out=others,
-            training=training,
-            mirrored=features_of(extractor, mirror_images(inputs.train)),
-            held_out_features=features_of(extractor, others),
-            whole=np.concatenate([training, *extra]),
-        )
-    )
+    mirrored, fresh = (features_of(extractor, images) for images in (mirror_images(inputs.train), others))
+    return space_of(inputs.train, others, training, mirrored, fresh, np.concatenate([training, *extra]))

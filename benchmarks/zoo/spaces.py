@@ -26,22 +26,6 @@ _NO_PROGRESS: ProgressCallback = lambda _share: None  # noqa: E731
 
 
 @dataclass(frozen=True, eq=False)
-class References:
-    """Images of a reference, each (n, s, s, 3), and features, each (n, d) float32.
-
-    Features are those of the training images, of their mirror images, of the held-out images, and of the whole
-    reference that the track's Fréchet and memorization distances are measured to.
-    """
-
-    train: Pixels
-    held_out: Pixels
-    training: Features
-    mirrored: Features
-    held_out_features: Features
-    whole: Features
-
-
-@dataclass(frozen=True, eq=False)
 class Space:
     statistics: Statistics
     whole: NormalisedFeatures
@@ -73,23 +57,28 @@ class SpaceReading:
     """Columns of evidence by name, without those that could not be computed."""
 
 
-def space_of(references: References) -> Space:
-    """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out images."""
-    whole = normalise(references.whole)
+def space_of(train: Pixels, held_out: Pixels, *features: Features) -> Space:
+    """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out images.
+
+    Images are (n, s, s, 3). Features, each (n, d) float32, are those of the training images, of their mirror images, of
+    the held-out images, and of the whole reference that Fréchet and memorization distances are measured to.
+    """
+    training, mirrored, held_out_features, whole = features
+    normalised = normalise(whole)
     return Space(
-        statistics=statistics_of(references.whole),
-        whole=whole,
-        held_out_distance=nearest(references.held_out_features, whole).mean,
+        statistics=statistics_of(whole),
+        whole=normalised,
+        held_out_distance=nearest(held_out_features, normalised).mean,
         reference=reference_analysis_of(
-            references.training,
-            references.mirrored,
-            references.held_out_features,
-            thumbnails=reference_thumbnails_of(lambda: references.train, lambda: references.held_out),
+            training,
+            mirrored,
+            held_out_features,
+            thumbnails=reference_thumbnails_of(lambda: train, lambda: held_out),
             signed=False,
             progress=_NO_PROGRESS,
         ),
-        hashes=hash_pixels(references.train),
-        mirrored_hashes=hash_pixels(mirror_images(references.train)),
+        hashes=hash_pixels(train),
+        mirrored_hashes=hash_pixels(mirror_images(train)),
     )
 
 

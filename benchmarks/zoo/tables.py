@@ -70,17 +70,12 @@ def auc_table(held: Zoo, track: TrackKind) -> MarkdownTable:
     rows = []
     for name, methods in method_rows(held, honest=False):
         if held.of(*methods):
-            cells = [
-                _auc(auc_of(held, track, value, *methods), len(held.of(*methods)), honest)
-                for value in EVIDENCE.values()
-            ]
-            rows.append((name, *cells))
-    return MarkdownTable(_of(held, track), ("AUC", *EVIDENCE), rows)
-
-
-def _auc(auc: float, positives: int, negatives: int) -> str:
-    low, high = auc_interval(auc, positives, negatives)
-    return f"{auc:.2f} ({low:.2f} to {high:.2f})"
+            aucs = [auc_of(held, track, value, *methods) for value in EVIDENCE.values()]
+            limits = [auc_interval(auc, len(held.of(*methods)), honest) for auc in aucs]
+            cells = zip(aucs, limits, strict=True)
+            rows.append((name, *(f"{auc:.2f} ({low:.2f} to {high:.2f})" for auc, (low, high) in cells)))
+    title = f"{track.capitalize()} space, {held.seeds[0].extractors[track]}"
+    return MarkdownTable(title, ("AUC", *EVIDENCE), rows)
 
 
 def rules_table(held: Zoo) -> MarkdownTable:
@@ -158,7 +153,3 @@ def _median(
 ) -> str:
     known = [number for each in entries if (number := value(each.readings[track])) is not None]
     return pattern.format(median(known)) if known else "none"
-
-
-def _of(zoo: Zoo, track: TrackKind) -> str:
-    return f"{track.capitalize()} space, {zoo.seeds[0].extractors[track]}"

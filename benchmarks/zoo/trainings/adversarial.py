@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from benchmarks.papers.recovery_networks import discriminator_of, generator_of
 from benchmarks.zoo.entries import ZooPlan
-from benchmarks.zoo.trainings.models import decoder, discriminator
+from benchmarks.zoo.trainings.models import SIZE
 from benchmarks.zoo.trainings.training import (
     Batches,
     GeneratedImages,
@@ -17,9 +18,9 @@ from benchmarks.zoo.trainings.training import (
     half_precision,
     images_drawn_from,
     single_threaded,
-    tensor_of,
 )
 from deploy.demo.tiles import Pixels
+from scorer.generators.recovery.search import targets_of
 
 SEEDS = 64
 _BETAS = 0.5, 0.999
@@ -34,8 +35,9 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     training images.
     """
     with single_threaded(seed):
-        images = tensor_of(train)
-        generator, critic = decoder(SEEDS, plan.gan_width), discriminator(plan.gan_width)
+        images = targets_of(train)
+        generator = generator_of(SEEDS, SIZE, plan.gan_width, bias=True)
+        critic = discriminator_of(SIZE, plan.gan_width)
         average = average_of(generator, _DECAY)
         generator_optimiser = torch.optim.Adam(generator.parameters(), lr=_RATE, betas=_BETAS)
         critic_optimiser = torch.optim.Adam(critic.parameters(), lr=_RATE, betas=_BETAS)

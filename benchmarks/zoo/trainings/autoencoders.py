@@ -16,9 +16,9 @@ from benchmarks.zoo.trainings.training import (
     gradient_step,
     images_drawn_from,
     single_threaded,
-    tensor_of,
 )
 from deploy.demo.tiles import Pixels
+from scorer.generators.recovery.search import targets_of
 
 AE_CODES, VAE_CODES = 96, 48
 _RATE = 2e-3
@@ -28,7 +28,7 @@ _FLOW_WIDTH = 64
 def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``ae``: reconstructions of training images."""
     with single_threaded(seed):
-        images = tensor_of(train)
+        images = targets_of(train)
         network = nn.Sequential(map_encoder(AE_CODES, plan.width), map_decoder(AE_CODES, plan.width))
         optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
         originals = torch.randperm(len(images))[: plan.images]
@@ -69,7 +69,7 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     distribution of the training images' codes.
     """
     with single_threaded(seed):
-        images = tensor_of(train)
+        images = targets_of(train)
         network = Variational(plan.width)
         optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
         originals = torch.randperm(len(images))[: plan.images]

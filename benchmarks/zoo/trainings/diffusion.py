@@ -18,9 +18,9 @@ from benchmarks.zoo.trainings.training import (
     half_precision,
     images_drawn_from,
     single_threaded,
-    tensor_of,
 )
 from deploy.demo.tiles import Pixels
+from scorer.generators.recovery.search import targets_of
 
 _RATE, _DECAY = 2e-3, 0.995
 _NOISE = -1.2, 1.2  # mean and deviation of the noise's logarithm while training
@@ -31,7 +31,7 @@ _PATCH = 4
 def diffusion(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``diffusion``: a model of pixels, of training images mirrored at random."""
     with single_threaded(seed):
-        images = tensor_of(train)
+        images = targets_of(train)
         mirrored = images.flip(3)
         deviation = float(images.std())
         batches = Batches(len(images), plan.batch, seed)

@@ -1,38 +1,16 @@
-"""Small networks for images of 64 x 64 pixels in [-1, 1]: DCGANs (Radford et al. 2016), autoencoders, denoisers."""
+"""Small networks for images of 64 x 64 pixels in [-1, 1]: autoencoders, one-hot generators, denoisers."""
 
 from itertools import chain, pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.parametrizations import orthogonal, spectral_norm
+from torch.nn.utils.parametrizations import orthogonal
 from torch.nn.utils.parametrize import remove_parametrizations
 
 SIZE = 64
 CELLS = 8
 """Codes are maps of so many places on each side."""
-_STEPS = ((1, 2), (2, 4), (4, 8))  # of the width, between two layers, as the image is halved
-
-
-def decoder(seeds: int, width: int) -> nn.Sequential:
-    """From seeds (n, seeds) to images (n, 3, 64, 64)."""
-    layers: list[nn.Module] = [
-        nn.Linear(seeds, 8 * width * 16),
-        nn.Unflatten(1, (8 * width, 4, 4)),
-        nn.BatchNorm2d(8 * width),
-        nn.ReLU(),
-    ]
-    for narrow, wide in reversed(_STEPS):
-        layers += [nn.ConvTranspose2d(wide * width, narrow * width, 4, 2, 1), nn.BatchNorm2d(narrow * width), nn.ReLU()]
-    return nn.Sequential(*layers, nn.ConvTranspose2d(width, 3, 4, 2, 1), nn.Tanh())
-
-
-def discriminator(width: int) -> nn.Sequential:
-    """From images to one score each, (n, 1), every layer of spectral norm 1 (Miyato et al. 2018); no batch norms."""
-    layers: list[nn.Module] = [spectral_norm(nn.Conv2d(3, width, 4, 2, 1)), nn.LeakyReLU(0.2)]
-    for narrow, wide in _STEPS:
-        layers += [spectral_norm(nn.Conv2d(narrow * width, wide * width, 4, 2, 1)), nn.LeakyReLU(0.2)]
-    return nn.Sequential(*layers, nn.Flatten(), spectral_norm(nn.Linear(8 * width * 16, 1)))
 
 
 class _Sum(nn.Module):

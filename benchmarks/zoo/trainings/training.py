@@ -1,4 +1,4 @@
-"""Shared parts of all trainings: images as tensors and back, seeded weights, batches in random order, rates."""
+"""Shared parts of all trainings: seeded weights, batches in random order, rates, drawn images."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from benchmarks.zoo.entries import ZooPlan
 from deploy.demo.tiles import Pixels
+from scorer.generators.recovery.search import pixels_of, targets_of
 
 _DRAWN_AT_ONCE = 100
 _WARM_UP = 0.05
@@ -32,17 +33,6 @@ class GeneratedImages:
 
 Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
 """A training: from training images (m, s, s, 3) uint8, a plan and a seed to entries."""
-
-
-def tensor_of(images: Pixels) -> Tensor:
-    """Images (n, s, s, 3) uint8 as (n, 3, s, s) float32 in [-1, 1]."""
-    return torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(127.5).sub_(1.0).contiguous()
-
-
-def pixels_of(images: Tensor) -> Pixels:
-    """Images (n, 3, s, s) in [-1, 1] as (n, s, s, 3) uint8, rounded and clipped."""
-    levels = (images.permute(0, 2, 3, 1) * 127.5 + 127.5).round().clamp(0, 255)
-    return np.ascontiguousarray(levels.to(torch.uint8).numpy())
 
 
 @contextmanager
@@ -109,4 +99,4 @@ def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
 def some_of(train: Pixels, count: int) -> tuple[Tensor, NDArray[Any]]:
     """``count`` training images drawn at random, or all, as a tensor, and their numbers."""
     numbers = torch.randperm(len(train))[:count].numpy()
-    return tensor_of(train[numbers]), numbers
+    return targets_of(train[numbers]), numbers

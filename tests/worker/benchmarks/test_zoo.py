@@ -14,23 +14,24 @@ from benchmarks.harness.report import rendered
 from benchmarks.harness.results import HERE, RESULTS
 from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, auc_of, outcomes_found_by, signs_in
 from benchmarks.zoo.entries import HONEST, MEMORISING, MIXED, SEEDS, EntryFeatures, Title, ZooPlan, mixed
-from benchmarks.zoo.entry_cache import TRAININGS, EntryCache, Inputs, trained_entries
+from benchmarks.zoo.entry_cache import TRAININGS, Inputs, trained_entries
 from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError, Zoo, read_zoo, write_seed
 from benchmarks.zoo.page import parts
 from benchmarks.zoo.seeds import seed_result, training_error
-from benchmarks.zoo.spaces import References, SpaceReading, read_entry, space_of
+from benchmarks.zoo.spaces import SpaceReading, read_entry, space_of
 from benchmarks.zoo.tables import honest_table, memorisers_table
 from benchmarks.zoo.targets import auc_interval, detection_targets, fid_multiples, training_errors, wilson_interval
 from benchmarks.zoo.trainings.diffusion import sampled
 from benchmarks.zoo.trainings.models import Denoiser, MembershipDiscriminator
 from benchmarks.zoo.trainings.one_hot import memorising_gan, supervised
-from benchmarks.zoo.trainings.training import Batches, GeneratedImages, anneal, pixels_of, single_threaded, tensor_of
+from benchmarks.zoo.trainings.training import Batches, GeneratedImages, anneal, single_threaded
 from benchmarks.zoo.trainings.untrained import recoloured
 from deploy.demo.photographs import bundled_photographs
 from deploy.demo.tiles import Pixels
 from scorer.archive import hash_pixels, mirror_images
 from scorer.extractors import Features
 from scorer.findings.signs import SIGNS
+from scorer.generators.recovery.search import pixels_of, targets_of
 from scorer.lifecycle import TRACK_KINDS
 from tests.worker.benchmarks.test_benchmarks import MACHINE
 
@@ -64,7 +65,7 @@ def inputs() -> Inputs:
 
 
 def test_images_survive_the_way_to_a_tensor_and_back(inputs: Inputs) -> None:
-    tensor = tensor_of(inputs.train[:5])
+    tensor = targets_of(inputs.train[:5])
     assert (float(tensor.min()), float(tensor.max())) >= (-1.0, 0.0)
     assert float(tensor.max()) <= 1.0
     assert np.array_equal(pixels_of(tensor), inputs.train[:5])
@@ -175,19 +176,24 @@ def test_training_errors_are_in_grey_levels() -> None:
 
 
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = EntryCache.at(tmp_path, inputs, TINY)
     for name in ("normal", "ae"):
         with monkeypatch.context() as patches:
-            first, seconds = trained_entries(name, 0, inputs, TINY, cache)
+            first, seconds = trained_entries(name, 0, inputs, TINY, tmp_path)
             patches.setattr("benchmarks.zoo.entry_cache.TRAININGS", {})
-            again, stored = trained_entries(name, 0, inputs, TINY, cache)
+            again, stored = trained_entries(name, 0, inputs, replace(TINY, photographs=31), tmp_path)
+            others = (
+                (1, inputs, TINY),
+                (0, inputs, replace(TINY, images=25)),
+                (0, replace(inputs, train=inputs.held_out), TINY),
+            )
+            for seed, changed, plan in others:
+                with pytest.raises(KeyError):
+                    trained_entries(name, seed, changed, plan, tmp_path)
         assert stored == seconds
         for one, other in zip(first, again, strict=True):
             assert (one.method, one.strength) == (other.method, other.strength)
             assert np.array_equal(one.images, other.images)
             assert np.array_equal(one.originals, other.originals) if name == "ae" else other.originals is None  # type: ignore[arg-type]
-    assert EntryCache.at(tmp_path, inputs, replace(TINY, images=25)) != cache
-    assert EntryCache.at(tmp_path, replace(inputs, held_out=inputs.train), TINY) != cache
 
 
 def test_each_seed_splits_the_held_out_photographs_in_another_way(inputs: Inputs) -> None:
@@ -403,7 +409,7 @@ def test_copies_read_as_copies_and_photographs_do_not() -> None:
         return coarse.repeat(2, axis=1).repeat(2, axis=2), np.abs(random.standard_normal((count, 8))).astype(np.float32)
 
     (train, training), (held_out, fresh), (_, turned) = drawn(300), drawn(200), drawn(300)
-    space = space_of(References(train, held_out, training, turned, fresh, training))
+    space = space_of(train, held_out, training, turned, fresh, training)
     copied = read_entry(train[:150], training[:150], space, fewer=50)
     flipped = read_entry(mirror_images(train[:150]), turned[:150], space, fewer=50)
     honest = read_entry(*drawn(150), space, fewer=50)
@@ -422,8 +428,7 @@ def test_copies_read_as_copies_and_photographs_do_not() -> None:
 @pytest.fixture(scope="module")
 def whole(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     folder = tmp_path_factory.mktemp("zoo")
-    cache = EntryCache.at(folder, inputs, TINY)
-    return Zoo(tuple(seed_result(number, inputs, TINY, cache) for number in (1, 2)))
+    return Zoo(tuple(seed_result(number, inputs, TINY, folder) for number in (1, 2)))
 
 
 def test_every_method_has_entries(whole: Zoo) -> None:
