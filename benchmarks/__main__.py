@@ -40,7 +40,7 @@ GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
     "speed": _each(
         "speed",
         *("scoring", "frechet", "neighbours", "tracks", "references", "standings", "queue", "evidence"),
-        *("shared_images", "releases", "busy_core", "host_stages", "commands"),
+        *("shared_images", "releases", "busy_core", "host_stages", "commands", "everyday"),
     ),
     "load": _each("load", "reads_beside_uploads", "event_streams", "held_attacks", "last_hour", "soak", "start"),
     "scale": {f"scale_cpu_{workers}": Benchmark("scale.parts", "SCALE", f"CPU_{workers}") for workers in (1, 4, 16, 64)}
