@@ -81,7 +81,8 @@ class Part(NamedTuple):
 def _parts() -> list[Part]:
     """The processes of all parts."""
     parts = []
-    for process in filter(_is_part, psutil.Process().children(recursive=True)):
+    first = filter(_is_part, psutil.Process().children())
+    for process in (process for part in first for process in (part, *part.children(recursive=True))):
         folder = Path(f"/proc/{process.pid}")
         with suppress(OSError):  # a limited process that has ended
             texts = [(folder / name).read_bytes().decode() for name in ("cmdline", "environ", "status")]
@@ -93,12 +94,11 @@ def _parts() -> list[Part]:
 
 
 def _is_part(process: psutil.Process) -> bool:
-    """Whether it is one of the service's, and neither the watchdog, which may end those of another user, nor a fork
-    server of this process, which other tests have asked for."""
+    """Whether a child of this process is one of the service's, and neither the watchdog, which may end those of another
+    user, nor a fork server or a browser's driver, which other tests have asked for."""
     try:
         command = " ".join(process.cmdline())
-        is_ours = fork_server.__name__ in command and process.ppid() == os.getpid()
-        return bool(command) and "watchdog" not in command and not is_ours
+        return bool(command) and not any(name in command for name in ("watchdog", "playwright", fork_server.__name__))
     except psutil.NoSuchProcess:
         return False
 
