@@ -111,6 +111,8 @@ class PreloadedProcess:
             os.close(writing)
         if not pid:
             stdout.close()
+            self.process.kill()  # it has ended by itself, or does not answer
+            self.process.wait()  # until all that it has printed is read
             lines = self.process.last_lines()
             sentence = f"{child.name} could not be started; the last line: {lines[-1] if lines else 'none'}"
             raise Unavailable("part-failed", sentence, faults=lines)

@@ -89,8 +89,11 @@ def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_forked_part_behind
     with subprocess.Popen([sys.executable, "-c", RUNNER], env=ENVIRONMENT, stdout=subprocess.PIPE) as runner:
         assert runner.stdout is not None
         assert runner.stdout.readline().startswith(b'{"part": "part"')
-        guard, part = until(lambda: (tree := psutil.Process(runner.pid).children(recursive=True))[1:] and tree)
-        assert "watchdog.py" in " ".join(guard.cmdline())
-        guard.kill()
-        runner.kill()
+        try:
+            tree = until(lambda: len(tree := psutil.Process(runner.pid).children(recursive=True)) == 2 and tree)
+            (guard,) = (process for process in tree if "watchdog.py" in " ".join(process.cmdline()))
+            (part,) = (process for process in tree if process != guard)
+            guard.kill()
+        finally:
+            runner.kill()
     until(lambda: not part.is_running() or part.status() == psutil.STATUS_ZOMBIE)
