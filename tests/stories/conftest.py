@@ -60,6 +60,7 @@ class RunningService:
     settings: Settings
     collector: Collector
     """Where its processes send their traces."""
+    supervisor: Supervisor
     connections: ExitStack
     """The clients' connections, which end with the service."""
 
@@ -164,7 +165,7 @@ def live() -> Iterator[RunningService]:
             assert running.new_admin_token is not None
             with ExitStack() as connections:
                 admin = connections.enter_context(Client(running.url, running.new_admin_token))
-                yield RunningService(running.url, admin, log_file, running.settings, traces, connections)
+                yield RunningService(running.url, admin, log_file, running.settings, traces, supervisor, connections)
     finally:
         shutil.rmtree(folder)
         shutil.rmtree(foreign)

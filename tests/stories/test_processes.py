@@ -15,7 +15,6 @@ import pytest
 from sqlalchemy import make_url, text
 
 from deploy.standalone.data_folder import FOLDERS
-from scorer.confinement import fork_server
 from scorer.db.session import engine_of
 from tests.api.kaggle.kaggle_client import official
 from tests.factories import noise_images, zip_of
@@ -47,7 +46,7 @@ def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: Ru
     owner = live.settings.database_owner_url
     assert owner is not None
     password = make_url(owner.get_secret_value()).password
-    for part in _parts():
+    for part in _parts(live):
         assert "DATABASE_OWNER" not in part.environment, part.command
         assert str(password) not in part.environment, part.command
         assert "NoNewPrivs:\t1\n" in part.status, part.command
@@ -55,7 +54,7 @@ def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: Ru
 
 @pytest.mark.root
 def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
-    for part in _parts():
+    for part in _parts(live):
         is_server = part.command.startswith("postgres:") or "/bin/postgres " in part.command or "valkey" in part.command
         uid = pwd.getpwnam("kennel-db" if is_server else "kennel").pw_uid
         assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n" in part.status, part.command
@@ -78,10 +77,10 @@ class Part(NamedTuple):
     status: str
 
 
-def _parts() -> list[Part]:
+def _parts(live: RunningService) -> list[Part]:
     """The processes of all parts."""
     parts = []
-    first = filter(_is_part, psutil.Process().children())
+    first = [psutil.Process(part.running.pid) for part in live.supervisor._parts if part.running is not None]
     for process in (process for part in first for process in (part, *part.children(recursive=True))):
         folder = Path(f"/proc/{process.pid}")
         with suppress(OSError):  # a limited process that has ended
@@ -91,16 +90,6 @@ def _parts() -> list[Part]:
     for name in ("api.main:served_app", "checker@", "scorer@", " beat ", "valkey-server", "postgres"):
         assert name in commands
     return parts
-
-
-def _is_part(process: psutil.Process) -> bool:
-    """Whether a child of this process is one of the service's, and neither the watchdog, which may end those of another
-    user, nor a fork server or a browser's driver, which other tests have asked for."""
-    try:
-        command = " ".join(process.cmdline())
-        return bool(command) and not any(name in command for name in ("watchdog", "playwright", fork_server.__name__))
-    except psutil.NoSuchProcess:
-        return False
 
 
 def measurement_rows(live: RunningService, ref: int) -> int:
