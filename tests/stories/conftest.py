@@ -64,10 +64,10 @@ class RunningService:
     connections: ExitStack
     """The clients' connections, which end with the service."""
 
-    def person(self, name: str, role: str = "participant") -> Client:
-        """Somebody with a new account."""
+    def person(self, name: str) -> Client:
+        """A participant with a new account."""
         handle = f"{name}-{next(_count)}"
-        return self.client(new_token(self.settings, handle, role, name=handle))
+        return self.client(new_token(self.settings, handle, "participant", name=handle))
 
     def client(self, token: str) -> Client:
         """The client of whoever has this token."""
@@ -136,7 +136,7 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[RunningService]:
-    """A service that runs as long as the test run, started in a folder with modules of its packages' names."""
+    """A service that runs as long as the tests, started in a folder with modules that are named like its packages."""
     folder = Path(mkdtemp(prefix="kennel-stories-"))
     foreign = Path(mkdtemp(prefix="kennel-foreign-"))
     for name in ("api", "deploy", "migrations", "scorer", "worker"):

@@ -126,7 +126,7 @@ def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # n
 
 @router.post("/signin/link")
 def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
-    """Open a session, in place of the one that there is."""
+    """Open a session in place of the present session."""
     values = {name: text(fields, name).strip() for name in ("link", "next")}
     try:
         cookies = actions.sign_in_by_link(values["link"])
