@@ -58,13 +58,14 @@ up: $(VENV)/service-installed ## Run the service on this machine until Ctrl-C (P
 images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker's has gigabytes)
 	$(BIN)/python -m tests.compose.images $(TARGETS)
 
-# As many processes as there are cores, five at most: another one would import and compile everything once more. One
-# thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the time of numpy's tests.
+# One process more than there are cores, because many tests wait, and five at most: another one would import and compile
+# everything once more. One thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the
+# time of numpy's tests.
 # Some machines forbid Python to keep compiled modules: each of the many processes that tests start, and one for each
 # upload, would compile everything anew.
 COMPILED = env -u PYTHONDONTWRITEBYTECODE
 PYTEST = $(COMPILED) OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
-  --numprocesses $$(nproc) --maxprocesses 5 --dist loadfile
+  --numprocesses $$(($$(nproc) + 1)) --maxprocesses 5 --dist loadfile
 
 test: setup ## Check this installation: what needs no service, and a story for each noun on a running one (TESTS=what)
 	$(PYTEST) $(or $(TESTS),-m "not slow and not heavy" tests/pure tests/stories)

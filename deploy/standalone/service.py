@@ -51,7 +51,7 @@ from scorer.extractors.device_probe import device_found
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.settings import Settings, read_settings
 from scorer.threads import THREADS_VARIABLE, usable_cores
-from worker.runtime.startup import require_scratch, require_weights
+from worker.runtime.scratch import require_scratch
 
 HOST = "127.0.0.1"
 LOOPBACK = {HOST, "localhost"}
@@ -113,7 +113,6 @@ def start_service(
     began = time.monotonic()
     migrations.upgrade(settings.migration_url, app_role)
     supervisor.log.line("schema", f"brought up to date in {time.monotonic() - began:.1f} s")
-    require_weights(settings)
     children = service_children(environment, data.private_folder("beat"), port, settings.web_processes, host=host)
     with connected(settings) as sessions:
         require_connections(sessions, settings)

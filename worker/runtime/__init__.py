@@ -8,6 +8,7 @@ outages: tasks end in one line while the database or the blob store is away
 preemption: background jobs yield to public scoring
 decoded_images: decoded submissions in the scratch folder
 health: when a worker on which jobs have failed claims nothing
+scratch: the check of the folder in which images are decoded
 device_turns: the processes of a worker compute on its device one at a time
 process_locks: locks among the processes of one worker
 device_loss: a lost GPU ends the process

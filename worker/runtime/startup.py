@@ -1,9 +1,6 @@
 """Start-up of a worker: the checks of its clock, its connections, its GPU and the weights that tracks need; metrics."""
 
 import logging
-import os
-from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from celery.signals import (
@@ -14,7 +11,6 @@ from celery.signals import (
     worker_shutting_down,
 )
 
-from scorer.confinement.privileges import account_name
 from scorer.db import competitions
 from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected, require_right_clock
@@ -28,6 +24,7 @@ from scorer.monitoring.traces import configure_traces, end_traces, require_expor
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
 from worker.runtime.heartbeat import stopping
+from worker.runtime.scratch import require_scratch
 
 log = logging.getLogger(__name__)
 
@@ -45,19 +42,6 @@ def require_device(settings: Settings) -> None:
     fault = device_fault(settings.device) if settings.device.startswith("cuda") else None
     if fault is not None:
         raise Unavailable("no-gpu", fault)
-
-
-def require_scratch(folder: Path) -> None:
-    """Raise ``Unavailable`` in one sentence if this account cannot write to the folder ``KENNEL_SCRATCH``."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise Unavailable(
-            "scratch-unwritable",
-            f"The account {account_name(os.geteuid())} cannot write to the folder {folder} ({error.strerror}). Set "
-            "KENNEL_SCRATCH to a folder of that account, or give it this one.",
-        ) from None
 
 
 def require_database(settings: Settings) -> None:

@@ -1,0 +1,22 @@
+"""The check of the folder in which workers decode images. Apart from the other checks of a worker's start, because
+``kennel up`` makes it too, and needs nothing of Celery."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from scorer.confinement.privileges import account_name
+from scorer.errors import Unavailable
+
+
+def require_scratch(folder: Path) -> None:
+    """Raise ``Unavailable`` in one sentence if this account cannot write to the folder ``KENNEL_SCRATCH``."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise Unavailable(
+            "scratch-unwritable",
+            f"The account {account_name(os.geteuid())} cannot write to the folder {folder} ({error.strerror}). Set "
+            "KENNEL_SCRATCH to a folder of that account, or give it this one.",
+        ) from None
