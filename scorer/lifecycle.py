@@ -78,6 +78,12 @@ class Queue(StrEnum):
     RESCORE = "rescore"
 
 
+SWEEP_QUEUE, UPLOADS_QUEUE = "sweep", "uploads"
+"""Separate from the queues of jobs, so that a long job queue delays neither the sweep nor uploads that were left:
+workers consume their queues round-robin. What opens uploads has its own queue, because the sweep, mails and webhooks
+may run where no upload is opened."""
+
+
 class DeliveryState(StrEnum):
     """The state of a webhook delivery."""
 

@@ -16,8 +16,8 @@ from benchmarks.gpu_check.networks import MAX_FROM_UNCAPTURED, distance, load_on
 from benchmarks.harness.isolation import ROOT
 from benchmarks.harness.networks import spec_of, write_weights
 from scorer.extractors import DeviceLost, ExtractorOptions
-from scorer.extractors.device_probe import device_fault
 from scorer.extractors.devices import translated_device_errors
+from worker.runtime.device_probe import device_fault
 
 SECONDS = 120
 SHARE = 0.6

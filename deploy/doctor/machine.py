@@ -16,13 +16,13 @@ from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
 from scorer.db import competitions
 from scorer.extractor_catalogue import find_extractor
-from scorer.extractors.device_probe import device_found
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.setting_types import is_secret
 from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, variable_of
 from scorer.unknown_settings import unknown_settings
+from worker.runtime.device_probe import device_found
 from worker.runtime.startup import require_device, require_weights
 
 MIN_SCRATCH_BYTES = 4_000_000_000

@@ -8,8 +8,7 @@ from deploy.doctor.installation import Installation
 from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
 from scorer.db.jobs import failed_jobs, pauses, sweeps
 from scorer.db.notifications import mail_faults
-from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
-from scorer.lifecycle import Queue
+from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.product_version import product_version
 
 MISSED_SWEEPS = 8

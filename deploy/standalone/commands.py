@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
+from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE
 
 PYTHON = (sys.executable, "-m")
 WEB, WORKER, BEAT = "api.main:served_app", "worker.app", "worker.beat"

@@ -47,10 +47,10 @@ from scorer.db.connection_budget import require_connections
 from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions, connected
 from scorer.errors import Unavailable
-from scorer.extractors.device_probe import device_found
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.settings import Settings, read_settings
 from scorer.threads import THREADS_VARIABLE, usable_cores
+from worker.runtime.device_probe import device_found
 from worker.runtime.scratch import require_scratch
 
 HOST = "127.0.0.1"

@@ -10,7 +10,6 @@ forward_time: for how long networks compute, for the metrics
 tiny: an extractor without torch, for tests
 compiler: the check for a C++ compiler
 devices: which device a process computes on, and what a GPU's errors mean
-device_probe: whether a new process can compute on a GPU
 torch_extractor: networks as extractors; the modules below are imported by it alone
 networks, preprocessing: networks filled from weight files; images resized and normalised
 openmp: threads that wait without spinning

@@ -16,15 +16,11 @@ from sqlalchemy.orm import Session
 from scorer.db.session import Sessions
 from scorer.errors import Unavailable
 from scorer.jobs.message_sender import MessageSender
-from scorer.lifecycle import Queue
+from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SWEEP_QUEUE, UPLOADS_QUEUE = "sweep", "uploads"
-"""Separate from the queues of jobs, so that a long job queue delays neither the sweep nor uploads that were left:
-workers consume their queues round-robin. What opens uploads has its own queue, because the sweep, mails and webhooks
-may run where no upload is opened."""
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"

@@ -23,8 +23,7 @@ from deploy.standalone.child_process import Child, ChildProcess, RestartPolicy
 from deploy.standalone.log import Log
 from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
 from scorer.errors import Unavailable
-from scorer.jobs.broker import SWEEP_QUEUE, UPLOADS_QUEUE
-from scorer.lifecycle import Queue
+from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.threads import THREADS_VARIABLE
 
 REPOSITORY = Path(__file__).parents[2]

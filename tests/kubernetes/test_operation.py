@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from scorer.db.connection_budget import max_open_connections
-from scorer.jobs.broker import UPLOADS_QUEUE
-from scorer.lifecycle import Queue
+from scorer.lifecycle import UPLOADS_QUEUE, Queue
 from scorer.settings import Settings
 from tests.compose.compose_file import ROOT, services
 from tests.kubernetes.manifests import (

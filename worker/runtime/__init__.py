@@ -11,6 +11,7 @@ health: when a worker on which jobs have failed claims nothing
 scratch: the check of the folder in which images are decoded
 device_turns: the processes of a worker compute on its device one at a time
 process_locks: locks among the processes of one worker
+device_probe: whether a new process can compute on a GPU
 device_loss: a lost GPU ends the process
 self_test: what is wrong with a worker
 liveness: the file that workers and beat touch while they do their work

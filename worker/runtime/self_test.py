@@ -6,9 +6,9 @@ import numpy as np
 
 from scorer.db.session import ping
 from scorer.extractors import DeviceLost
-from scorer.extractors.device_probe import device_fault
 from worker.runtime import device_loss
 from worker.runtime.context import WorkerContext
+from worker.runtime.device_probe import device_fault
 
 SELF_TESTS = "self-test"
 """The folder of the blob store that self-tests write to."""

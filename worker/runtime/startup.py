@@ -16,13 +16,13 @@ from scorer.db.connection_budget import require_connections
 from scorer.db.session import connected, require_right_clock
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
-from scorer.extractors.device_probe import device_fault
 from scorer.jobs.broker import require_single_server
 from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import require_metrics_folder, serve_metrics
 from scorer.monitoring.traces import configure_traces, end_traces, require_exporter
 from scorer.settings import Settings, read_settings
 from worker.runtime.context import extractor_options_of, utc_now
+from worker.runtime.device_probe import device_fault
 from worker.runtime.heartbeat import stopping
 from worker.runtime.scratch import require_scratch
 

@@ -7,7 +7,7 @@ import pytest
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.service import absolute_paths, environment_of_parts, service_children
 from scorer.confinement.import_path import IMPORT_PATH
-from scorer.extractors import device_probe
+from worker.runtime import device_probe
 
 WORKERS = {"checker", "scorer", "analyst"}
 

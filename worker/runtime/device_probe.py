@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scorer.extractors.options import ExtractorOptions, parse_device
-
 PROBE_SECONDS = 120
 """Loading torch and CUDA takes some seconds; a GPU that hangs never answers."""
 DRIVER = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidiactl"), Path("/dev/dxg"))
@@ -41,10 +39,11 @@ def device_found(device: str) -> str:
 
 def _compute(device: str) -> None:
     """Multiply two matrices on ``device``."""
-    # torch is for the process of its own alone.
+    # For the process of its own alone: torch, and numpy, which is memory that `kennel up` would keep.
     import torch  # noqa: PLC0415
 
     from scorer.extractors.devices import device_of  # noqa: PLC0415
+    from scorer.extractors.options import ExtractorOptions, parse_device  # noqa: PLC0415
 
     kind, index = parse_device(device)
     ones = torch.ones(_SIDE, _SIDE, device=device_of(ExtractorOptions(device=kind, device_index=index)))
