@@ -34,7 +34,7 @@ KINDS = ("public", "private")
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all tests of this module, which run in order."""
+    """One service for all tests of this module."""
     with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as each:
         each.hire("rita")
         yield each
@@ -57,14 +57,18 @@ def entries(service: Service, slug: str) -> dict[str, str]:
     return submissions
 
 
-@pytest.fixture(scope="module")
-def published(service: Service, slug: str, entries: dict[str, str]) -> dict[str, str]:
-    """The same entries once the final board is published: tests that need it unpublished stand before those with it."""
+@pytest.fixture
+def published(service: Service, slug: str, entries: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The same entries while the final board is published."""
     close(service, slug)
     act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
     answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act)
     assert answer.status_code == 201, answer.text
-    return entries
+    yield entries
+    answer = service.call(
+        "organizer", "POST", f"/competitions/{slug}/publication", json={"published": False, "reason": "Not yet."}
+    )
+    assert answer.status_code == 201, answer.text
 
 
 def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
