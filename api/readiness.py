@@ -11,6 +11,7 @@ from starlette.datastructures import State
 import migrations
 from api.http.dependencies import utc_now
 from scorer.db.session import require_right_clock, require_writable
+from scorer.errors import KennelError
 from scorer.jobs.broker import require_writable_broker
 
 KEPT_SECONDS = 2.0
@@ -19,9 +20,10 @@ Check = Callable[[], object]
 
 
 class Readiness:
-    """The outcomes of checks, by name: ``ok``, the kind of error, or ``NoAnswer`` where one takes longer than ``limit``
-    seconds. Requests that come at once share one reading. Each check has a thread of its own, which ends whenever the
-    dependency answers or gives up; until then it is not asked again."""
+    """The outcomes of checks, by name: ``ok``, the message of a :class:`KennelError`, the kind of any other error, or
+    ``NoAnswer`` where a check takes longer than ``limit`` seconds. Requests that come at once share one reading. Each
+    check has a thread of its own, which ends whenever the dependency answers or gives up; until then it is not asked
+    again."""
 
     def __init__(self, checks: Mapping[str, Check], limit: float) -> None:
         self._checks = checks
@@ -74,6 +76,8 @@ def _started(check: Check) -> Future[str]:
 def _outcome_of(check: Check) -> str:
     try:
         check()
+    except KennelError as error:
+        return error.message
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
         return type(error).__name__
     return "ok"

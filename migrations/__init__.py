@@ -11,12 +11,18 @@ from sqlalchemy import Connection, create_engine, pool
 
 from scorer.errors import Unavailable
 
+FOLDER = Path(__file__).parent
+FIRST = "0100"
+"""The first migration. Lower numbers are those of development versions before 0.2.0."""
+DEVELOPMENT = "development-version"
+"""The slug of what was made by one of these."""
+
 
 def config_for(url: str, app_role: str | None = None) -> Config:
     """Alembic's configuration for a database, wherever this package is installed. ``app_role`` is the service's own
     role, whose rights are renewed after the migrations."""
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.set_main_option("script_location", str(FOLDER))
     config.attributes["url"] = url
     config.attributes["app_role"] = app_role
     return config
@@ -25,7 +31,8 @@ def config_for(url: str, app_role: str | None = None) -> Config:
 def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> bool:
     """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``. False, and
     nothing is changed, if it has later ones than this version: a version may be taken back, and its tables stay.
-    ``Unavailable``, and nothing is changed, if the tables would get into another schema than ``public``."""
+    ``Unavailable``, and nothing is changed, if the tables would get into another schema than ``public``, or are those
+    of a development version before 0.2.0."""
     engine = create_engine(url, poolclass=pool.NullPool)
     with engine.connect() as connection:
         schema = connection.dialect.default_schema_name
@@ -36,6 +43,7 @@ def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> bo
                 "search_path out of its settings, and grant it USAGE and CREATE on the schema public.",
             )
         current = current_revision(connection)
+    require_released(current)
     if current is not None and not is_known(current):
         return False
     command.upgrade(config_for(url, app_role), revision)
@@ -63,10 +71,23 @@ def check(url: str) -> None:
     command.check(config_for(url))
 
 
+def require_released(revision: str | None, what: str = "database") -> None:
+    """``Unavailable`` if a database, or ``what`` else has this newest migration, is of a development version before
+    0.2.0: no migration leads from there to this version."""
+    if revision is not None and revision < FIRST:
+        raise Unavailable(
+            DEVELOPMENT,
+            f"This {what} was made by a development version of Kennel before 0.2.0 (migration {revision}), which this "
+            "version cannot read or upgrade: nothing in it was changed; use it with the version that made it, or start "
+            "with a new database or data folder.",
+        )
+
+
 def require_migrated(connection: Connection) -> None:
     """``Unavailable`` if the database lacks a migration that this version has. One with later migrations passes: those
     of the next version leave what this one reads and writes as it is."""
     newest, current = newest_revision(), current_revision(connection)
+    require_released(current)
     if current is None or (current != newest and is_known(current)):
         raise Unavailable(
             "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."

@@ -11,7 +11,7 @@ FORMER_DISTRIBUTION = "kennel"
 
 @cache
 def product_version() -> str:
-    """The version of the server's distribution, such as ``0.1.0``; of the former one where that alone is installed.
+    """The version of the server's distribution, such as ``0.2.0``; of the former one where that alone is installed.
 
     Raises ``importlib.metadata.PackageNotFoundError`` where neither is.
     """

@@ -54,6 +54,7 @@ def backup(
             revision = migrations.current_revision(connection)
             if revision is None:
                 raise Unavailable("no-tables", "The database has no tables yet: there is nothing to back up.")
+            migrations.require_released(revision)
             made, manifest = backups.make_backup(
                 connection,
                 blobs_of(settings),
@@ -105,6 +106,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     settings = settings_of(data)
     source = BackupFolder(folder)
     own, manifest = source.manifest(name)
+    migrations.require_released(manifest.revision, "backup")
     if not migrations.is_known(manifest.revision):
         raise Invalid(
             "newer-backup",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+import migrations
 from deploy.demo import competition, report
 from deploy.demo.accounts import ORGANIZER, new_token
 from deploy.demo.addresses import print_pages
@@ -25,13 +26,25 @@ PAPER_WIDTH = 110
 
 
 def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool) -> int:
-    """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected."""
-    start = time.monotonic()
+    """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected. A
+    data folder of a development version stays as it is: the demo then runs in another one next to it."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
+    folder = (data_folder or default_data_folder("kennel-demo")).expanduser().absolute()
+    try:
+        return _run_in(folder, port, plan, console, leave=leave)
+    except Unavailable as error:
+        if error.slug != migrations.DEVELOPMENT:
+            raise
+        other = folder.with_name(f"{folder.name}-2")
+        console.print(f"{error.message} The demo starts in {other} instead of {folder}.")
+        return _run_in(other, port, plan, console, leave=leave)
+
+
+def _run_in(data_folder: Path, port: int, plan: DemoPlan, console: Console, *, leave: bool) -> int:
+    start = time.monotonic()
     pictures = _photographs_of(plan)
-    data_folder = data_folder or default_data_folder("kennel-demo")
     with (
         open_data_folder(data_folder) as data,
         (data.path / "kennel.log").open("a") as log,

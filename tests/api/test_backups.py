@@ -29,6 +29,7 @@ from tests.api.conftest import Service, running_service
 from tests.api.test_blobs import s3
 from tests.conftest import empty_database
 from tests.factories import noise_images
+from tests.migrations.planted import planted
 
 __all__ = ["s3"]
 BOARDS: Mapping[str, Mapping[str, str]] = {
@@ -210,6 +211,9 @@ def test_damage_is_found_and_nothing_is_restored_from_it(
     (own / manifest.MANIFEST).write_text(json.dumps(fields | {"revision": "9999"}))
     with pytest.raises(Invalid, match="newer Kennel"):
         kennel(new_settings, "restore", folder)
+    (own / manifest.MANIFEST).write_text(json.dumps(fields | {"revision": "0051"}))
+    with pytest.raises(Unavailable, match="This backup was made by a development version"):
+        kennel(new_settings, "restore", folder)
     (own / manifest.MANIFEST).write_text(json.dumps(fields | {"format": 2}))
     with pytest.raises(Invalid, match="layout 2"):
         kennel(new_settings, "verify-backup", folder)
@@ -218,16 +222,24 @@ def test_damage_is_found_and_nothing_is_restored_from_it(
     assert made.blobs == len(list(manifest.read_blob_list(own)))
 
 
-def test_a_backup_of_former_tables_is_restored_into_a_started_installation(
+@pytest.fixture
+def later_tables(tmp_path: Path) -> Iterator[None]:
+    """A further migration, which adds a column."""
+    with planted(tmp_path, 'op.execute("ALTER TABLE jobs ADD COLUMN planted TEXT")'):
+        yield
+
+
+@pytest.mark.usefixtures("later_tables")
+def test_a_backup_of_earlier_tables_is_restored_into_a_started_installation(
     servers: Servers, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:
     """The first start has made the newest tables and an admin, which give way."""
     folder = tmp_path / "backups"
     with empty_database(servers) as (app_url, owner_url):
-        migrations.upgrade(owner_url, APP, "0020")
-        former = new_settings.model_copy(update={"database_url": SecretStr(app_url)})
-        assert kennel(former, "backup", folder).exit_code == 0
-    assert BackupFolder(folder).manifest()[1].revision == "0020"
+        migrations.upgrade(owner_url, APP, migrations.FIRST)
+        earlier = new_settings.model_copy(update={"database_url": SecretStr(app_url)})
+        assert kennel(earlier, "backup", folder).exit_code == 0
+    assert BackupFolder(folder).manifest()[1].revision == migrations.FIRST
     migrations.upgrade(new_settings.migration_url, APP)
     with running_service(new_settings):
         pass

@@ -1,6 +1,7 @@
 """Liveness, readiness, and the metrics of a service that works."""
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -147,15 +148,24 @@ def test_a_queue_server_that_refuses_writes_is_named(service: Service) -> None:
     assert {name: outcome for name, outcome in answer.json().items() if outcome != "ok"} == {"broker": "ResponseError"}
 
 
-@pytest.mark.parametrize(("revision", "status"), [("9999", 200), ("0020", 503), (None, 503)])
-def test_tables_of_a_later_version_are_ready_and_those_of_a_former_one_are_not(
-    service: Service, monkeypatch: pytest.MonkeyPatch, revision: str | None, status: int
+@pytest.mark.parametrize(
+    ("revision", "status", "outcome"),
+    [
+        ("9999", 200, "^ok$"),
+        (None, 503, "run `kennel migrate`"),
+        ("0051", 503, r"made by a development version .* \(migration 0051\)"),
+    ],
+)
+def test_tables_of_a_later_version_are_ready_and_those_of_an_earlier_one_are_not(
+    service: Service, monkeypatch: pytest.MonkeyPatch, revision: str | None, status: int, outcome: str
 ) -> None:
-    """While a new version is rolled out, the processes of the former one are in use."""
+    """While a new version is rolled out, the processes of the previous one are in use."""
     monkeypatch.setattr(migrations, "current_revision", lambda _: revision)
     state: Any = service.app.state
     state.readiness = readiness_of(state)
-    assert service.http.get("/readyz").status_code == status
+    answer = service.http.get("/readyz")
+    assert answer.status_code == status
+    assert re.search(outcome, answer.json()["migrations"])
 
 
 def test_metrics_are_for_the_operator(service: Service, metrics: Any) -> None:

@@ -1,7 +1,7 @@
 """What the statements of a migration do to tables that are in use: expand, then contract (CONTRIBUTING.md).
 
-The former version goes on reading and writing while a migration runs, and after it. So a migration may not hold a lock
-while it reads a whole table, take away what the former version reads, or refuse what it writes.
+The previous version reads and writes while a migration runs, and after it. So a migration may not hold a lock while it
+reads a whole table, take away what the previous version reads, or refuse what it writes.
 """
 
 import re
@@ -25,8 +25,8 @@ index: whoever writes waits until it is made; ``CONCURRENTLY`` lets them write
 constraint: all rows are read under an exclusive lock; ``NOT VALID``, then ``VALIDATE CONSTRAINT``, lets others go on
 column: refused where there are rows
 rewrite: all rows are written anew, or read, under an exclusive lock
-default: a former version that does not know the column cannot insert any more
-removal: the former version may read it
+default: a previous version that does not know the column can no longer insert
+removal: the previous version may read it
 rows: as many rows are written as there are, in one transaction
 """
 

@@ -1,4 +1,4 @@
-"""Rows for every table, in the shape in which it was when it came: what a database of an old version has in it."""
+"""Rows for every table: what a database has in it when a migration comes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,122 +7,94 @@ from sqlalchemy import Connection, MetaData, Table, insert
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import Boolean, DateTime, Double, Integer, LargeBinary, Text, TypeEngine
 
+from migrations import FIRST
 from scorer.identifiers import digest_of
 
 PAST, FUTURE = "2020-03-14T12:00:00+00:00", "2999-03-14T12:00:00+00:00"
 SLUG, TOKEN = "dogs", "secret-of-kay"
+SCORED = {"status": "scored", "copied_share": 0.0, "blob_key": "x"}
 Row = tuple[str, Mapping[str, Any]]
 
 ROWS: Mapping[str, Sequence[Row]] = {
-    "0001": (
+    FIRST: (
         ("accounts", {"handle": "olga", "role": "organizer"}),
         ("accounts", {"handle": "kay", "role": "participant"}),
         ("competitions", {"slug": SLUG, "image_count": 8, "opens_at": PAST, "closes_at": FUTURE, "prizes": []}),
         ("reference_sets", {}),
-        ("tokens", {"account_id": 2, "digest": digest_of(TOKEN)}),
+        ("tokens", {"account_id": 2, "digest": digest_of(TOKEN), "scopes": ["read"]}),
         ("competition_references", {"role": "train"}),
         ("preparations", {"reference_set_ids": [1], "finished_at": PAST}),
         ("publications", {"published": False}),
         ("teams", {"name": "Kay"}),
         ("teams", {"name": "Lee"}),
-        ("memberships", {"account_id": 2}),
-        ("submissions", {"id": "first", "account_id": 2, "status": "scored", "copied_share": 0.0}),
+        ("memberships", {"account_id": 2, "joined": True}),
+        ("submissions", SCORED | {"id": "first", "account_id": 2, "sha256": "first"}),
         ("tracks", {"kind": "public", "extractor": "tiny@1", "preparation_id": 1}),
         ("tracks", {"kind": "private", "extractor": "tiny@1", "preparation_id": 1}),
         ("jobs", {"queue": "score", "state": "done", "submission_ref": 1, "track_id": 1, "team_id": 1}),
         ("labels", {"label": "legitimate"}),
         ("thresholds", {"tau": 0.2, "method": "manual", "author_id": 1}),
         ("measurements", {"fid": 30.0, "memorization_distance": 0.5}),
-    ),
-    "0002": (("provisional_measurements", {}),),
-    "0003": (
         ("mails", {"state": "sent"}),
         ("audit_entries", {}),
         ("identities", {}),
         ("one_time_links", {"purpose": "reset"}),
         ("web_sessions", {}),
         ("rules_acceptances", {}),
-    ),
-    "0004": (("uploads", {"method": "tus", "state": "receiving", "length": 10}),),
-    "0005": (
+        ("uploads", {"method": "tus", "state": "receiving", "length": 10}),
         ("submission_events", {"status": "scored"}),
         ("notices", {}),
         ("mail_choices", {}),
         ("webhooks", {}),
         ("deliveries", {"state": "sent"}),
-    ),
-    "0006": (
         ("team_renamings", {}),
         ("team_merges", {"team_id": 2, "into_team_id": 1}),
         ("team_invitations", {"account_id": 2, "state": "open"}),
-    ),
-    "0007": (("pick_sets", {"submission_refs": [1]}), ("code_attachments", {"kind": "zip"})),
-    "0008": (
+        ("pick_sets", {"submission_refs": [1]}),
+        ("code_attachments", {"kind": "zip"}),
         ("coarse_labels", {"label": "mgan", "source": "hand"}),
         ("reviews", {"label": "mgan"}),
         ("rulings", {"kind": "keep"}),
         ("rebuttals", {}),
         ("rebuttal_answers", {}),
-    ),
-    "0009": (("data_files", {}),),
-    "0010": (("board_changes", {"kind": "entries"}),),
-    "0011": (
+        ("data_files", {}),
+        ("board_changes", {"kind": "entries"}),
         ("comparisons", {"preparation_ids": [1]}),
         ("compared_distances", {}),
-        ("tracks", {"kind": "former", "extractor": "tiny@1", "replaced_at": PAST}),
-    ),
-    "0012": (
         ("rating_studies", {"side": 2}),
         ("releases", {"id": "release", "images": "none"}),
         ("release_acts", {"release_id": "release"}),
         ("raters", {"account_id": 2}),
         ("rating_items", {"kind": "realism"}),
         ("ratings", {}),
-    ),
-    "0013": (
-        ("submissions", {"id": "imported", "external_id": "17", "status": "scored"}),
-        ("measurements", {"submission_ref": 2, "track_id": 2}),
-    ),
-    "0014": (("guests", {"account_id": 2}),),
-    "0015": (("evidence", {"z_u_p": 0.003}),),
-    "0016": (
+        ("submissions", SCORED | {"id": "second", "sha256": "second"}),
+        ("guests", {"account_id": 2}),
+        ("evidence", {"z_u_p": 0.003}),
         ("generators", {"distribution": "normal"}),
         ("recoveries", {"report": {}, "arrays_key": "x"}),
-    ),
-    "0022": (("pauses", {"queue": "score", "paused": False}),),
-    "0023": (("last_sweep", {}),),
-    "0026": (("known_devices", {}),),
-    "0027": (("submissions", {"id": "without-zip", "status": "failed", "sha256": "x", "zip_removed_at": PAST}),),
-    "0028": (("rebuttals", {"track": "private"}),),
-    "0029": (("second_factors", {"kind": "totp"}),),
-    "0030": (
-        ("accounts", {"handle": "deleted~3", "role": "participant", "deleted_at": PAST}),
-        ("accounts", {"handle": "rob", "role": "reviewer"}),
-        ("accounts", {"handle": "rita", "role": "reviewer"}),
-        ("memberships", {"account_id": 4}),
-    ),
-    "0031": (
+        ("pauses", {"queue": "score", "paused": False}),
+        ("last_sweep", {}),
+        ("known_devices", {}),
+        ("second_factors", {"kind": "totp"}),
         ("rescoring_campaigns", {}),
         ("rescoring_acts", {"kind": "switch"}),
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "track_id": 1, "campaign_id": 1}),
-    ),
-    "0033": (("competition_roles", {"account_id": 2, "role": "reviewer"}), ("review_claims", {})),
-    "0034": (("announcements", {}), ("team_messages", {}), ("code_requests", {})),
-    "0037": (
+        ("competition_roles", {"account_id": 2, "role": "reviewer"}),
+        ("review_claims", {}),
+        ("announcements", {}),
+        ("team_messages", {}),
+        ("code_requests", {}),
         ("hashed_entries", {"blob_key": "image-hashes/first.npy"}),
         ("image_comparisons", {}),
         ("shared_images", {"submission_ref": 2, "images": 3, "share": 0.5}),
-    ),
-    "0039": (("competition_references", {"role": "public_features", "extractor": "tiny@1"}),),
-    "0040": (("signing_keys", {}),),
-    "0042": (
+        ("signing_keys", {}),
         ("shown_tracks", {"reference": "public", "visibility": "organizers"}),
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "priority": 2, "shown_track_id": 1}),
         ("shown_measurements", {"job_id": 1}),
+        ("p_value_counts", {"quantity": "hash_p"}),
+        ("p_value_changes", {"quantity": "hash_p"}),
+        ("worker_reports", {}),
     ),
-    "0043": (("board_changes", {"kind": "hidden-shown"}),),
-    "0044": (("p_value_counts", {"quantity": "hash_p"}), ("p_value_changes", {"quantity": "hash_p"})),
-    "0046": (("worker_reports", {}),),
 }
 """By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
 has a value of its type where it needs one; of rows that are referred to, the first is meant."""

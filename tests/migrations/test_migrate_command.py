@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import sqlalchemy
@@ -10,12 +11,17 @@ from sqlalchemy import text
 
 import migrations
 from deploy.cli.migrate import migrate_database, wait_for_tables
+from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
+from deploy.standalone.log import Log
+from deploy.standalone.service import start_service
+from deploy.standalone.supervisor import Supervisor
+from migrations import FIRST
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 from tests.conftest import empty_database
-from tests.migrations.test_every_migration import revisions
+from tests.migrations.planted import PLANTED, planted
 
 PATIENCE = 60
 
@@ -33,18 +39,19 @@ def settings_of(app_url: str, owner_url: str, folder: Path) -> Settings:
 def test_a_process_waits_until_another_has_migrated(
     servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with empty_database(servers) as (app_url, owner_url):
+    column = 'op.execute("ALTER TABLE jobs ADD COLUMN planted TEXT")'
+    with empty_database(servers) as (app_url, owner_url), planted(tmp_path, column):
         settings = settings_of(app_url, owner_url, tmp_path)
         said: list[str] = []
         waiting = threading.Thread(target=lambda: said.append(wait_for_tables(settings, poll_seconds=0.01)))
         waiting.start()
-        migrations.upgrade(owner_url, APP, revisions()[-2])
+        migrations.upgrade(owner_url, APP, FIRST)
         waiting.join(0.1)
         assert waiting.is_alive()
         assert migrate_database(settings) == "The database is at the newest version."
         waiting.join(PATIENCE)
         assert said == ["The database has this version's tables."]
-    assert "run `kennel migrate`" in capsys.readouterr().err
+    assert f"of migration {FIRST}, not {PLANTED}: run `kennel migrate`" in capsys.readouterr().err
 
 
 def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: Servers, tmp_path: Path) -> None:
@@ -117,12 +124,36 @@ def test_another_schema_is_refused_before_the_first_statement(servers: Servers) 
         engine.dispose()
 
 
-@pytest.mark.parametrize("revision", [None, "0001"])
-def test_older_tables_are_not_enough(servers: Servers, revision: str | None) -> None:
-    with empty_database(servers) as (_, owner_url):
-        if revision is not None:
-            migrations.upgrade(owner_url, APP, revision)
+def test_tables_of_a_development_version_are_left_as_they_are(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with empty_database(servers) as (app_url, owner_url):
+        settings = settings_of(app_url, owner_url, tmp_path)
+        migrate_database(settings)
         engine = sqlalchemy.create_engine(owner_url)
-        with engine.connect() as connection, pytest.raises(Unavailable, match="run `kennel migrate`"):
-            migrations.require_migrated(connection)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '0051'"))
+        with pytest.raises(Unavailable, match="development version") as migrated:
+            migrate_database(settings)
+        with pytest.raises(Unavailable, match="development version") as started:
+            start_on(monkeypatch, app_url, owner_url)
+        with engine.connect() as connection:
+            with pytest.raises(Unavailable, match="development version"):
+                migrations.require_migrated(connection)
+            assert migrations.current_revision(connection) == "0051"
         engine.dispose()
+    assert migrated.value.message == started.value.message
+    assert "(migration 0051)" in started.value.message
+    assert "nothing in it was changed" in started.value.message
+
+
+def start_on(monkeypatch: pytest.MonkeyPatch, app_url: str, owner_url: str) -> None:
+    """``kennel up`` with a database that is there."""
+    addresses = {"DATABASE_URL": app_url, "DATABASE_OWNER_URL": owner_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    for name, value in addresses.items():
+        monkeypatch.setenv(name, value)
+    with TemporaryDirectory(prefix="kennel-test-") as folder:
+        Path(folder).chmod(0o711)  # the accounts of the parts pass through
+        with open_data_folder(Path(folder)) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
+            monkeypatch.setattr(supervisor, "preload", lambda _: None)
+            start_service(supervisor, data)

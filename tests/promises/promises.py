@@ -67,8 +67,8 @@ PROMISES = (
         ("commit-not-acknowledged",),
         more=(
             (
-                "migrations/versions/0001_first_tables.py",
-                '        sa.UniqueConstraint("job_id", name=op.f("uq_measurements_job_id")),\n',
+                "migrations/versions/0100_initial.sql",
+                " CONSTRAINT uq_measurements_job_id UNIQUE",
                 "",
             ),
             (

@@ -43,7 +43,7 @@ from scorer.db.tables.evidence import CodeAttachment, CodeRequest, Evidence, Gen
 from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
 from scorer.db.tables.jobs import Job, LastSweep, Pause, WorkerReport
 from scorer.db.tables.leaderboard import BoardChange
-from scorer.db.tables.measurements import Measurement, ProvisionalMeasurement
+from scorer.db.tables.measurements import Measurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.p_values import PValueChange, PValueCount
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
@@ -91,7 +91,6 @@ __all__ = [
     "Pause",
     "PickSet",
     "Preparation",
-    "ProvisionalMeasurement",
     "Publication",
     "Rater",
     "Rating",

@@ -45,19 +45,3 @@ class Measurement(Table):
     """Blob with each image's nearest distance and index; None for an imported measurement."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
-
-
-class ProvisionalMeasurement(Table):
-    """A quick measurement of a submission that earlier versions made and showed. Nothing reads or writes it: the table
-    stays while one of those may still run."""
-
-    __tablename__ = "provisional_measurements"
-    __table_args__ = ({"info": APPEND_ONLY},)
-
-    job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), primary_key=True)
-    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
-    track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
-    fid: Mapped[float]
-    memorization_distance: Mapped[float]
-    provenance: Mapped[dict[str, Any]]
-    created_at: Mapped[datetime]

@@ -5,20 +5,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from alembic import command
-from sqlalchemy import make_url
 
-import migrations
-from deploy.standalone.database_roles import APP
-from deploy.standalone.ephemeral import Servers
-from scorer.db.tables import Competition, Publication
+from scorer.db.tables import Competition
 from scorer.leaderboard import past_boards, rows
 from scorer.ranking.vectorised import order_of
 from scorer.review import checklist, publication
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena, board_of, ranks
 from tests.api.review.test_review import slug_of
-from tests.factories import add_measurement, make_scored, set_tau
+from tests.factories import add_measurement, make_scored
 
 PUBLISHED = (409, "published")
 
@@ -235,27 +230,3 @@ def test_a_board_is_not_published_with_other_terms_than_the_organizer_saw(
     answer = arena.service.call("organizer", "POST", path, json=body)
     assert slug_of(answer) == (409, "board-has-moved")
     assert arena.service.call("organizer", "GET", path).json()["version"] != seen
-
-
-def test_boards_published_by_a_former_version_stay_as_they_are(arena: Arena, servers: Servers) -> None:
-    """Until then a published board moved with every choice of tau."""
-    publish(arena)
-    publish(arena, published=False)
-    publish(arena)
-    with arena.begin() as session:
-        set_tau(session, arena.state, "public", 0.4, datetime.now(UTC))
-        entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=1.0, distance=0.5, now=arena.now)
-        add_measurement(session, arena.state, entry, fid=1.0, distance=0.5, now=datetime.now(UTC), kind="private")
-    settings = arena.service.context.settings
-    name = make_url(settings.database_url.get_secret_value()).database
-    url = make_url(servers.postgres.admin_url).set(database=name).render_as_string(hide_password=False)
-    command.downgrade(migrations.config_for(url, APP), "0023")
-    migrations.upgrade(url, APP)
-    with arena.begin() as session:
-        acts = session.query(Publication).order_by(Publication.id).all()
-        first, withdrawal, last = [(act.created_at, act.as_of) for act in acts]
-    assert first[0] < first[1] < withdrawal[0] <= withdrawal[1] < last[0] < last[1]
-    assert private(arena) == ["Eve", "Ada", "Bob"]
-    with arena.begin() as session:
-        add_measurement(session, arena.state, entry, fid=99.0, distance=0.5, now=datetime.now(UTC), kind="private")
-    assert private(arena) == ["Eve", "Ada", "Bob"]

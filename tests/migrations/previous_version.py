@@ -1,4 +1,4 @@
-"""The version before the newest migration, taken from the repository's history, and processes of it beside ours."""
+"""The previous version, taken from the repository's history, and processes of it next to ours."""
 
 import io
 import os
@@ -12,30 +12,22 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import migrations
 from tests.compose.compose_file import ROOT
-from tests.migrations.test_every_migration import revisions
 
+COMMIT = "HEAD"
+"""The commit of 0.2.0. When you make a version, enter its commit here in the commit after it."""
 PATIENCE = 240
 QUEUES = "check,sweep,score,prepare"
 
 
 def extract(folder: Path) -> bool:
-    """Write the former version's files into ``folder``; False where the history is not there."""
-    (newest,) = (Path(migrations.__file__).parent / "versions").glob(f"{revisions()[-1]}_*.py")
-    added = _git("log", "--diff-filter=A", "--format=%H", "-1", "--", str(newest)).decode().strip()
-    archive = _git("archive", f"{added}^") if added else b""
+    """Write the previous version's files into ``folder``; False where the history is not there."""
+    archive = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, capture_output=True, check=False).stdout
     if not archive:
         return False
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(folder, filter="data")
-    assert not (folder / newest.relative_to(ROOT)).exists()
     return True
-
-
-def _git(*words: str) -> bytes:
-    """What git prints; nothing where it fails."""
-    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=False).stdout
 
 
 @contextmanager
@@ -88,7 +80,7 @@ def wait_for(condition: Callable[[], Any], what: str, *outputs: Callable[[], str
     end = time.monotonic() + PATIENCE
     while not (answer := condition()):
         assert time.monotonic() < end, "\n".join(
-            [f"waited {PATIENCE} s for {what}", *(each()[-4000:] for each in outputs)]
+            [f"waited {PATIENCE} s for {what}", *(output()[-4000:] for output in outputs)]
         )
         time.sleep(0.1)
     return answer

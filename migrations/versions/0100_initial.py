@@ -1,17 +1,16 @@
-"""Rulings in the view of scores; the feed of what changes boards, and the triggers that write it."""
+"""The tables of version 0.2.0, their view and functions, and the triggers that write the change feed of boards."""
 
-import sqlalchemy as sa
+from pathlib import Path
+
 from alembic import op
-from sqlalchemy.dialects import postgresql
 
-from migrations.views import scores
-
-revision = "0010"
-down_revision = "0009"
+revision = "0100"
+down_revision = None
 branch_labels = None
 depends_on = None
 
-# An act that touches more than a thousand entries names none of them.
+# A statement that touches more than a thousand entries names none of them. What participants do not see has its own
+# kind, so that it changes no ETag of theirs.
 ADDED = {
     "measurements": """
         SELECT track.competition_id, track.id, 'entries',
@@ -33,6 +32,21 @@ ADDED = {
         GROUP BY track.id""",
     "team_merges": "SELECT competition_id, NULL::bigint, 'merge', NULL::bigint[] FROM added GROUP BY 1",
     "publications": "SELECT competition_id, NULL::bigint, 'publication', NULL::bigint[] FROM added GROUP BY 1",
+    "data_files": "SELECT competition_id, NULL::bigint, 'competition', NULL::bigint[] FROM added GROUP BY 1",
+    "announcements": "SELECT competition_id, NULL::bigint, 'competition', NULL::bigint[] FROM added GROUP BY 1",
+    "rescoring_acts": """
+        SELECT track.competition_id, track.id, 'entries', NULL::bigint[]
+        FROM added JOIN rescoring_campaigns AS campaign ON campaign.id = added.campaign_id
+        JOIN tracks AS track ON track.id = campaign.track_id
+        WHERE added.kind IN ('switch', 'undo') GROUP BY track.id""",
+    "shown_measurements": """
+        SELECT shown.competition_id, NULL::bigint,
+               CASE shown.visibility WHEN 'everybody' THEN 'shown' ELSE 'hidden-shown' END, NULL::bigint[]
+        FROM added JOIN shown_tracks AS shown ON shown.id = added.shown_track_id GROUP BY 1, 3""",
+    "shown_tracks": """
+        SELECT shown.competition_id, NULL::bigint,
+               CASE shown.visibility WHEN 'everybody' THEN 'shown' ELSE 'hidden-shown' END, NULL::bigint[]
+        FROM added AS shown GROUP BY 1, 3""",
 }
 CHANGED = {
     "submissions": """
@@ -49,33 +63,18 @@ CHANGED = {
         WHERE (now_.name, now_.benchmark) IS DISTINCT FROM (before.name, before.benchmark) GROUP BY 1""",
     "tracks": "SELECT competition_id, id, 'track', NULL::bigint[] FROM added",
     "competitions": "SELECT id, NULL::bigint, 'competition', NULL::bigint[] FROM added GROUP BY 1",
+    "shown_tracks": """
+        SELECT shown.competition_id, NULL::bigint,
+               CASE shown.visibility WHEN 'everybody' THEN 'shown' ELSE 'hidden-shown' END, NULL::bigint[]
+        FROM added AS shown JOIN removed AS before ON before.id = shown.id
+        WHERE shown.removed_at IS DISTINCT FROM before.removed_at GROUP BY 1, 3""",
 }
+NAMES = {("shown_tracks", "INSERT"): "new_shown_tracks", ("shown_tracks", "UPDATE"): "removed_shown_tracks"}
 
 
 def upgrade() -> None:
     """Apply."""
-    op.execute(scores("ruled"))
-    op.create_table(
-        "board_changes",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
-        sa.Column(
-            "xid", sa.BigInteger(), server_default=sa.text("(pg_current_xact_id()::text)::bigint"), nullable=False
-        ),
-        sa.Column("competition_id", sa.BigInteger(), nullable=False),
-        sa.Column("track_id", sa.BigInteger(), nullable=True),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("submission_refs", postgresql.ARRAY(sa.BigInteger()), nullable=True),
-        sa.CheckConstraint(
-            "kind IN ('entries', 'threshold', 'ruling', 'label', 'picks', 'merge', 'team', 'publication',"
-            " 'competition', 'track')",
-            name=op.f("ck_board_changes_kind"),
-        ),
-        sa.ForeignKeyConstraint(["competition_id"], ["competitions.id"], name=op.f("fk_board_changes_competition_id")),
-        sa.ForeignKeyConstraint(["track_id"], ["tracks.id"], name=op.f("fk_board_changes_track_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_board_changes")),
-        info={"append_only": True},
-    )
-    op.create_index("ix_board_changes_news", "board_changes", ["competition_id", "xid"], unique=False)
+    op.execute(Path(__file__).with_suffix(".sql").read_text())
     for table, rows in ADDED.items():
         _watch(table, rows, "INSERT", "NEW TABLE AS added")
     for table, rows in CHANGED.items():
@@ -83,25 +82,15 @@ def upgrade() -> None:
 
 
 def _watch(table: str, rows: str, act: str, transition: str) -> None:
-    """Write ``rows`` into the feed after each statement that does ``act`` to ``table``. As whoever does it: the feed
-    may be added to by all."""
+    """Write ``rows`` into the feed after each statement that does ``act`` to ``table``, as the role that does it:
+    everybody may add to the feed."""
+    name = NAMES.get((table, act), table)
     op.execute(
-        f"CREATE FUNCTION note_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f"CREATE FUNCTION note_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         f" INSERT INTO board_changes (competition_id, track_id, kind, submission_refs) {rows};"
         " RETURN NULL; END $$"
     )
     op.execute(
-        f"CREATE TRIGGER note_{table} AFTER {act} ON {table} REFERENCING {transition}"
-        f" FOR EACH STATEMENT EXECUTE FUNCTION note_{table}()"
+        f"CREATE TRIGGER note_{name} AFTER {act} ON {table} REFERENCING {transition}"
+        f" FOR EACH STATEMENT EXECUTE FUNCTION note_{name}()"
     )
-
-
-def downgrade() -> None:
-    """Take back."""
-    for table in (*CHANGED, *ADDED):
-        op.execute(f"DROP TRIGGER note_{table} ON {table}")
-        op.execute(f"DROP FUNCTION note_{table}()")
-    op.drop_index("ix_board_changes_news", table_name="board_changes")
-    op.drop_table("board_changes")
-    op.execute("DROP VIEW scores")
-    op.execute(scores("merged_teams"))

@@ -1,4 +1,4 @@
-"""An upgrade without a pause: the former version answers while the newest migrations run, and works beside this one."""
+"""An upgrade without a pause: the previous version answers while the newest migrations run, and works next to this."""
 
 import io
 import threading
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from redis import Redis
 from sqlalchemy import create_engine, text
 
@@ -24,20 +25,23 @@ from kennel_client.references import prepare
 from tests.compose.compose_file import ROOT
 from tests.conftest import empty_database
 from tests.factories import make_spec, noise_images, zip_of
-from tests.migrations.former_version import QUEUES, extract, run, running, wait_for
-from tests.migrations.test_every_migration import revisions
+from tests.migrations.planted import planted
+from tests.migrations.previous_version import QUEUES, extract, run, running, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 CLIENTS = ("reader", "another reader", "uploader")
 REQUESTS = 5
 """How many each of them makes before the migrations begin, and again after they have ended."""
-ADMIN = "import sys; from deploy.cli.main import main; main()"
+KENNEL = "from deploy.cli.main import main; main()"
+ADDED = 'op.execute("ALTER TABLE submissions ADD COLUMN planted TEXT")'
+DROPPED = 'op.execute("ALTER TABLE submissions DROP COLUMN ignored")'
+RESTORED = 'op.execute("ALTER TABLE submissions ADD COLUMN ignored TEXT")'
 
 
 @dataclass
 class Installation:
-    """The former version at work on tables of its own: web, and a worker."""
+    """The previous version at work on tables of its own: web, and a worker."""
 
     version: Path
     variables: dict[str, str]
@@ -73,15 +77,14 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """The former version with a competition that is open, and tables of the last migration but one."""
-    version = tmp_path_factory.mktemp("former")
+    """The previous version with its own tables and an open competition."""
+    version = tmp_path_factory.mktemp("previous")
     if not extract(version):
         pytest.skip("needs the repository's history (git)")
     with Redis.from_url(servers.redis.url) as redis:
         redis.flushdb()
     with ExitStack() as resources:
         app_url, owner_url = resources.enter_context(empty_database(servers))
-        migrations.upgrade(owner_url, APP, revisions()[-2])
         port = free_port()
         variables = {
             "DATABASE_URL": app_url,
@@ -94,15 +97,16 @@ def installation(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> 
         where = run(
             version, variables, "import api, worker, scorer; print(api.__file__, worker.__file__, scorer.__file__)"
         )
-        assert all(each.startswith(str(version)) for each in where.split()), where
+        assert all(path.startswith(str(version)) for path in where.split()), where
+        run(version, variables | {"DATABASE_OWNER_URL": owner_url}, KENNEL, "migrate")
         outputs = [
             resources.enter_context(running(version, variables, *web(port))),
-            resources.enter_context(running(version, variables, *worker("former"))),
+            resources.enter_context(running(version, variables, *worker("previous"))),
             resources.enter_context(running(version, variables, *beat(tmp_path_factory.mktemp("beat")))),
         ]
         url = f"http://127.0.0.1:{port}"
         token, ada_token = (
-            run(version, variables, ADMIN, "admin", "account", *words).strip()
+            run(version, variables, KENNEL, "admin", "account", *words).strip()
             for words in (("create-admin", "admin"), ("create", "ada", "--name", "Ada"))
         )
         admin = resources.enter_context(ApiClient(url, token))
@@ -199,9 +203,12 @@ class Traffic:
         )
 
 
-def test_the_former_version_answers_while_the_newest_migrations_run(installation: Installation) -> None:
+def test_the_previous_version_answers_while_the_newest_migrations_run(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """The last of them is planted, so that there is always one."""
     traffic = Traffic(installation)
-    with traffic.running():
+    with planted(tmp_path, ADDED), traffic.running():
         traffic.wait_for_more()
         assert migrations.upgrade(installation.owner_url, APP)
         traffic.wait_for_more()
@@ -211,7 +218,7 @@ def test_the_former_version_answers_while_the_newest_migrations_run(installation
         assert installation.scored(entry)["measurements"]
 
 
-def test_a_web_process_of_this_version_and_one_of_the_former_serve_side_by_side(installation: Installation) -> None:
+def test_web_processes_of_this_and_the_previous_version_serve_side_by_side(installation: Installation) -> None:
     """As while one is exchanged for the other: what one takes, the other shows."""
     migrations.upgrade(installation.owner_url, APP)
     port = free_port()
@@ -231,7 +238,7 @@ def test_a_web_process_of_this_version_and_one_of_the_former_serve_side_by_side(
         assert places[0] == places[1] != []
 
 
-def test_a_worker_of_this_version_and_one_of_the_former_score_side_by_side(installation: Installation) -> None:
+def test_workers_of_this_and_the_previous_version_score_side_by_side(installation: Installation) -> None:
     migrations.upgrade(installation.owner_url, APP)
     with running(ROOT, installation.variables, *worker("ours")) as output:
         wait_for(lambda: "this worker is ready" in output(), "our worker", output)
@@ -254,3 +261,15 @@ def test_a_worker_of_this_version_and_one_of_the_former_score_side_by_side(insta
         for each in installation.scored(entry)["measurements"]
     }
     assert len(numbers) == 2, "the same zip has the same two numbers, whoever measured it"
+
+
+def test_a_dropped_column_is_a_fault_of_the_previous_version(installation: Installation, tmp_path: Path) -> None:
+    traffic = Traffic(installation)
+    with planted(tmp_path, ADDED), planted(tmp_path, DROPPED, RESTORED, "dropped"):
+        assert migrations.upgrade(installation.owner_url, APP)
+        try:
+            with traffic.running():
+                traffic.wait_for_more()
+        finally:
+            command.downgrade(migrations.config_for(installation.owner_url, APP), "-1")
+    assert any(": 500 " in fault for fault in traffic.faults)
