@@ -124,10 +124,9 @@ class ApiClient:
     def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator["httpx.Response"]:
         """A streamed answer, also from the service's store, to which it redirects and which gets no token;
         ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
-        timeout = timeout_after(silence)
         with (
             answers_required(self.url),
-            self._http.stream("GET", path, headers=headers, timeout=timeout, follow_redirects=True) as response,
+            self._http.stream("GET", path, **stream_options(headers, silence)) as response,
         ):
             if not response.is_success:
                 response.read()
@@ -181,9 +180,10 @@ def headers_of(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def timeout_after(silence: float) -> Timeout:
-    """The timeouts of an answer that is read piece by piece: ``silence`` seconds before each piece."""
-    return (30.0, silence, 30.0, 30.0)
+def stream_options(headers: Mapping[str, str], silence: float) -> dict[str, Any]:
+    """The keyword arguments of ``httpx`` for an answer that is read piece by piece, perhaps from the store to which the
+    service redirects: at most ``silence`` seconds pass before each piece."""
+    return {"headers": headers, "timeout": (30.0, silence, 30.0, 30.0), "follow_redirects": True}
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from kennel_client.api import (
     answers_required,
     headers_of,
     require_success,
-    timeout_after,
+    stream_options,
 )
 from kennel_client.downloads import ArrivingFile
 from kennel_client.steps import STEP_ERRORS, Download, Listen, LocalWork, Operation, Pause, Result, Step, StoreRequest
@@ -89,7 +89,7 @@ class AsyncApiClient:
     @asynccontextmanager
     async def _stream(self, path: str, headers: Mapping[str, str], silence: float) -> AsyncIterator["httpx.Response"]:
         with answers_required(self.url):
-            async with self._http.stream("GET", path, headers=headers, timeout=timeout_after(silence)) as answer:
+            async with self._http.stream("GET", path, **stream_options(headers, silence)) as answer:
                 if not answer.is_success:
                     await answer.aread()
                 yield require_success(answer)

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from kennel_client.answers.results import PicksView
+from kennel_client import answers
 from kennel_client.api import open_file, path_of
 from kennel_client.archive import ZipCheck
 from kennel_client.errors import naming
@@ -101,7 +101,7 @@ class Participation(Methods[Api]):
         return Entry.of((yield from call("POST", path_of("submissions", submission, "cancel"))), self.api.url)
 
     @Method
-    def pick(self, slug: str, submissions: Sequence[str]) -> Operation[PicksView]:
+    def pick(self, slug: str, submissions: Sequence[str]) -> Operation[answers.PicksView]:
         """Pick the entries by which your team will be ranked in the end."""
         return call("PUT", path_of("competitions", slug, "picks"), json={"submissions": list(submissions)})
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from kennel_client.admin.references import ReferenceRole, References
+from kennel_client.admin import ReferenceRole, References
 from kennel_client.api import ApiClient
 
 

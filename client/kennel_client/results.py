@@ -128,9 +128,9 @@ class Board:
             (
                 str(each.rank),
                 each.team,
-                _number(each.score),
-                _number(each.fid),
-                _number(each.memorization_distance, 3),
+                format_number(each.score),
+                format_number(each.fid),
+                format_number(each.memorization_distance, 3),
                 *(significant(each.shown.get(name)) for name in shown),
                 str(each.entries),
             )
@@ -164,31 +164,33 @@ class Competition:
             ("phase", self.phase),
             ("images", f"{self.image_count:,} of {self.image_size}x{self.image_size}"),
             ("closes", self.closes_at or "-"),
-            ("rules", _rules_state(self)),
+            ("rules", rules_state(self.view)),
         ]
         return f"<p>{escape(self.title)} ({escape(self.slug)})</p>" + _table(("", ""), rows)
 
 
-def _rules_state(competition: Competition) -> str:
-    if competition.rules_sha256 is None:
+def rules_state(competition: View) -> str:
+    """Whether a competition has rules, and whether you have accepted them."""
+    if competition["rules_sha256"] is None:
         return "none"
-    return "accepted" if competition.rules_accepted else "to be accepted"
+    return "accepted" if competition["rules_accepted"] else "to be accepted"
 
 
 def _measurement_cells(each: Measurement) -> tuple[str, ...]:
-    score = "copy" if each.copy else _number(each.mifid)
+    score = "copy" if each.copy else format_number(each.mifid)
     rank = str(each.rank or "-")
     return (
         each.track,
         score,
-        _number(each.fid),
-        _number(each.memorization_distance, 4),
+        format_number(each.fid),
+        format_number(each.memorization_distance, 4),
         rank,
         each.explanation,
     )
 
 
-def _number(value: float | None, digits: int = 2) -> str:
+def format_number(value: float | None, digits: int = 2) -> str:
+    """A measured number with so many decimals, or a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

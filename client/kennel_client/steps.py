@@ -114,11 +114,8 @@ def get(path: str, **params: Any) -> Operation[Any]:
 
 
 def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) -> Operation[list[Any]]:
-    """A list of the service to its end, or its first ``limit`` items: ``name`` is their field in each page. Services
-    that answer the whole list at once are understood, too."""
+    """A list of the service to its end, or its first ``limit`` items: ``name`` is their field in each page."""
     page = yield from get(path, **params)
-    if isinstance(page, list):
-        return page[:limit]
     items: list[Any] = page[name]
     while page["next_after"] is not None and (limit is None or len(items) < limit):
         page = yield from get(path, **params, after=page["next_after"])

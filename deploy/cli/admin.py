@@ -32,8 +32,7 @@ def _database(data: Path | None) -> Iterator["tuple[Session, Settings]"]:
         yield session, settings
 
 
-@app.command()
-@answers
+@answers(app)
 def create_admin(handle: str, data: Data = None) -> Answer:
     """Make an admin, or give an existing one a new token.
 
@@ -50,8 +49,7 @@ def create_admin(handle: str, data: Data = None) -> Answer:
         return _new_token(session, roles.require_role(account), now)
 
 
-@app.command()
-@answers
+@answers(app)
 def token(handle: str, data: Data = None) -> Answer:
     """Print a new API token of an account, with all scopes that its role may have.
 
@@ -74,8 +72,7 @@ def _new_token(session: "Session", account: "Account", now: datetime) -> Answer:
     return Answer({"handle": account.handle, "token": secret}, secret)
 
 
-@app.command()
-@answers
+@answers(app)
 def reset_link(handle: str, data: Data = None) -> Answer:
     """Print a link with which somebody sets their password, within an hour.
 
@@ -96,8 +93,7 @@ def reset_link(handle: str, data: Data = None) -> Answer:
     return Answer({"handle": handle, "link": link}, link)
 
 
-@app.command()
-@answers
+@answers(app)
 def remove_second_factor(handle: str, data: Data = None) -> Answer:
     """Take the second factor from somebody who has lost it, with its recovery codes.
 
@@ -112,8 +108,7 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
     return Answer({"handle": handle}, f"{handle} signs in with the password alone.")
 
 
-@app.command("delete")
-@answers
+@answers(app, "delete")
 def delete_account(
     handle: str,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -135,8 +130,7 @@ def delete_account(
     return Answer({"handle": handle}, f"The account {handle} is deleted.")
 
 
-@app.command()
-@answers
+@answers(app)
 def create(handle: str, name: str = "", data: Data = None) -> Answer:
     """Make a participant's account and print its first token.
 
@@ -152,8 +146,7 @@ def create(handle: str, name: str = "", data: Data = None) -> Answer:
         return _new_token(session, made, now)
 
 
-@app.command()
-@answers
+@answers(app)
 def set_role(handle: str, role: str, data: Data = None) -> Answer:
     """Give an account another role: participant, organizer or admin.
 

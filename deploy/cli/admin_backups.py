@@ -26,8 +26,7 @@ Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A backup; wi
 Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
 
 
-@app.command()
-@answers
+@answers(app)
 def backup(
     folder: Folder,
     data: Data = None,
@@ -75,8 +74,7 @@ def backup(
     return _answer(made, manifest, f"{made}: {_contents(manifest)}.", state)
 
 
-@app.command()
-@answers
+@answers(app)
 def verify_backup(folder: Folder, name: Name = None) -> Answer:
     """Read a backup through and compare every file with its SHA-256."""
     from scorer.backups import restore as restores
@@ -86,8 +84,7 @@ def verify_backup(folder: Folder, name: Name = None) -> Answer:
     return _answer(own, manifest, f"{own} is sound: {_contents(manifest)}.")
 
 
-@app.command()
-@answers
+@answers(app)
 def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     """Restore a backup into a new installation, on which nobody has worked yet.
 

@@ -13,8 +13,7 @@ STOP_SECONDS = 1.0
 """How long a service that was just stopped may take to leave its folder."""
 
 
-@app.command()
-@answers
+@answers(app)
 def rotate_secrets(
     data: Annotated[Path, typer.Option(help="The data folder of a `kennel up` that has been stopped.")],
 ) -> Answer:
@@ -32,8 +31,7 @@ def rotate_secrets(
     return Answer({"data": str(data)}, text)
 
 
-@app.command()
-@answers
+@answers(app)
 def rotate_signing_key(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
 ) -> Answer:

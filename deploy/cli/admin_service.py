@@ -10,8 +10,7 @@ from kennel_client.cli.output import Answer, answers
 app = typer.Typer()
 
 
-@app.command()
-@answers
+@answers(app)
 def service(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the files; made if need be.")],
     gpus: Annotated[int, typer.Option(min=0, help="Scoring workers, one for each GPU; 0: one without a GPU.")] = 1,

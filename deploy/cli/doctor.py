@@ -17,8 +17,7 @@ app = typer.Typer()
 LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
 
 
-@app.command()
-@answers
+@answers(app)
 def doctor(
     data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
     as_json: bool = False,

@@ -17,8 +17,7 @@ app = typer.Typer()
 err = Console(stderr=True, highlight=False)
 
 
-@app.command()
-@answers
+@answers(app)
 def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
     reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
@@ -66,8 +65,7 @@ def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
     yield from result["ignored"]
 
 
-@app.command(**IDS)
-@answers
+@answers(app, **IDS)
 def rescore(
     submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,

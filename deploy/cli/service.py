@@ -55,8 +55,7 @@ def demo(
     raise typer.Exit(run.run_demo(data, port, plan.plan_of(images, count, entries, full=full), leave=leave))
 
 
-@app.command()
-@answers
+@answers(app)
 def migrate(
     wait: Annotated[
         bool, typer.Option("--wait", help="Change nothing: wait until another process has done it.")

@@ -17,8 +17,7 @@ from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
 
 
-@app.command()
-@answers
+@answers(app)
 def check(
     names: Annotated[
         list[str] | None, typer.Argument(help="Extractors whose weights must be there. Default: those that are.")
@@ -51,8 +50,7 @@ def check(
     return Answer(document, "\n".join(lines), ExitCode.FAULTY if faults else ExitCode.DONE)
 
 
-@app.command()
-@answers
+@answers(app)
 def install(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The published file, or where to download it.")],
@@ -81,8 +79,7 @@ def install(
     return Answer(document, f"{installed.path} is installed. To require it everywhere:\n{_setting(_recorded(target))}")
 
 
-@app.command()
-@answers
+@answers(app)
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[Path, typer.Argument(help="The published file.")],

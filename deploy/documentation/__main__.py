@@ -3,9 +3,9 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from deploy.documentation.answer_types import answer_modules
+from deploy.documentation.answer_types import answers_module
 from deploy.documentation.commands import commands_page
 from deploy.documentation.env_example import env_example
 from deploy.documentation.operations import openapi, operations_page
@@ -13,6 +13,7 @@ from deploy.documentation.problems import ROOT, problem_slugs, problems_page
 from deploy.documentation.settings import settings_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "client/kennel_client/answers.py": answers_module,
     "docs/reference/settings.md": settings_page,
     "docs/reference/cli.md": commands_page,
     "docs/reference/problems.md": problems_page,
@@ -20,13 +21,15 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/api.md": operations_page,
     ".env.example": env_example,
 }
-"""What makes each page, by its path."""
+"""What makes each page, by its path. The page of commands imports the client, and so its answers, when it is made."""
 
 
-def stale_pages() -> dict[str, str]:
-    """The stale pages: path and new content of each page that differs from what the code generates."""
-    pages = {name: make() for name, make in PAGES.items()} | answer_modules()
-    return {name: content for name, content in pages.items() if _written(name) != content}
+def stale_pages() -> Iterator[tuple[str, str]]:
+    """The path and new content of each page that differs from what the code generates, page after page."""
+    for name, make in PAGES.items():
+        content = make()
+        if _written(name) != content:
+            yield name, content
 
 
 def _written(name: str) -> str | None:
@@ -39,12 +42,12 @@ def main(arguments: list[str]) -> int:
     if "--openapi" in arguments:
         print(json.dumps(openapi(), indent=2))
         return 0
-    stale = stale_pages()
-    for name, content in stale.items():
+    stale = False
+    for name, content in stale_pages():
+        stale = True
         if "--check" in arguments:
             print(f"{name} is stale: run `make reference`.", file=sys.stderr)
         else:
-            (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
             (ROOT / name).write_text(content)
             print(f"{name} is written.")
     return 1 if stale and "--check" in arguments else 0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kennel_client.admin.competitions import ImportOptions
+from kennel_client.admin import ImportOptions
 from tests.api.import_export.test_import_results import table
 from tests.factories import noise_images
 from tests.stories.conftest import RunningService

@@ -14,4 +14,4 @@ def test_an_entry_waits_while_its_competition_is_paused(live: RunningService) ->
     assert ada.entry(entry).status in {"received", "checking", "queued"}
     jobs.resume(competition=slug, reason="They are right.")
     assert ada.wait(entry).status == "scored"
-    until(lambda: not jobs.backlog()["running"], "the queues to be empty")
+    until(lambda: not jobs.unfinished()["running"], "the queues to be empty")

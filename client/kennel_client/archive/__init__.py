@@ -1,16 +1,6 @@
 """Zips of images: read and checked by the standard library alone, on a participant's machine as in the service.
 
 Participants' files are untrusted: every read and loop is bounded by the image specification before it is made.
-
-faults: error messages about faulty members
-central_directory, zip_bombs, zip_reader: a zip's directory; limits on what it declares; members unpacked in threads
-listing: the cheap check, from the directory alone
-directory_checks: that check and others by the directory's bytes, for limited processes
-png_check, png_pixels: one PNG without its pixels; its pixels, where Pillow is installed
-zip_check: every image of a zip
-objections, training_images: what people would object to; the training images, where Pillow is installed
-junk_files: which files are ignored
-zip_writing: deterministic zips of files
 """
 
 from importlib import import_module

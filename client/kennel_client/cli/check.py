@@ -15,7 +15,6 @@ from kennel_client.archive.objections import PixelHash
 from kennel_client.cli import tables
 from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.options import PANEL
 from kennel_client.cli.output import Answer, answers
 from kennel_client.errors import Invalid, Unreadable, naming
 from kennel_client.progress import COMPARING, show_progress
@@ -24,8 +23,7 @@ from kennel_client.submit import StageProgress, share_of
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def check(
     submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
     count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,

@@ -4,42 +4,35 @@ import csv
 import io
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client, err, open_client
-from kennel_client.cli.options import IDS, PANEL, AsFormat, AsJson, Slug
+from kennel_client.cli.options import IDS, AsFormat, AsJson, Slug
 from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
 from kennel_client.cli.streams import utf8_output
 from kennel_client.operations import accept_rules_of, board_view
+from kennel_client.results import rules_state
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def competitions() -> Listing:
     """List the competitions."""
     with open_client(needs_token=False) as client:
         views = client.get_list("/competitions", "competitions")
     shown = columns("competition=slug", "title", "phase", "closes=closes_at") | {
         "images": lambda view: f"{view['image_count']:,} of {view['image_size']}x{view['image_size']}",
-        "rules": _rules_state,
+        "rules": rules_state,
     }
     return Listing(views, shown, "There are no competitions yet.")
 
 
-def _rules_state(view: dict[str, Any]) -> str:
-    if view["rules_sha256"] is None:
-        return "none"
-    return "accepted" if view["rules_accepted"] else "to be accepted"
-
-
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def rules(
     competition: Slug,
     accept: Annotated[bool, typer.Option("--accept", help="Accept them as they stand now.")] = False,
@@ -66,7 +59,7 @@ def accepts_rules(client: ApiClient, slug: str) -> bool:
     return True
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command()
 def leaderboard(
     competition: Slug,
     private: Annotated[bool, typer.Option("--private", help="The final board, once it is published.")] = False,
@@ -108,8 +101,7 @@ def _matching_csv_rows(text: str, search: str) -> str:
     return file.getvalue()
 
 
-@app.command(rich_help_panel=PANEL, **IDS)
-@answers
+@answers(app, **IDS)
 def pick(
     competition: Slug,
     submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,

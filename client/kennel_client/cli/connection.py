@@ -18,7 +18,7 @@ from kennel_client.credentials import Login, current_login
 from kennel_client.errors import Invalid, KennelError, Refused, Unreadable
 
 if TYPE_CHECKING:
-    from kennel_client.admin.admin import Admin
+    from kennel_client.admin import Admin
 
 err = Console(stderr=True, highlight=False)
 SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
@@ -130,7 +130,7 @@ def open_client(*, needs_token: bool = True) -> ApiClient:
 @contextmanager
 def open_admin() -> Iterator["Admin[ApiClient]"]:
     """The methods of organizers and admins, with the current login."""
-    from kennel_client.admin.admin import Admin  # noqa: PLC0415 - participants need none of it
+    from kennel_client.admin import Admin  # noqa: PLC0415 - participants need none of it
 
     with open_client() as client:
         yield Admin(client)
@@ -144,13 +144,18 @@ def require_token(login: Login) -> str:
     return login.token
 
 
+def say(line: str) -> None:
+    """Print a line on standard error, as it is."""
+    err.print(line, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def interruptible(message: str) -> Iterator[None]:
     """Ctrl-C in the block ends the command alone and prints ``message``, which says how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        err.print(f"\n{message}", markup=False, soft_wrap=True)
+        say(f"\n{message}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 

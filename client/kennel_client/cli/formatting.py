@@ -2,7 +2,6 @@
 
 import unicodedata
 from datetime import UTC, datetime
-from typing import Any
 
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that are invisible or that control a terminal."""
@@ -44,8 +43,3 @@ def format_duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours < 48 else f"{hours // 24} d"
-
-
-def format_number(value: Any, digits: int = 2) -> str:
-    """A measured number, or a dash."""
-    return "-" if value is None else f"{value:.{digits}f}"

@@ -28,7 +28,7 @@ class Commands(UserDict[str, Any]):
         if not isinstance(listed, ListedCommand):
             return listed
         command = self.data[name] = listed.load()
-        command.hidden = listed.hidden
+        command.hidden, command.rich_help_panel = listed.hidden, listed.rich_help_panel
         return command
 
 

@@ -13,7 +13,6 @@ from typer.core import TyperCommand, TyperGroup
 from kennel_client.cli import exit_codes
 from kennel_client.cli.connection import KennelGroup, exit_on_error
 from kennel_client.cli.groups import ListedCommand, ListingGroup, command_in, listing
-from kennel_client.cli.options import PANEL
 from kennel_client.errors import Unreadable
 
 SERVER_GROUP = "kennel.server"
@@ -36,11 +35,9 @@ of them."""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
 """Those of them that need what computes, and none of the service's other packages."""
 COMMANDS = {
-    "login": {
+    "accounts": {
         "login": "Sign in on this machine, with an API token or with your password, which makes a token.",
         "logout": "Forget the kept token, and revoke it if `kennel login` has made it.",
-    },
-    "account": {
         "my-data": "Print what is stored about you, as JSON.",
         "delete-account": "Delete your account for good, with your password. Your entries stay under a pseudonym.",
     },
@@ -54,13 +51,11 @@ COMMANDS = {
         "submit": "Submit an entry: check it here, upload it, and with --watch follow it to its score.",
         "status": "Show your team's newest entries, or one of them; with --watch, follow what is under way to its end.",
         "cancel": "Take an entry back before its scoring begins: it is not counted.",
+        "generator": "Upload the generator that made an entry, as ONNX, or show the state and result of its audit.",
     },
     "receipts": {
         "receipt": "Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody.",
         "verify": "Check a receipt: exit 0 if the service that it names has signed exactly this, 1 if it has not.",
-    },
-    "generators": {
-        "generator": "Upload the generator that made an entry, as ONNX, or show the state and result of its audit.",
     },
     "competitions": {
         "competitions": "List the competitions.",
@@ -71,28 +66,30 @@ COMMANDS = {
 }
 """The commands of participants: by module the names, and the first paragraphs of the help."""
 NOUNS = {
-    "account": ("accounts", "People's accounts: list, suspend, sign out, invite."),
-    "audit": ("audit", "The audit log; audits of entries' generators."),
-    "campaign": ("campaigns", "Rescoring campaigns: measure entries anew, preview, switch."),
-    "competition": ("competitions", "Competitions: create, change, announce, publish, pause."),
-    "extractor": ("extractors", "The private track's extractor: show, compare others, choose."),
-    "file": ("files", "Data files for participants: list, offer, withdraw."),
-    "guest": ("guests", "Guests of a competition by invitation: list, invite, remove."),
-    "queue": ("queues", "Queues and their jobs: show, requeue, pause, resume."),
-    "rating": ("ratings", "Human ratings: list and start studies, invite raters, show means."),
-    "rebuttal": ("rebuttals", "Rebuttals of teams: list, answer."),
-    "reference": ("references", "Reference images: attach and prepare, show."),
-    "release": ("releases", "Data releases: make, download, hand out."),
-    "review": ("reviews", "The review queue: list, claim, show, review."),
-    "role": ("roles", "Organizers and reviewers of a competition: offer, accept, end."),
-    "ruling": ("rulings", "Rulings on entries: create, list, what they would change."),
-    "shown-track": ("shown_tracks", "Numbers that are shown and not ranked: list, add, remove, measure."),
-    "submission": ("submissions", "Entries: decide or guess labels, ask for code and download it."),
-    "team": ("teams", "Teams: list members, write, rule on all entries."),
-    "threshold": ("thresholds", "Tau of a track: preview, retune, undo, history."),
-    "worker": ("workers", "Workers: drain, resume."),
+    "account": ("accounts.app", "Accounts: list, suspend, sign out, invite."),
+    "audit": ("audit_log.app", "The audit log; audits of entries' generators."),
+    "campaign": ("rescoring.app", "Rescoring campaigns: measure entries again, preview, switch."),
+    "competition": ("competitions.app", "Competitions: create, change, announce, publish, pause."),
+    "extractor": ("tuning.extractors", "The private track's extractor: show, compare others, choose."),
+    "file": ("competitions.files", "Data files for participants: list, offer, withdraw."),
+    "guest": ("competitions.allowlist", "The allowlist of a competition by invitation: list, invite, remove."),
+    "queue": ("jobs.queues", "Queues and their jobs: show, requeue, pause, resume."),
+    "rating": ("insights.app", "Human ratings: list and start studies, invite raters, show means."),
+    "rebuttal": ("review.rebuttals", "Rebuttals of teams: list, answer."),
+    "reference": ("competitions.references", "Reference images: attach and prepare, show."),
+    "release": ("import_export.app", "Data releases: make, download, hand out."),
+    "review": ("review.app", "The review queue: list, claim, show, review."),
+    "role": ("competitions.roles", "Organizers and reviewers of a competition: offer, accept, end."),
+    "ruling": ("review.rulings", "Rulings on entries: create, list, what they would change."),
+    "shown-track": ("tuning.shown_tracks", "Numbers that are shown and not ranked: list, add, remove, measure."),
+    "submission": ("submissions.app", "Entries: decide or guess labels, ask for code and download it."),
+    "team": ("teams.app", "Teams: list members, write, rule on all entries."),
+    "threshold": ("tuning.thresholds", "Tau of a track: preview, retune, undo, history."),
+    "worker": ("jobs.workers", "Workers: drain, resume."),
 }
-"""The nouns of ``kennel admin``: module, and help."""
+"""The nouns of ``kennel admin``: module and group in it, and help."""
+PANEL = "Taking part"
+"""What the commands of participants are listed under."""
 INSTALLATION = "This installation: backup, restore, doctor, secrets, systemd units."
 ADMIN = "What organizers and admins do: by `kennel login --organize`, or KENNEL_URL and KENNEL_TOKEN."
 KAGGLE = "Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."
@@ -102,20 +99,21 @@ ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 def make_admin(server: Mapping[str, Sequence[TyperCommand]]) -> typer.Typer:
     """``kennel admin``: what organizers and admins do through the API, by noun; ``server``: what is added to a noun."""
     nouns = dict(NOUNS) | ({"installation": ("", INSTALLATION)} if "installation" in server else {})
-    listed = [_listed_noun(noun, module, text, server.get(noun, ())) for noun, (module, text) in sorted(nouns.items())]
+    listed = [_listed_noun(noun, place, text, server.get(noun, ())) for noun, (place, text) in sorted(nouns.items())]
     admin = typer.Typer(cls=listing(ListingGroup, listed), no_args_is_help=True, help=ADMIN)
     admin.callback()(lambda: None)  # without one, Typer takes it for an app without commands
     return admin
 
 
-def _listed_noun(noun: str, module: str, text: str, added: Sequence[TyperCommand]) -> ListedCommand:
+def _listed_noun(noun: str, place: str, text: str, added: Sequence[TyperCommand]) -> ListedCommand:
     def load() -> TyperGroup:
         group = typer.Typer(cls=listing(ListingGroup, added), no_args_is_help=True, help=text)
+        module, _, name = place.partition(".")
         if module:
-            group.add_typer(import_module(f"kennel_client.cli.admin.{module}").app)
+            group.add_typer(getattr(import_module(f"kennel_client.cli.admin.{module}"), name))
         return typer.main.get_group(group)
 
-    return ListedCommand(noun, text, load, hidden=not module and all(command.hidden for command in added))
+    return ListedCommand(noun, text, load, hidden=not place and all(command.hidden for command in added))
 
 
 def make_app(

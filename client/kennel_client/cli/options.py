@@ -11,13 +11,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stand
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="How to print the list: table if left out.")]
 Watch = Annotated[bool, typer.Option("--watch", "--wait", help="Follow it to its end; exit 1 unless it is scored.")]
-Label = Annotated[
-    Literal["legitimate", "mgan", "sup", "ae", "aug", "other"], typer.Argument(help="What made the entry.")
-]
-RulingKind = Annotated[Literal["keep", "disqualify", "waive"], typer.Argument(help="The ruling.")]
 Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
 Reason = Annotated[str, typer.Option(help="For the audit log.")]
-PANEL = "Taking part"
 
 
 class IdCommand(TyperCommand):

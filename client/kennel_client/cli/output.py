@@ -7,19 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 from rich.console import Console
 
 from kennel_client.cli import tables
-from kennel_client.cli.connection import reported_errors
+from kennel_client.cli.connection import open_admin, reported_errors
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines
 from kennel_client.cli.options import AsFormat, AsJson, Format
 from kennel_client.cli.streams import utf8_output
 
+if TYPE_CHECKING:
+    from kennel_client.admin import Admin
+    from kennel_client.api import ApiClient
+
 View = Mapping[str, Any]
+AdminClient: TypeAlias = "Admin[ApiClient]"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
@@ -117,28 +122,40 @@ def _field(name: str) -> Callable[[View], object]:
     return lambda view: view[name]
 
 
-def answers(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
-    """A command that prints what the function returns, in the format that its options ask for. A function with a
-    parameter ``as_json`` is told whether that is JSON."""
-    signature = inspect.signature(function)
-    parameters = dict(signature.parameters)
-    told = "as_json" in parameters
-    parameters["as_json"] = _option("as_json", AsJson, default=False)
-    if signature.return_annotation is not Answer:
-        parameters["form"] = _option("form", AsFormat, default=None)
+def answers(
+    app: typer.Typer, name: str | None = None, **settings: Any
+) -> Callable[[Callable[..., Answer | Listing]], Callable[..., None]]:
+    """Add a command to ``app`` that prints what the function returns, in the format that its options ask for.
+    Parameters of the function that are no options: ``as_json``, whether the format is JSON; ``admin``, the methods of
+    organizers and admins with the current login."""
 
-    @wraps(function)
-    def command(*arguments: Any, as_json: bool = False, form: Format | None = None, **options: Any) -> None:
-        chosen = format_of(form, as_json=as_json)
-        with reported_errors(as_json=True) if chosen == "json" else nullcontext():
-            answer = function(*arguments, **options | ({"as_json": chosen == "json"} if told else {}))
-        answer.print(chosen)
-        if answer.exit_code:
-            raise typer.Exit(answer.exit_code)
+    def add(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
+        signature = inspect.signature(function)
+        parameters = dict(signature.parameters)
+        wanted = {"as_json", "admin"} & parameters.keys()
+        parameters.pop("admin", None)
+        parameters["as_json"] = _option("as_json", AsJson, default=False)
+        if signature.return_annotation is not Answer:
+            parameters["form"] = _option("form", AsFormat, default=None)
 
-    command.__dict__["__signature__"] = signature.replace(parameters=list(parameters.values()), return_annotation=None)
-    command.__annotations__ = {name: each.annotation for name, each in parameters.items()} | {"return": None}
-    return command
+        @wraps(function)
+        def command(as_json: bool = False, form: Format | None = None, **options: Any) -> None:
+            chosen = format_of(form, as_json=as_json)
+            with (
+                reported_errors(as_json=True) if chosen == "json" else nullcontext(),
+                open_admin() if "admin" in wanted else nullcontext() as admin,
+            ):
+                more = {"as_json": chosen == "json", "admin": admin}
+                answer = function(**options, **{each: more[each] for each in wanted})
+            answer.print(chosen)
+            if answer.exit_code:
+                raise typer.Exit(answer.exit_code)
+
+        command.__dict__["__signature__"] = inspect.Signature(list(parameters.values()))
+        command.__annotations__ = {name: each.annotation for name, each in parameters.items()} | {"return": None}
+        return app.command(name, **settings)(command)
+
+    return add
 
 
 def format_of(form: Format | None, *, as_json: bool) -> Format:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from kennel_client.cli.connection import err
+from kennel_client.cli.connection import say
 from kennel_client.waiting import POLL_SECONDS
 
 View = TypeVar("View")
@@ -16,7 +16,7 @@ def wait_until(done: Callable[[View], bool], look: Callable[[], View], line_of: 
     while not done(view := look()):
         line = line_of(view)
         if line != last_printed:
-            err.print(line, markup=False, soft_wrap=True)
+            say(line)
             last_printed = line
         time.sleep(POLL_SECONDS)
     return view

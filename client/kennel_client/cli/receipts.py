@@ -11,18 +11,18 @@ from rich.console import Console
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import open_client
-from kennel_client.cli.formatting import format_number, format_time, terminal_safe
-from kennel_client.cli.options import IDS, PANEL
+from kennel_client.cli.formatting import format_time, terminal_safe
+from kennel_client.cli.options import IDS
 from kennel_client.cli.output import Answer, answers
 from kennel_client.cli.streams import utf8_output
 from kennel_client.errors import Unreadable
 from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
+from kennel_client.results import format_number
 
 app = typer.Typer()
 
 
-@app.command(rich_help_panel=PANEL, **IDS)
-@answers
+@answers(app, **IDS)
 def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> Answer:
     """Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody."""
     with open_client() as client:
@@ -34,8 +34,7 @@ def _print_document(_out: Console, document: Any) -> None:
     print(json.dumps(document, indent=2, ensure_ascii=False), file=utf8_output())
 
 
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt.")],
     keys: Annotated[

@@ -11,7 +11,7 @@ import typer
 from kennel_client.api import segment
 from kennel_client.cli.competitions import accepts_rules
 from kennel_client.cli.connection import err, interruptible, open_client
-from kennel_client.cli.options import PANEL, Slug
+from kennel_client.cli.options import Slug
 from kennel_client.cli.output import Answer, answers
 from kennel_client.data_files import download
 from kennel_client.errors import Unreadable
@@ -23,8 +23,7 @@ TRAIN = "train.zip"
 INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept: the same command goes on from there."
 
 
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def start(
     competition: Slug,
     folder: Annotated[

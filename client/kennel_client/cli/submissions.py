@@ -1,20 +1,20 @@
-"""``kennel submit``, ``status`` and ``cancel``."""
+"""``kennel submit``, ``status``, ``cancel`` and ``generator``: what a team does with its entries."""
 
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 import typer
 
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import connected_client, err, interruptible, open_client
+from kennel_client.cli.connection import connected_client, err, interruptible, open_client, say
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.follow import follow_submission
-from kennel_client.cli.options import IDS, PANEL, Slug, Watch
+from kennel_client.cli.options import IDS, Slug, Watch
 from kennel_client.cli.output import Answer, Listing, answers, columns
 from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
@@ -29,8 +29,7 @@ MAX_SHOWN = 50
 INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept for a day: the same command goes on from there."
 
 
-@app.command(rich_help_panel=PANEL)
-@answers
+@answers(app)
 def submit(
     competition: Slug,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
@@ -79,7 +78,7 @@ def _printed_once() -> Waiting:
     def waiting(reason: str) -> None:
         if reason not in printed:
             printed.add(reason)
-            err.print(f"{reason} Trying again.", markup=False, soft_wrap=True)
+            say(f"{reason} Trying again.")
 
     return waiting
 
@@ -111,8 +110,7 @@ def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
     return ExitCode.FAULTY if any(view["status"] in UNSUCCESSFUL for view in views) else ExitCode.DONE
 
 
-@app.command(rich_help_panel=PANEL, **IDS)
-@answers
+@answers(app, **IDS)
 def status(
     submission: Annotated[str | None, typer.Argument(metavar="[ID]", help="An entry; without it, all.")] = None,
     competition: Annotated[str | None, typer.Option(help="Only entries of this competition.")] = None,
@@ -152,10 +150,36 @@ def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[st
     return sorted(views, key=lambda view: int(view["ref"]), reverse=True)[:MAX_SHOWN]
 
 
-@app.command(rich_help_panel=PANEL, **IDS)
-@answers
+@answers(app, **IDS)
 def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
     """Take an entry back before its scoring begins: it is not counted."""
     with open_client() as client:
         view = client.post(f"/submissions/{segment(submission)}/cancel")
         return replace(_answer(client, view), exit_code=ExitCode.DONE)
+
+
+@answers(app, **IDS)
+def generator(
+    submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, show the state and result.")
+    ] = None,
+    latent: Annotated[int | None, typer.Option(min=1, help="How many numbers a latent vector has.")] = None,
+    distribution: Annotated[
+        Literal["normal", "uniform"], typer.Option(help="How each is drawn; uniform is on [-1, 1].")
+    ] = "normal",
+    as_json: bool = False,
+) -> Answer:
+    """Upload the generator that made an entry, as ONNX, or show the state and result of its audit."""
+    if (file is None) != (latent is None):
+        raise typer.BadParameter("A file needs its --latent, and --latent a file.")
+    path = f"/submissions/{segment(submission)}/generator"
+    with connected_client(as_json=as_json, uploading=file is not None) as client:
+        if file is None:
+            view = client.get(path)
+        else:
+            with open_file(file) as content:
+                declared = {"latent": latent, "distribution": distribution}
+                view = client.upload("PUT", path, content, media="application/octet-stream", **declared)
+    exit_code = ExitCode.FAULTY if view["state"] in {"refused", "failed"} else ExitCode.DONE
+    return Answer(view, partial(tables.print_generator, view=view), exit_code)

@@ -13,8 +13,7 @@ from scorer.lifecycle import STAGES
 app = typer.Typer()
 
 
-@app.command()
-@answers
+@answers(app)
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
     train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from kennel_client.admin.admin import Admin
+from kennel_client.admin import Admin
 from kennel_client.api import ApiClient
 from kennel_client.methods import Method
 from kennel_client.steps import Download, LocalWork, Operation, Request
@@ -208,7 +208,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DocumentedSe
 def test_methods_return_the_types_that_the_document_says(services: dict[str, DocumentedService]) -> None:
     wrong = {}
     for name, service in services.items():
-        *_, declared = get_args(get_type_hints(METHODS[name][1].steps)["return"])
+        declared = METHODS[name][1].signature.return_annotation
         schema = answer_schema(list(service.asked.values())[-1])
         if declared not in (Path, list[Path]) and name != "references.prepare" and not fits(declared, schema):
             wrong[name] = (declared, schema)
@@ -223,7 +223,7 @@ def fits(declared: Any, schema: Mapping[str, Any]) -> bool:
         return any(fits(item, each["items"]) for each in lists if each.get("items"))
     if get_origin(declared) in (Union, UnionType):
         return all(map(fits, get_args(declared), schema["anyOf"]))
-    return bool(schema.get("$ref", "").endswith(f"/{declared.__name__}")) if schema else declared is type(None)
+    return bool(schema.get("$ref", "").endswith(f"/{declared.__name__}")) if schema else declared is None
 
 
 def test_whatever_the_api_takes_can_be_given(services: dict[str, DocumentedService]) -> None:

@@ -73,9 +73,9 @@ def test_references_people_and_pages(service: Service, address: str, monkeypatch
         with working_worker(service):
             admin.references.prepare(slug, say=said.append)
         assert said[-1].endswith("reference images are ready.")
-        assert [each["who"] for each in admin.guests.invite(slug, ["eve"])] == ["eve"]
-        admin.guests.uninvite(slug, "eve")
-        assert admin.guests.all(slug) == []
+        assert [each["who"] for each in admin.allowlist.invite(slug, ["eve"])] == ["eve"]
+        admin.allowlist.uninvite(slug, "eve")
+        assert admin.allowlist.all(slug) == []
         teams = admin.teams.all(slug)
         admin.teams.write(slug, teams[0]["id"], "Hello.")
         assert [each["text"] for each in admin.teams.messages(slug, teams[0]["id"])] == ["Hello."]

@@ -17,12 +17,12 @@ from kennel_client.cli.exit_codes import (
 )
 from kennel_client.cli.formatting import (
     format_duration,
-    format_number,
     format_time,
     terminal_safe,
     terminal_safe_lines,
 )
 from kennel_client.errors import Refused, Unreachable, Unreadable
+from kennel_client.results import format_number
 from kennel_client.waiting import EventReader
 from scorer.errors import Invalid
 

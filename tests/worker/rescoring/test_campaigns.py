@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kennel_client.cli.admin import campaigns
+from kennel_client.cli.admin.rescoring import app
 from scorer.db import competitions
 from scorer.db.blob_references import referenced_keys
 from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track
@@ -201,7 +201,7 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         organizer = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]}
 
         def kennel(*words: str) -> Any:
-            done = CliRunner(env=organizer).invoke(campaigns.app, [*words, "--json"], catch_exceptions=False)
+            done = CliRunner(env=organizer).invoke(app, [*words, "--json"], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return json.loads(done.stdout)
 
@@ -255,7 +255,7 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     with serve(service.app) as url:
         organizer = CliRunner(env={"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]})
         words = [slug, "public", "--references", f"train={tmp_path / 'train.zip'}", "--reason", "Wrong.", "--json"]
-        done = organizer.invoke(campaigns.app, ["start", *words], catch_exceptions=False)
+        done = organizer.invoke(app, ["start", *words], catch_exceptions=False)
     campaign = json.loads(done.stdout)
     assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
     assert references() == former

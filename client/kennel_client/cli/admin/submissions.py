@@ -6,48 +6,46 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.cli.connection import open_admin
-from kennel_client.cli.options import IDS, EntryId, Label, Slug
-from kennel_client.cli.output import Answer, answers
+from kennel_client.cli.admin.review import LabelArgument
+from kennel_client.cli.options import IDS, EntryId, Slug
+from kennel_client.cli.output import AdminClient, Answer, answers
 
-app = typer.Typer(no_args_is_help=True, help="Entries: decide or guess labels, ask for code and download it.")
+app = typer.Typer()
 
 
-@app.command(**IDS)
-@answers
+@answers(app, **IDS)
 def label(
+    admin: AdminClient,
     competition: Slug,
     submission: EntryId,
-    label: Label,
+    label: LabelArgument,
     note: Annotated[str, typer.Option(help="Kept with a decided label.")] = "",
     coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
 ) -> Answer:
     """Store the decided label of an entry, or an early guess; a later one replaces it."""
-    with open_admin() as admin:
-        if coarse:
-            guessed = admin.submissions.guess(submission, label)
-            return Answer(guessed, f"{submission} is guessed to be {label}; nothing is decided.")
-        decided = admin.submissions.label(competition, submission, label, note)
+    if coarse:
+        guessed = admin.submissions.label_early(submission, label)
+        return Answer(guessed, f"{submission} is guessed to be {label}; nothing is decided.")
+    decided = admin.submissions.label(competition, submission, label, note)
     return Answer(decided, f"{submission} is labelled {label}.")
 
 
-@app.command(**IDS)
-@answers
+@answers(app, **IDS)
 def ask_code(
+    admin: AdminClient,
     submission: EntryId,
     until: Annotated[datetime, typer.Argument(help="In UTC, at most 365 days away; it may be after the close.")],
     text: Annotated[str, typer.Option(help="Told to the team.")] = "",
 ) -> Answer:
     """Ask a team for the code of an entry, which it may attach until then."""
-    with open_admin() as admin:
-        made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
+    made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
     return Answer(made, f"The team is asked for it until {made['until']}.")
 
 
-@app.command(**IDS)
-@answers
-def code(submission: EntryId, to: Annotated[Path, typer.Argument(help="The file to write.")]) -> Answer:
+@answers(app, **IDS)
+def code(
+    admin: AdminClient, submission: EntryId, to: Annotated[Path, typer.Argument(help="The file to write.")]
+) -> Answer:
     """Download the code of an entry: a zip or a notebook."""
-    with open_admin() as admin:
-        admin.submissions.download_code(submission, to)
+    admin.submissions.download_code(submission, to)
     return Answer({"file": str(to)}, str(to))

@@ -4,23 +4,22 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.cli.connection import open_admin
-from kennel_client.cli.options import RulingKind, Slug, Told
-from kennel_client.cli.output import Answer, Listing, answers, columns
+from kennel_client.cli.admin.review import RulingArgument
+from kennel_client.cli.options import Slug, Told
+from kennel_client.cli.output import AdminClient, Answer, Listing, answers, columns
 
-app = typer.Typer(no_args_is_help=True, help="Teams: list members, write, rule on all entries.")
+app = typer.Typer()
 TeamId = Annotated[int, typer.Argument(help="The team's number, as `list` shows it.")]
 
 
-@app.command("list")
-@answers
+@answers(app, "list")
 def list_teams(
+    admin: AdminClient,
     competition: Slug,
     search: Annotated[str, typer.Option(help="Only teams with this in their name, or a member's.")] = "",
 ) -> Listing:
     """List the teams of a competition, with a row for each member."""
-    with open_admin() as admin:
-        teams = admin.teams.all(competition, search)
+    teams = admin.teams.all(competition, search)
     members = [
         {"team_id": team["id"], "team": team["name"], "submissions": team["submissions"], **member}
         for team in teams
@@ -30,28 +29,22 @@ def list_teams(
     return Listing(members, shown, "There are no such teams.")
 
 
-@app.command()
-@answers
-def message(competition: Slug, team: TeamId, text: str) -> Answer:
+@answers(app)
+def message(admin: AdminClient, competition: Slug, team: TeamId, text: str) -> Answer:
     """Write to a team; the message stays on record."""
-    with open_admin() as admin:
-        sent = admin.teams.write(competition, team, text)
+    sent = admin.teams.write(competition, team, text)
     return Answer(sent, "The team is told.")
 
 
-@app.command()
-@answers
-def messages(competition: Slug, team: TeamId) -> Listing:
+@answers(app)
+def messages(admin: AdminClient, competition: Slug, team: TeamId) -> Listing:
     """List what organizers have written to a team, newest first."""
-    with open_admin() as admin:
-        sent = admin.teams.messages(competition, team)
+    sent = admin.teams.messages(competition, team)
     return Listing(sent, columns("at=created_at", "by=author", "text"), "Nothing was written to this team.")
 
 
-@app.command()
-@answers
-def rule(competition: Slug, team: TeamId, kind: RulingKind, reason: Told) -> Answer:
+@answers(app)
+def rule(admin: AdminClient, competition: Slug, team: TeamId, kind: RulingArgument, reason: Told) -> Answer:
     """Rule on all scored entries of a team at once."""
-    with open_admin() as admin:
-        made = admin.rulings.rule_team(competition, team, kind, reason)
+    made = admin.rulings.rule_team(competition, team, kind, reason)
     return Answer(made, f"{len(made)} {'entry' if len(made) == 1 else 'entries'}: {kind}.")

@@ -4,29 +4,27 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.answers.ratings import StudySpec
-from kennel_client.cli.connection import open_admin
-from kennel_client.cli.formatting import format_number, terminal_safe
+from kennel_client.answers import StudySpec
+from kennel_client.cli.formatting import terminal_safe
 from kennel_client.cli.options import Slug
-from kennel_client.cli.output import Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.results import format_number
 
-app = typer.Typer(no_args_is_help=True, help="Human ratings: list and start studies, invite raters, show means.")
+app = typer.Typer()
 Study = Annotated[int, typer.Argument(help="The study's number, as `list` shows it.")]
 
 
-@app.command("list")
-@answers
-def list_studies(competition: Slug) -> Listing:
+@answers(app, "list")
+def list_studies(admin: AdminClient, competition: Slug) -> Listing:
     """List the rating studies of a competition, newest first."""
-    with open_admin() as admin:
-        studies = admin.ratings.all(competition)
+    studies = admin.ratings.all(competition)
     shown = columns("id", "state", "entries", "images", "grids", "wanted", "created=created_at", "ended=ended_at")
     return Listing(studies, shown, "There are no studies.")
 
 
-@app.command()
-@answers
+@answers(app)
 def start(
+    admin: AdminClient,
     competition: Slug,
     teams: Annotated[int, typer.Option(help="The best entries of so many teams.")] = 100,
     submission: Annotated[list[str] | None, typer.Option(help="An entry's id: these instead of the best.")] = None,
@@ -41,24 +39,19 @@ def start(
         spec["submissions"] = submission
     else:
         spec["teams"] = teams
-    with open_admin() as admin:
-        return _answer(admin.ratings.start(competition, spec))
+    return _answer(admin.ratings.start(competition, spec))
 
 
-@app.command()
-@answers
-def show(competition: Slug, study: Study) -> Answer:
+@answers(app)
+def show(admin: AdminClient, competition: Slug, study: Study) -> Answer:
     """Show a study: its progress, agreement, and every entry's mean."""
-    with open_admin() as admin:
-        return _answer(admin.ratings.get(competition, study))
+    return _answer(admin.ratings.get(competition, study))
 
 
-@app.command()
-@answers
-def end(competition: Slug, study: Study) -> Answer:
+@answers(app)
+def end(admin: AdminClient, competition: Slug, study: Study) -> Answer:
     """Take no more ratings."""
-    with open_admin() as admin:
-        return _answer(admin.ratings.end(competition, study))
+    return _answer(admin.ratings.end(competition, study))
 
 
 def _answer(study: View) -> Answer:
@@ -70,12 +63,13 @@ def _answer(study: View) -> Answer:
     return Answer(study, "\n".join(lines))
 
 
-@app.command()
-@answers
+@answers(app)
 def invite(
-    competition: Slug, study: Study, name: Annotated[str, typer.Argument(help="What you call the rater.")]
+    admin: AdminClient,
+    competition: Slug,
+    study: Study,
+    name: Annotated[str, typer.Argument(help="What you call the rater.")],
 ) -> Answer:
     """Print a link with which one person rates without an account."""
-    with open_admin() as admin:
-        rater = admin.ratings.invite(competition, study, name)
+    rater = admin.ratings.invite(competition, study, name)
     return Answer(rater, rater["link"])

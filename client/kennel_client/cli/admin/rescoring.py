@@ -2,19 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 import typer
 
-from kennel_client.admin.campaigns import CampaignAct
-from kennel_client.admin.references import ReferenceRole
-from kennel_client.cli.connection import open_admin
+from kennel_client.admin import CampaignAct, ReferenceRole, Track
 from kennel_client.cli.options import Slug
-from kennel_client.cli.output import Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
 from kennel_client.cli.polling import wait_until
 from kennel_client.errors import Unreadable
 
-app = typer.Typer(no_args_is_help=True, help="Rescoring campaigns: measure entries anew, preview, switch.")
+app = typer.Typer()
 Number = Annotated[int, typer.Argument(help="The campaign's number, as `list` shows it.")]
 Tau = Annotated[float | None, typer.Option(help="The threshold to switch with.")]
 Reason = Annotated[str, typer.Option(help="Kept with the campaign.")]
@@ -26,21 +24,19 @@ DECISIONS: dict[CampaignAct, str] = {
 }
 
 
-@app.command("list")
-@answers
-def list_campaigns(competition: Slug) -> Listing:
+@answers(app, "list")
+def list_campaigns(admin: AdminClient, competition: Slug) -> Listing:
     """List the rescoring campaigns of a competition."""
-    with open_admin() as admin:
-        campaigns = admin.campaigns.all(competition)
+    campaigns = admin.campaigns.all(competition)
     shown = columns("id", "track", "state", "extractor", "done", "waiting", "failed", "changed", "by", "reason")
     return Listing(campaigns, shown, "There are no campaigns.")
 
 
-@app.command()
-@answers
+@answers(app)
 def start(
+    admin: AdminClient,
     competition: Slug,
-    track: Annotated[Literal["public", "private"], typer.Argument(help="The track to measure.")],
+    track: Annotated[Track, typer.Argument(help="The track to measure.")],
     reason: Annotated[str, typer.Option(help="Kept with the campaign.")],
     submission: Annotated[list[str] | None, typer.Option(help="An entry's id; default: all that are scored.")] = None,
     extractor: Annotated[str | None, typer.Option(help="Another network, for all entries.")] = None,
@@ -51,21 +47,20 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Return when everything is measured.")] = False,
 ) -> Answer:
     """Measure entries of a track anew, when nothing else waits. Boards stay as they are until `switch`."""
-    with open_admin() as admin:
-        corrected: dict[str, str] = {}
-        for role, file in map(_role_and_path, references or ()):
-            corrected[role] = admin.references.attach(competition, role, file, attach=False)["sha256"]
-        campaign = admin.campaigns.start(
-            competition,
-            track,
-            reason=reason,
-            submissions=submission or None,
-            extractor=extractor,
-            references=corrected,
-        )
-        number = campaign["id"]
-        if wait:
-            campaign = wait_until(_is_measured, lambda: admin.campaigns.get(competition, number), _progress)
+    corrected: dict[str, str] = {}
+    for role, file in map(_role_and_path, references or ()):
+        corrected[role] = admin.references.attach(competition, role, file, attach=False)["sha256"]
+    campaign = admin.campaigns.start(
+        competition,
+        track,
+        reason=reason,
+        submissions=submission or None,
+        extractor=extractor,
+        references=corrected,
+    )
+    number = campaign["id"]
+    if wait:
+        campaign = wait_until(_is_measured, lambda: admin.campaigns.get(competition, number), _progress)
     return Answer(campaign, _text(campaign))
 
 
@@ -94,21 +89,17 @@ def _text(campaign: View) -> str:
     )
 
 
-@app.command()
-@answers
-def show(competition: Slug, number: Number) -> Answer:
+@answers(app)
+def show(admin: AdminClient, competition: Slug, number: Number) -> Answer:
     """Show a campaign: how far it is, and what may be decided."""
-    with open_admin() as admin:
-        campaign = admin.campaigns.get(competition, number)
+    campaign = admin.campaigns.get(competition, number)
     return Answer(campaign, _text(campaign))
 
 
-@app.command()
-@answers
-def preview(competition: Slug, number: Number, tau: Tau = None) -> Answer:
+@answers(app)
+def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = None) -> Answer:
     """Say who would move if a campaign's measurements counted, and change nothing."""
-    with open_admin() as admin:
-        impact = admin.campaigns.preview(competition, number, tau)
+    impact = admin.campaigns.preview(competition, number, tau)
     lines = [
         f"{board['track']}: {board['moves']:,} teams move, {len(board['medals'])} medals and {len(board['prizes'])} "
         f"prizes change, {board['penalised_before']:,} penalised entries become {board['penalised_after']:,}"
@@ -117,25 +108,25 @@ def preview(competition: Slug, number: Number, tau: Tau = None) -> Answer:
     return Answer(impact, "\n".join(lines) or "No board would change.")
 
 
-@app.command()
-@answers
-def switch(competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
+@answers(app)
+def switch(admin: AdminClient, competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
     """Let a campaign's measurements count."""
-    return _decide(competition, number, "switch", reason, tau)
+    return _decide(admin, competition, number, "switch", reason, tau)
 
 
 def _decision(decision: CampaignAct) -> Callable[..., Answer]:
-    def decide(competition: Slug, number: Number, reason: Reason) -> Answer:
-        return _decide(competition, number, decision, reason)
+    def decide(admin: AdminClient, competition: Slug, number: Number, reason: Reason) -> Answer:
+        return _decide(admin, competition, number, decision, reason)
 
     return decide
 
 
-def _decide(competition: str, number: int, decision: CampaignAct, reason: str, tau: float | None = None) -> Answer:
-    with open_admin() as admin:
-        campaign = admin.campaigns.decide(competition, number, decision, reason=reason, tau=tau)
+def _decide(
+    admin: AdminClient, competition: str, number: int, decision: CampaignAct, reason: str, tau: float | None = None
+) -> Answer:
+    campaign = admin.campaigns.decide(competition, number, decision, reason=reason, tau=tau)
     return Answer(campaign, _text(campaign))
 
 
 for name, help_text in DECISIONS.items():
-    app.command(name, help=help_text)(answers(_decision(name)))
+    answers(app, name, help=help_text)(_decision(name))

@@ -1,25 +1,23 @@
-"""``kennel admin queue``: what waits, runs and has failed; pausing queues."""
+"""``kennel admin queue`` and ``worker``: what waits, runs and has failed; pausing queues, draining workers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
-from kennel_client.cli.connection import open_admin
 from kennel_client.cli.formatting import format_time
 from kennel_client.cli.options import Reason
-from kennel_client.cli.output import Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
 
-app = typer.Typer(no_args_is_help=True, help="Queues and their jobs: show, requeue, pause, resume.")
+queues, workers = typer.Typer(), typer.Typer()
 Queue = Annotated[str, typer.Argument(help="The queue's name, as `show` has it.")]
+Worker = Annotated[str, typer.Argument(help="A machine, or a process as `machine:pid`; `*` for all.")]
 
 
-@app.command()
-@answers
-def show() -> Answer:
+@answers(queues)
+def show(admin: AdminClient) -> Answer:
     """Show what waits, what runs, and what has failed and why."""
-    with open_admin() as admin:
-        backlog = admin.jobs.backlog()
+    backlog = admin.jobs.unfinished()
     lines = list(_lines(backlog)) if any(backlog.values()) else ["Nothing waits, nothing runs, nothing has failed."]
     return Answer(backlog, "\n".join(lines))
 
@@ -49,35 +47,43 @@ def _subject(pause: View) -> str:
     return " ".join(f"{kind} {pause[kind]}" for kind in ("queue", "competition", "worker") if pause[kind] is not None)
 
 
-@app.command()
-@answers
+@answers(queues)
 def requeue(
+    admin: AdminClient,
     job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
     competition: Annotated[str, typer.Option(help="Only the failed work of this competition's private track.")] = "",
 ) -> Answer:
     """Try failed jobs again, or take a running job from its worker."""
-    with open_admin() as admin:
-        again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
+    again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
     return Answer(again, f"{again['requeued']} to be tried again.")
 
 
-@app.command()
-@answers
-def pause(queue: Queue, reason: Reason = "") -> Listing:
+@answers(queues)
+def pause(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
     """Let no worker take jobs of a queue. What runs goes on; places are kept."""
-    with open_admin() as admin:
-        return paused_answer(admin.jobs.pause(queue=queue, reason=reason))
+    return paused_answer(admin.jobs.pause(queue=queue, reason=reason))
 
 
-@app.command()
-@answers
-def resume(queue: Queue, reason: Reason = "") -> Listing:
+@answers(queues)
+def resume(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
     """End a queue's pause; workers take its jobs within a sweep."""
-    with open_admin() as admin:
-        return paused_answer(admin.jobs.resume(queue=queue, reason=reason))
+    return paused_answer(admin.jobs.resume(queue=queue, reason=reason))
 
 
 def paused_answer(pauses: Sequence[View]) -> Listing:
     """Everything that is paused."""
     shown = {"paused": _subject} | columns("since=created_at", "by=author", "reason")
     return Listing(pauses, shown, "Nothing is paused.")
+
+
+@answers(workers)
+def drain(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
+    """Let a worker end its job and take no other, also after a restart. `kennel admin queue show` shows which run
+    one."""
+    return paused_answer(admin.jobs.pause(worker=worker, reason=reason))
+
+
+@answers(workers, "resume")
+def resume_worker(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
+    """Let a drained worker take jobs again."""
+    return paused_answer(admin.jobs.resume(worker=worker, reason=reason))

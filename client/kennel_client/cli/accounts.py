@@ -1,25 +1,27 @@
-"""``kennel login`` and ``kennel logout``: an API token in a file that only its owner can read."""
+"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``: the token in a file only its owner can read."""
 
+import json
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.connection import err, reported_errors
-from kennel_client.cli.options import PANEL
-from kennel_client.credentials import DEFAULT_URL, Login, delete_login, save_login, saved_login
-from kennel_client.errors import Refused
+from kennel_client.cli.connection import connected_client, err, reported_errors
+from kennel_client.cli.streams import utf8_output
+from kennel_client.credentials import DEFAULT_URL, Login, current_login, delete_login, save_login, saved_login
+from kennel_client.errors import Refused, Unreadable
 
 app = typer.Typer()
 SCOPES = ["read", "submit"]
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command()
 def login(
     url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is; asked for if left out.")] = "",
     token_stdin: Annotated[
@@ -103,7 +105,7 @@ def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
     return {"X-CSRF-Token": opened["csrf_token"]}
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command()
 def logout() -> None:
     """Forget the kept token, and revoke it if `kennel login` has made it."""
     with reported_errors():
@@ -124,3 +126,35 @@ def _revoke(saved: Login) -> None:
     except Refused as refusal:
         if refusal.slug not in {"bad-token", "no-token-here"}:
             err.print(f"The token could not be revoked; do it at {saved.url}/account. {refusal}", markup=False)
+
+
+@app.command()
+def my_data(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")] = None,
+) -> None:
+    """Print what is stored about you, as JSON."""
+    with connected_client() as client:
+        document = json.dumps(client.get("/me/data"), indent=2, ensure_ascii=False)
+        if output is None:
+            print(document, file=utf8_output())
+            return
+        try:
+            output.write_text(document + "\n", encoding="utf-8")
+        except OSError as error:
+            raise Unreadable(f"{output} cannot be written: {error.strerror}.") from None
+    print(f"What is stored about you is in {output}.")
+
+
+@app.command()
+def delete_account() -> None:
+    """Delete your account for good, with your password. Your entries stay under a pseudonym."""
+    login = current_login()
+    handle = typer.prompt(f"Handle of the account at {login.url} to delete for good", err=True)
+    password = typer.prompt("Password", hide_input=True, err=True)
+    with reported_errors(), ApiClient(login.url) as client:
+        headers = open_session(client, handle, password)
+        client.send("POST", "/me/deletion", json={"handle": handle, "password": password}, headers=headers)
+    saved = saved_login()
+    if saved is not None and (saved.url, saved.handle) == (login.url, handle):
+        delete_login()
+    print(f"The account {handle} is deleted.")

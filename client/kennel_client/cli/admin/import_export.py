@@ -1,0 +1,90 @@
+"""``kennel admin release``: data releases."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kennel_client.admin import ReleasedImages
+from kennel_client.cli.connection import say
+from kennel_client.cli.options import Slug
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.polling import wait_until
+from kennel_client.errors import Refused
+
+app = typer.Typer()
+ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id, as `list` shows it.")]
+Folder = Annotated[Path | None, typer.Option(help="Save its files in this folder.")]
+
+
+@answers(app, "list")
+def list_releases(admin: AdminClient, competition: Slug) -> Listing:
+    """List the data releases of a competition."""
+    releases = admin.releases.all(competition)
+    shown = columns("id", "state", "images", "handed out=shown", "created=created_at", "manifest=sha256")
+    return Listing(releases, shown, "There are no releases.")
+
+
+@answers(app)
+def create(
+    admin: AdminClient,
+    competition: Slug,
+    images: Annotated[ReleasedImages, typer.Option(help="Whose images: none, ranked or all.")] = "none",
+    new_names: Annotated[bool, typer.Option("--new-names", help="Draw new pseudonyms.")] = False,
+    to: Folder = None,
+    hand_out: Annotated[bool, typer.Option("--hand-out", help="Let everybody have it.")] = False,
+) -> Answer:
+    """Make a data release and wait for it."""
+    name = admin.releases.start(competition, images, new_names=new_names)["id"]
+    release = wait_until(_is_over, lambda: admin.releases.get(competition, name), _stage)
+    if release["state"] != "done":
+        raise Refused(0, {"title": f"The release could not be made: {release['error']}"})
+    if to is not None:
+        _download(admin, competition, name, to)
+    if hand_out:
+        release = admin.releases.hand_out(competition, name)
+    return _answer(release)
+
+
+def _is_over(release: View) -> bool:
+    return release["state"] not in {"waiting", "running"}
+
+
+def _stage(release: View) -> str:
+    return str(release["stage"] or release["state"])
+
+
+def _download(admin: AdminClient, competition: str, release: str, folder: Path) -> None:
+    for path in admin.releases.download(competition, release, folder):
+        say(str(path))
+
+
+def _answer(release: View) -> Answer:
+    text = f"Release {release['id']}: {len(release['files'])} files, manifest {release['sha256']}."
+    if release["shown"]:
+        text += "\nEverybody may have it while the final board is published."
+    return Answer(release, text)
+
+
+@answers(app)
+def download(
+    admin: AdminClient,
+    competition: Slug,
+    release: ReleaseId,
+    to: Annotated[Path, typer.Option(help="The folder for its files.")] = Path(),
+) -> Answer:
+    """Download the files of a release, and compare each with its SHA-256."""
+    _download(admin, competition, release, to)
+    return _answer(admin.releases.get(competition, release))
+
+
+@answers(app)
+def hand_out(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
+    """Let everybody have a release while the final board is published."""
+    return _answer(admin.releases.hand_out(competition, release))
+
+
+@answers(app)
+def withdraw(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
+    """Let organizers alone have a release."""
+    return _answer(admin.releases.take_back(competition, release))

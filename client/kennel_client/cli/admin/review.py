@@ -1,0 +1,156 @@
+"""``kennel admin review``, ``ruling`` and ``rebuttal``: flagged entries, and what is said and decided about them."""
+
+from typing import Annotated, Literal, cast
+
+import typer
+
+from kennel_client.admin import Intent, Label, QueueState, RulingKind
+from kennel_client.cli.options import IDS, EntryId, Slug, Told
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+
+app, rulings, rebuttals = typer.Typer(), typer.Typer(), typer.Typer()
+LabelArgument = Annotated[Label, typer.Argument(help="What made the entry.")]
+RulingArgument = Annotated[RulingKind, typer.Argument(help="The ruling.")]
+
+
+@answers(app, "list")
+def list_flagged(
+    admin: AdminClient,
+    competition: Slug,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only open, waiting, disputed, unruled or decided ones; may be repeated.")
+    ] = None,
+) -> Listing:
+    """List the flagged entries, most decisive first."""
+    entries = admin.reviews.queue(competition, cast(list[QueueState], state) if state else None)
+    shown = columns("entry=submission_id", "team", "state", "reviews", "label") | {"reasons": _reasons}
+    return Listing(entries, shown, "No entry is flagged.")
+
+
+def _reasons(flagged: View) -> list[str]:
+    return [reason["words"] for reason in flagged["reasons"]]
+
+
+@answers(app, "next")
+def claim_next(
+    admin: AdminClient,
+    competition: Slug,
+    skip: Annotated[int, typer.Option(min=0, help="Pass over so many.")] = 0,
+) -> Answer:
+    """Claim the most decisive entry that you have still to review, for some minutes."""
+    claimed = admin.reviews.claim_next(competition, skip)
+    if claimed["entry"] is None:
+        return Answer(claimed, "There is no entry for you to review.")
+    text = f"{_flagged_text(claimed['entry'])}\nOthers are given others first until {claimed['claimed_until']}."
+    return Answer(claimed, text)
+
+
+def _flagged_text(flagged: View) -> str:
+    return "\n  - ".join([f"{flagged['submission_id']} of {flagged['team']}: {flagged['state']}", *_reasons(flagged)])
+
+
+@answers(app, **IDS)
+def show(admin: AdminClient, submission: EntryId) -> Answer:
+    """Show what helps to judge an entry: its reasons, reviews and case; everything as JSON."""
+    view = admin.reviews.get(submission)
+    flagged = view["flagged"]
+    lines = [_flagged_text(flagged) if flagged else f"{view['entry']['id']} of {view['entry']['team']}: not flagged"]
+    lines += [
+        f"{(each['same_zip'] and 'same zip') or 'same images'}: {each['submission_id']}" for each in view["doubles"]
+    ]
+    lines.append(_opinions_text(view["opinions"]))
+    return Answer(view, "\n".join(lines))
+
+
+def _opinions_text(opinions: View) -> str:
+    own = [opinions["own"]] if opinions["own"] else []
+    lines = [f"{opinions['count']} reviews" + (", complete" if opinions["complete"] else "")]
+    lines += [f"  {each['reviewer']}: {each['label']} {each['note']}".rstrip() for each in [*own, *opinions["others"]]]
+    if opinions["decided"]:
+        lines.append(f"decided: {opinions['decided']['label']}")
+    return "\n".join(lines)
+
+
+@answers(app, **IDS)
+def submit(
+    admin: AdminClient,
+    submission: EntryId,
+    label: LabelArgument,
+    intent: Annotated[
+        Intent | None,
+        typer.Option(help="Whether copying was meant; none for a legitimate entry."),
+    ] = None,
+    note: Annotated[str, typer.Option(help="For the other reviewers.")] = "",
+) -> Answer:
+    """Review an entry; until a second review closes it, a later one of yours replaces this."""
+    opinions = admin.reviews.review(submission, label, intent, note)
+    return Answer(opinions, _opinions_text(opinions))
+
+
+@answers(app)
+def twins(admin: AdminClient, competition: Slug) -> Listing:
+    """List entries of different teams with the same zip or the same images."""
+    groups = admin.reviews.twins(competition)
+    shown = columns("same") | {
+        "entries": lambda group: [each["id"] for each in group["entries"]],
+        "teams": lambda group: [each["team"] for each in group["entries"]],
+    }
+    return Listing(groups, shown, "No entries are alike.")
+
+
+@answers(rulings, "create", **IDS)
+def create_ruling(
+    admin: AdminClient,
+    submission: EntryId,
+    kind: RulingArgument,
+    reason: Told,
+    memorising: Annotated[
+        bool | None,
+        typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: as it is."),
+    ] = None,
+) -> Answer:
+    """Keep an entry as it is judged, disqualify it, or waive its penalty; a later ruling replaces it."""
+    ruling = admin.rulings.rule(submission, kind, reason, memorising)
+    return Answer(ruling, f"{submission}: {ruling['kind']}.")
+
+
+@answers(rulings, "list", **IDS)
+def list_rulings(admin: AdminClient, submission: EntryId) -> Listing:
+    """List the rulings on an entry; `rebuttal list` has what is said against them."""
+    rulings = admin.rulings.of(submission)["rulings"]
+    return Listing(rulings, columns("id", "kind", "reason", "by=author", "at=created_at"), "There is no ruling.")
+
+
+@answers(rulings, **IDS)
+def stakes(admin: AdminClient, submission: EntryId) -> Listing:
+    """Say what would change on the boards if the newest ruling on an entry were another; changes nothing."""
+    impacts = admin.rulings.stakes(submission)
+    shown = columns("kind", "track", "rank before=before", "rank after=after") | {"medals and prizes of": _teams}
+    return Listing(impacts, shown, "No other ruling would change the boards.")
+
+
+def _teams(stake: View) -> list[str]:
+    return [turn["team"] for turn in stake["turns"]]
+
+
+@answers(rebuttals, "list")
+def list_rebuttals(admin: AdminClient, competition: Slug) -> Listing:
+    """List the rebuttals without an answer, oldest first."""
+    rebuttals = admin.rebuttals.unanswered(competition)
+    shown = columns("id", "entry=submission_id", "track", "by=written_by", "at=created_at", "text")
+    return Listing(rebuttals, shown, "Every rebuttal is answered.")
+
+
+@answers(rebuttals)
+def answer(
+    admin: AdminClient,
+    rebuttal: Annotated[int, typer.Argument(help="Its number, as `list` shows it.")],
+    text: Annotated[str, typer.Argument(help="Told to the team.")],
+    grant: Annotated[
+        Literal["keep", "waive"] | None, typer.Option(help="Grant it by this ruling. Default: refuse it.")
+    ] = None,
+) -> Answer:
+    """Answer a rebuttal, once: grant it with a new ruling, or refuse it."""
+    rebuttals = admin.rebuttals
+    decision = rebuttals.grant(rebuttal, grant, text) if grant else rebuttals.refuse(rebuttal, text)
+    return Answer(decision, f"Rebuttal {rebuttal} is {'granted' if decision['granted'] else 'refused'}.")

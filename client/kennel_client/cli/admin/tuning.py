@@ -1,0 +1,223 @@
+"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, the extractor of the private track, numbers that
+the board shows in addition to the ranked ones."""
+
+import math
+from typing import Annotated
+
+import typer
+
+from kennel_client.admin import ThresholdMethod, Track, is_compared
+from kennel_client.cli.options import Slug
+from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.polling import wait_until
+from kennel_client.errors import Unreadable
+
+thresholds, extractors, shown_tracks = typer.Typer(), typer.Typer(), typer.Typer()
+TrackName = Annotated[Track, typer.Argument(help="The track.")]
+Method = Annotated[ThresholdMethod, typer.Option(help="How tau is chosen.")]
+Alpha = Annotated[float, typer.Option(help="For margin: the share of legitimate entries it may penalise.")]
+Tau = Annotated[float | None, typer.Option(help="For the method manual.")]
+Reason = Annotated[str, typer.Option(help="Kept in the history.")]
+Name = Annotated[str, typer.Argument(help="Its name, as `list` shows it.")]
+
+
+@answers(thresholds, "list")
+def list_thresholds(
+    admin: AdminClient,
+    competition: Slug,
+    track: TrackName,
+) -> Listing:
+    """List the choices of tau, newest first."""
+    history = admin.thresholds.history(competition, track)
+    shown = columns(
+        "id", "tau", "method", "standing", "penalised=penalised_count", "freed=freed_count", "by=author",
+        "at=created_at", "reason",
+    )  # fmt: skip
+    return Listing(history, shown, "No tau was chosen yet.")
+
+
+@answers(thresholds)
+def changes(
+    admin: AdminClient,
+    competition: Slug,
+    track: TrackName,
+    threshold: Annotated[int, typer.Argument(help="Its id, as `list` shows it.")],
+) -> Listing:
+    """List the entries that a choice of tau penalised or freed."""
+    entries = admin.thresholds.changes(competition, track, threshold)
+    shown = columns("entry=submission_id", "team", "distance=memorization_distance", "label")
+    return Listing(entries, shown, "It penalised and freed none.")
+
+
+@answers(thresholds)
+def choices(admin: AdminClient, competition: Slug, track: TrackName, alpha: Alpha = 0.0) -> Listing:
+    """List what every automatic method would choose now, or what it lacks."""
+    options = admin.thresholds.choices(competition, track, alpha)
+    shown = columns("method", "tau") | {"lacks": lambda option: option["lacks"] and option["lacks"]["message"]}
+    return Listing(options, shown, "There is no method.")
+
+
+@answers(thresholds)
+def preview(
+    admin: AdminClient,
+    competition: Slug,
+    track: TrackName,
+    method: Method = "margin",
+    tau: Tau = None,
+    alpha: Alpha = 0.0,
+) -> Answer:
+    """Say what a choice of tau would change, and change nothing."""
+    return _retuning_answer(admin.thresholds.preview(competition, track, method, tau=tau, alpha=alpha))
+
+
+@answers(thresholds)
+def retune(
+    admin: AdminClient,
+    competition: Slug,
+    track: TrackName,
+    method: Method = "margin",
+    tau: Tau = None,
+    alpha: Alpha = 0.0,
+    reason: Reason = "",
+) -> Answer:
+    """Choose a track's tau, and say what that changes."""
+    return _retuning_answer(admin.thresholds.retune(competition, track, method, tau=tau, alpha=alpha, reason=reason))
+
+
+@answers(thresholds)
+def undo(admin: AdminClient, competition: Slug, track: TrackName, reason: Reason) -> Answer:
+    """Take the newest choice of tau back."""
+    return _retuning_answer(admin.thresholds.undo(competition, track, reason))
+
+
+def _retuning_answer(retuning: View) -> Answer:
+    counts = retuning["counts"]
+    former = "none" if retuning["previous_tau"] is None else f"{retuning['previous_tau']:.6g}"
+    lines = [
+        f"{retuning['track']}: tau {retuning['tau']:.6g} by {retuning['method']}, before {former}",
+        f"{counts['penalised']:,} of {counts['entries']:,} entries penalised, {counts['freed']:,} freed, "
+        f"{counts['borderline']:,} near tau",
+        f"{counts['moves']:,} teams move, {counts['medals']:,} medals and {counts['prizes']:,} prizes change",
+    ]
+    if retuning["preview"]:
+        lines.append("Nothing was changed.")
+    return Answer(retuning, "\n".join(lines))
+
+
+@answers(extractors)
+def show(admin: AdminClient, competition: Slug) -> Answer:
+    """Show the private track's extractor, and which others may be compared with it."""
+    view = admin.private_extractor.get(competition)
+    counts = f"{view['scored']:,} entries scored, {view['waiting']:,} to be scored, {view['failed']:,} failed"
+    candidates = ", ".join(view["candidates"]) or "none"
+    return Answer(view, f"The private track has {view['extractor']}: {counts}.\nTo compare: {candidates}.")
+
+
+@answers(extractors)
+def compare(
+    admin: AdminClient,
+    competition: Slug,
+    extractors: Annotated[list[str], typer.Argument(help="Such as efficientnet_lite2.")],
+    coarse: Annotated[bool, typer.Option("--coarse", help="Take early guesses where no label is decided.")] = False,
+) -> Answer:
+    """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and says
+    how well each tells them apart."""
+    admin.private_extractor.compare(competition, extractors, early_labels=coarse)
+    comparison = wait_until(
+        is_compared, lambda: admin.private_extractor.get(competition)["comparison"], _comparison_progress
+    )
+    return Answer(comparison, "\n".join(map(_space_text, comparison["spaces"])) or "Nothing was compared.")
+
+
+def _comparison_progress(comparison: View) -> str:
+    return "; ".join(f"{each['extractor']}: {each['state']} {each['measured']}" for each in comparison["spaces"])
+
+
+def _space_text(space: View) -> str:
+    said = space["error"] or space["lacks"]
+    if space["choice"]:
+        said = ", ".join(f"{name} {value}" for name, value in space["choice"].items())
+    return f"{space['extractor']}: {space['state']}, {space['measured']:,} measured" + (f"; {said}" if said else "")
+
+
+@answers(extractors)
+def choose(
+    admin: AdminClient,
+    competition: Slug,
+    extractor: str,
+    reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
+    tau: Annotated[float | None, typer.Option(help="Default: half the distance of the held-out images.")] = None,
+) -> Answer:
+    """Give the private track another extractor, which was compared before: every entry is scored anew on it."""
+    chosen = admin.private_extractor.choose(competition, extractor, reason, tau)
+    text = f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored."
+    return Answer(chosen, text)
+
+
+@answers(shown_tracks, "list")
+def list_shown_tracks(admin: AdminClient, competition: Slug) -> Listing:
+    """List the shown tracks of a competition, and how far each is."""
+    tracks = admin.shown_tracks.all(competition)
+    counts = ("measured", "waiting", "failed", "missing", "error")
+    rows = [{**dict.fromkeys(counts), **track, **(track["progress"] or {})} for track in tracks]
+    shown = columns("name", "metric", "extractor", "reference", "visibility", "state", *counts)
+    return Listing(rows, shown, "There are no shown tracks.")
+
+
+@answers(shown_tracks)
+def add(
+    admin: AdminClient,
+    competition: Slug,
+    name: Annotated[str, typer.Argument(help="Its column's name: small letters, digits, underscores.")],
+    metric: Annotated[str, typer.Argument(help="Such as fid, kid, cmmd, precision, coverage, vendi.")],
+    extractor: Annotated[str, typer.Argument(help="The network, such as dinov2.")],
+    reference: Annotated[Track, typer.Option(help="Whose references it is measured against.")] = "public",
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Show it to everybody at once, not with the final board.")
+    ] = False,
+    constant: Annotated[list[str] | None, typer.Option(help="A constant of the metric: NAME=NUMBER.")] = None,
+) -> Answer:
+    """Show another number beside the ranked ones; entries are measured when nothing else waits."""
+    constants = dict(map(_name_and_number, constant or ()))
+    shown = admin.shown_tracks.add(
+        competition,
+        name,
+        metric,
+        extractor,
+        reference=reference,
+        visibility="everybody" if everybody else "organizers",
+        constants=constants,
+    )
+    return Answer(shown, _shown_text(shown))
+
+
+def _name_and_number(text: str) -> tuple[str, float]:
+    name, _, written = text.partition("=")
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):  # JSON has no number for the others
+        raise Unreadable(f"{text} is not NAME=NUMBER.")
+    return name, number
+
+
+def _shown_text(shown: View) -> str:
+    progress = shown["progress"]
+    far = f": {progress['state']}, {progress['waiting']:,} entries to go" if progress else ""
+    seen = "everybody" if shown["visibility"] == "everybody" else "organizers until the final board"
+    return f"{shown['name']} ({shown['title']}, {shown['extractor']}) is shown to {seen}{far}."
+
+
+@answers(shown_tracks)
+def remove(admin: AdminClient, competition: Slug, name: Name) -> Answer:
+    """Show a number no more; what was measured is kept."""
+    admin.shown_tracks.remove(competition, name)
+    return Answer({"name": name, "removed": True}, f"{name} is shown no more.")
+
+
+@answers(shown_tracks)
+def measure(admin: AdminClient, competition: Slug, name: Name) -> Answer:
+    """Measure the entries that lack the number because their measurement has failed."""
+    queued = admin.shown_tracks.measure_missing(competition, name)
+    return Answer(queued, f"{queued['entries']:,} entries are measured when nothing else waits.")
