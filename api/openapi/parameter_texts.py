@@ -22,8 +22,6 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "notice_id"): ("The notice, by its number.", 1),
     ("path", "threshold_id"): ("The threshold that was set, by its number.", 1),
     ("path", "rebuttal_id"): ("The rebuttal, by its number.", 1),
-    ("path", "secret"): ("The secret of a link, as it was mailed or handed over.", "from-the-link"),
-    ("path", "link"): ("The secret of a link, as it was mailed.", "from-the-mail"),
     ("path", "role"): ("What the reference set is for.", "train"),
     ("path", "who"): ("The guest: a handle or a mail address.", "ada"),
     ("path", "name"): ("The name of the file or list.", "train.zip"),

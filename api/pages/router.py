@@ -18,7 +18,7 @@ from api.pages import (
     team_lists,
     teams,
 )
-from api.pages.accounts import account, administration, former_links, oidc, second_factors, sign_in
+from api.pages.accounts import account, administration, oidc, second_factors, sign_in
 from api.pages.insights import human_ratings, insights
 from api.pages.review import code_requests, publication, review_queue
 from api.pages.submissions import submissions, submit
@@ -41,7 +41,6 @@ def mount_others(app: FastAPI) -> None:
     """Add all other pages and the static files."""
     for each in (
         sign_in,
-        former_links,
         oidc,
         second_factors,
         account,

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from sqlalchemy.orm import Session
 
-from api.actions.paging import OlderThan
+from api.actions.paging import After
 from api.http.dependencies import Admin, DbSession, Now, Organizer
 from api.routing import Router
 from api.schemas.audit_log import AuditEntryView, AuditPage
@@ -34,11 +34,11 @@ def index(
     session: DbSession,
     admin: Admin,
     filters: Filters,
-    before: OlderThan,
+    after: After = None,
     limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, with the state before and after, newest first. Admins only."""
-    return _page(session, audit_log.filter_for_admin(session, filters, admin), before, limit)
+    return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit)
 
 
 @router.get("/competitions/{slug}/audit")
@@ -48,18 +48,18 @@ def of_competition(
     author: Organizer,
     now: Now,
     filters: Filters,
-    before: OlderThan,
+    after: After = None,
     limit: Limit = 100,
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
     competition = competition_state.state_of(session, slug, now).competition
-    page = _page(session, replace(filters, competition=competition), before, limit)
+    page = _page(session, replace(filters, competition=competition), after, limit)
     for entry in page.entries:
         entry.address = None  # addresses of people are for admins only
     return page
 
 
-def _page(session: Session, filters: AuditFilter, before: int | None, limit: int) -> AuditPage:
-    entries = audit_log.list_entries(session, filters, before=before, limit=limit + 1)
+def _page(session: Session, filters: AuditFilter, after: int | None, limit: int) -> AuditPage:
+    entries = audit_log.list_entries(session, filters, before=after, limit=limit + 1)
     views = [AuditEntryView.model_validate(each, from_attributes=True) for each in entries[:limit]]
     return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import FormerlyNamedPage
+from api.schemas.base import Page
 
 
 class AuditEntryView(BaseModel):
@@ -21,7 +21,7 @@ class AuditEntryView(BaseModel):
     after: dict[str, Any] | None
 
 
-class AuditPage(FormerlyNamedPage):
+class AuditPage(Page):
     """Acts, newest first."""
 
     entries: list[AuditEntryView]

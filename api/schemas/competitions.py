@@ -122,7 +122,7 @@ class RoleView(BaseModel):
     handle: str
     name: str
     role: RoleName
-    offered_by: str | None = Field(description="Null where everybody of that role had it in every competition.")
+    offered_by: str | None = Field(description="Null for a former admin, who had it in every competition.")
     offered_at: datetime
     accepted_at: datetime | None = Field(description="Null while it is only offered.")
 

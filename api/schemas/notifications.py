@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.base import FormerlyNamedPage, Page, Request
+from api.schemas.base import Page, Request
 from scorer.notifications.notices import Kind
 
 
@@ -21,7 +21,7 @@ class NoticeView(BaseModel):
     read_at: datetime | None
 
 
-class NoticePage(FormerlyNamedPage):
+class NoticePage(Page):
     """Notices, newest first."""
 
     notices: list[NoticeView]

@@ -535,10 +535,6 @@ class Reviews(Methods[Api]):
     ) -> answers.OpinionsView:
         """Review an entry. Other reviews are shown once you have given yours."""
 
-    @calls("POST /competitions/{slug}/image-comparisons")
-    def compare_images(self, slug: str) -> answers.ComparisonJobsView:
-        """Compare entries from before images were compared with those of other teams."""
-
 
 class Roles(Methods[Api]):
     """Organizers and reviewers of a competition."""

@@ -56,7 +56,7 @@ class Entry:
             **{name: view[name] for name in names},
             faults=tuple(view["faults"] or ()),
             measurements=tuple(map(Measurement.of, view["measurements"])),
-            shown={each["name"]: each["value"] for each in view.get("shown", ())},
+            shown={each["name"]: each["value"] for each in view["shown"]},
             page=f"{url}/submissions/{view['id']}",
             view=view,
         )
@@ -101,7 +101,7 @@ class Place:
     def of(cls, view: View) -> Self:
         """From the service's answer."""
         fields = {name: view[name] for name in cls.__dataclass_fields__ if name != "shown"}
-        return cls(**fields, shown={name: each["value"] for name, each in view.get("shown", {}).items()})
+        return cls(**fields, shown={name: each["value"] for name, each in view["shown"].items()})
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Board:
         return cls(**{name: view[name] for name in names}, places=tuple(map(Place.of, view["entries"])), view=view)
 
     def _repr_html_(self) -> str:
-        shown = [each["name"] for each in self.view.get("shown_tracks", ())]
+        shown = [each["name"] for each in self.view["shown_tracks"]]
         columns = ("rank", "team", "MiFID", "FID", "distance", *shown, "entries")
         rows = [
             (

@@ -71,7 +71,7 @@ class DataFolder:
         """The folder ``name``, made if it is not there: it and all that is in it are private to ``account``."""
         folder = self.path / name
         folder.mkdir(mode=0o700, exist_ok=True)
-        folder.chmod(0o700)  # an earlier version has let others read decoded images
+        folder.chmod(0o700)  # it may have been there
         if self.account is not None:
             hand_over(folder, self.account)
         return folder

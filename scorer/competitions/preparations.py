@@ -25,8 +25,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
-FIRST_FORMAT = "1"
-FORMAT = FIRST_FORMAT
+FORMAT = "1"
 """Version of the files that a preparation stores; raised when they change. References that are prepared then are made
 anew; those of a track are read as they were written until then."""
 
@@ -213,9 +212,8 @@ def _key(
         "signed": space.signed,
         "reference_sets": [each.sha256 for each in sets],
         "held_out": held_out.sha256 if held_out else None,
+        "format": FORMAT,
     }
-    if FORMAT != FIRST_FORMAT:  # keys of the first format have none
-        inputs["format"] = FORMAT
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 

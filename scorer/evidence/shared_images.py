@@ -1,22 +1,15 @@
-"""Shared images: sheets of the images that two entries share, and comparing entries that were not compared."""
-
-from datetime import datetime
+"""Shared images: sheets of the images that two entries share."""
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer import audit_log
 from scorer.archive.pixel_hashes import Images, mirror_images
-from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import shared_images as rows
 from scorer.db.submissions.submissions import submissions_by_ref
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.evidence.closest_pairs import difference
 from scorer.evidence.images import StoredImages, png_of
-from scorer.jobs.broker import send_after_commit
-from scorer.jobs.leases import MAX_ANNOUNCED
-from scorer.lifecycle import Queue
 
 
 def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, other_ref: int) -> bytes:
@@ -39,13 +32,3 @@ def shared_images_sheet(session: Session, images: StoredImages, submission: Subm
 def _as_matched(image: Images, other: Images) -> Images:
     mirrored = mirror_images(other[None])[0]
     return mirrored if difference(image, mirrored) < difference(image, other) else other
-
-
-def compare_all(session: Session, state: CompetitionState, *, author: Account, now: datetime) -> int:
-    """Queue the comparison of every scored entry whose images were not compared; returns their number."""
-    count = rows.add_comparison_jobs(session, state.competition.id, now=now)
-    if count:
-        send_after_commit(session, Queue.EVIDENCE, count=min(count, MAX_ANNOUNCED))
-        subject = f"competition:{state.competition.slug}"
-        audit_log.record_action(session, "images.compared", subject, actor=author, now=now, after={"entries": count})
-    return count

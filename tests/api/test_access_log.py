@@ -57,10 +57,10 @@ def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
 
 
 def test_a_request_is_one_line_with_the_id_of_its_answer(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
-    answer = http.get("/healthz?next=/reset/secret&invitation=word")
+    answer = http.get("/healthz?next=/account&invitation=word")
     line = line_of(caplog)
     assert (line["method"], line["status"], line["client"]) == ("GET", 200, "testclient")
-    assert line["path"] == "/healthz?next=/reset/***&invitation=***"
+    assert line["path"] == "/healthz?next=/account&invitation=***"
     assert line["milliseconds"] >= 0
     assert access_log.VALID_ID.fullmatch(answer.headers["X-Request-ID"])
     assert http.get("/healthz").headers["X-Request-ID"] != answer.headers["X-Request-ID"]

@@ -21,8 +21,6 @@ from tests.compose.compose_file import MAIN, read, services
 SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
 PASSWORDS = {"database_owner_password": "o'w n\"e:r", "database_password": "a'p p"}
 """Those of a script that quotes are harder."""
-EMPTY = "restored"
-"""A further database of the owner, without tables."""
 
 
 class MadeByCompose:
@@ -33,14 +31,14 @@ class MadeByCompose:
         self.first_password = str(self._server.password)
         """The superuser's, until the script has run."""
 
-    def url(self, role: str, password: str, database: str = DATABASE) -> str:
-        """The address of a database for a role."""
-        url = self._server.set(username=role, password=password, database=database)
+    def url(self, role: str, password: str) -> str:
+        """The address of the database for a role."""
+        url = self._server.set(username=role, password=password, database=DATABASE)
         return url.render_as_string(hide_password=False)
 
-    def connect(self, role: str, password: str, database: str = DATABASE) -> connection:
+    def connect(self, role: str, password: str) -> connection:
         """A connection of a role."""
-        return psycopg2.connect(self.url(role, password, database).replace("+psycopg2", ""))
+        return psycopg2.connect(self.url(role, password).replace("+psycopg2", ""))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +64,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
                 **{name: SERVICE["environment"][name] for name in ("POSTGRES_USER", "POSTGRES_DB")},
             }
             subprocess.run(["sh", "-c", script], env=environment, check=True, capture_output=True)
-            query.execute(f"CREATE DATABASE {EMPTY} OWNER {OWNER}")
         yield made
 
 
@@ -97,25 +94,3 @@ def test_the_owner_makes_tables_and_the_service_none(made: MadeByCompose) -> Non
         query.execute("SELECT count(*) FROM competitions")
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             query.execute("CREATE TABLE another (a int)")
-
-
-def test_a_dump_of_a_former_volume_is_restored_by_the_owner(made: MadeByCompose, tmp_path: Path) -> None:
-    """As docs/how-to/run-with-docker-compose.md has it: into a database without tables, by a role that is no
-    superuser any more. The service's role keeps its rights."""
-    owner = make_url(made.url(OWNER, PASSWORDS["database_owner_password"]))
-    migrations.upgrade(owner.render_as_string(hide_password=False), APP)
-    dump = str(tmp_path / "kennel.dump")
-    where = ["--host", str(owner.host), "--port", str(owner.port), "--username", OWNER, "--no-password"]
-    for words in (
-        ["pg_dump", *where, "--format", "custom", "--file", dump, DATABASE],
-        ["pg_restore", *where, "--exit-on-error", "--dbname", EMPTY, dump],
-    ):
-        command = [str(binaries() / words[0]), *words[1:]]
-        environment = {**os.environ, "PGPASSWORD": str(owner.password)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    with closing(made.connect(APP, PASSWORDS["database_password"], EMPTY)) as service, service.cursor() as query:
-        query.execute("SELECT count(*) FROM competitions")
-        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
-            query.execute("DELETE FROM measurements")
-    migrations.upgrade(made.url(OWNER, PASSWORDS["database_owner_password"], EMPTY), APP)

@@ -8,7 +8,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from scorer.product_version import DISTRIBUTION, FORMER_DISTRIBUTION
+from scorer.product_version import DISTRIBUTION
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 BLOCKER = """
@@ -56,7 +56,7 @@ def _requirements(name: str, extra: str) -> Iterator[Requirement]:
 def block_other_packages(extra: str, folder: Path) -> None:
     """Write a ``sitecustomize.py`` into ``folder``: a Python with the folder in its PYTHONPATH finds the packages of
     ``kennel-server[extra]`` and no others."""
-    allowed = {*packages_of(extra), DISTRIBUTION, FORMER_DISTRIBUTION}
+    allowed = {*packages_of(extra), DISTRIBUTION}
     blocked = {
         module
         for module, distributions in packages_distributions().items()

@@ -94,6 +94,13 @@ PEOPLE = {
 ROLES = ("visitor", "outsider", "neighbour", "reviewer", "insider", "organizer", "admin")
 COMPETING = ("visitor", "outsider", "insider")
 """Those who may know nothing that is hidden."""
+SEARCH: dict[str, Any] = {
+    "match": None,
+    "power": {"random": {"with_80": 0.1, "with_95": 0.2}, "near": None},
+    "starts": {},
+    "stability": None,
+}
+"""What the report of a generator audit says of its search."""
 FAR_FUTURE = timedelta(days=9000)
 """Later than any clock of a request, so that nothing has expired."""
 TAU = 0.3141812
@@ -382,7 +389,7 @@ def _find(
     hidden = f"{extra.sha256[:8]}/{planted.word(f'hidden-example-{where}', 'reference')}"
     finding = {
         "test": "near-copies", "name": "near_copies", "value": value, "unit": "share", "direction": "lower is better",
-        "sentence": sentence, "standard_error": None, "p_value": None,
+        "sentence": sentence, "standard_error": None, "error_kind": None, "interval_coverage": None, "p_value": None,
     }  # fmt: skip
     near = [{**example, "reference": "00000000/training.png"}, {**example, "reference": hidden}]
     add_evidence(
@@ -518,7 +525,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
     report = {
         "sentence": planted.word("recovery-sentence", "recovery"), "findings": [], "errors": errors,
         "pairs": {group: [{"error": errors[group][0], "name": names[group]}] for group in groups},
-        "plan": {"seed": generator.seed},
+        "plan": {"seed": generator.seed}, **SEARCH,
     }  # fmt: skip
     session.add(
         Recovery(

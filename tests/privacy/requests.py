@@ -226,7 +226,6 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {API}/admin/work/pauses": json_call(worker="no-such-machine"),
     "POST /admin/work/requeue": form_call(),
     f"POST {TEAM}/publication/requeue": RouteCall(),
-    f"POST {TEAM}/image-comparisons": RouteCall(),
     f"POST {PAGE}/publication": replace(form_call(act="final", reason="Over."), fails=409),
     f"POST {PAGE}/publication/requeue": form_call(),
     f"POST {TEAM}/releases": json_call(),

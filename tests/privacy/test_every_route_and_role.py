@@ -34,7 +34,7 @@ from scorer.db.tables import (
 )
 from tests import growing_tables
 from tests.privacy import access_table
-from tests.privacy.canaries import COMPETING
+from tests.privacy.canaries import COMPETING, SEARCH
 from tests.privacy.crawler import (
     CrawlResult,
     RouteAnswer,
@@ -45,7 +45,7 @@ from tests.privacy.crawler import (
 from tests.privacy.environment import NOW, Environment
 from tests.sql_statements import recorded_statements
 
-RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}}
+RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}, **SEARCH}
 
 
 def named(world: Environment, *kinds: str) -> set[str]:

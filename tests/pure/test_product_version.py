@@ -1,43 +1,9 @@
 """The version of the product, by the name under which it is installed."""
 
 import tomllib
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
-import pytest
-
-from scorer import product_version
-from scorer.product_version import DISTRIBUTION, FORMER_DISTRIBUTION
-
-
-@pytest.fixture(autouse=True)
-def _ask_anew() -> Iterator[None]:
-    product_version.product_version.cache_clear()
-    yield
-    product_version.product_version.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("installed", "told"),
-    [
-        ({DISTRIBUTION: "2.0"}, "2.0"),
-        ({FORMER_DISTRIBUTION: "1.0"}, "1.0"),
-        ({FORMER_DISTRIBUTION: "0.0.0", DISTRIBUTION: "2.0"}, "2.0"),
-    ],
-)
-def test_the_version_is_that_of_the_server(
-    installed: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last: a foreign package of the former name stands beside it."""
-
-    def version(name: str) -> str:
-        if name not in installed:
-            raise PackageNotFoundError(name)
-        return installed[name]
-
-    monkeypatch.setattr(product_version, "version", version)
-    assert product_version.product_version() == told
+from scorer.product_version import DISTRIBUTION
 
 
 def test_the_distribution_has_this_name() -> None:

@@ -23,7 +23,7 @@ from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.array_cache import ArrayCache, Arrays
-from worker.evidence.image_comparison import compare_images, hashes_of_entry, run_image_comparison
+from worker.evidence.image_comparison import compare_images, hashes_of_entry
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
@@ -49,14 +49,11 @@ from worker.scoring.reference_features import (
 
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Compare a submission's images with those of other teams' entries, unless that was done; then make all evidence on
-    a track and record it beside its newest measurement. A job without a track only compares.
+    a track and record it beside its newest measurement.
 
     What the references alone determine is computed by the first job that needs it, and cached. ``Preempted`` when a
     public score waits.
     """
-    if claim.track_id is None:
-        run_image_comparison(context, claim, heartbeat)
-        return
     with transaction(context.sessions, context.broker) as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)

@@ -9,26 +9,14 @@ from scorer.db.evidence.shared_images import HashesOfOther
 from scorer.db.tables import Submission
 from scorer.errors import NotFound
 from scorer.evidence import records
-from scorer.jobs import leases
 from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat
-from worker.runtime.preemption import preemptible
 from worker.runtime.progress import StageProgress
-from worker.runtime.recording import record_result, retry_transaction
+from worker.runtime.recording import retry_transaction
 from worker.scoring import image_hashes
 
 log = logging.getLogger(__name__)
-
-
-def run_image_comparison(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """The job of an entry that was not compared when its evidence was made: compare it, and no more."""
-    with context.sessions() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-    compare_images(context, submission, preemptible(context, heartbeat))
-    record_result(context, heartbeat, lambda session: leases.finish_job(session, claim, context.now()))
-    decoded_images.remove_unneeded(context, claim, submission)
 
 
 def compare_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> None:
@@ -50,7 +38,7 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
 
 
 def hashes_of_entry(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
-    """The hashes of an entry's images, which its check has stored, or made now where they are not there."""
+    """The hashes of an entry's images, which its check has stored, or made now where they are lost."""
     with context.sessions() as session:
         key = shared_images.hashes_key_of(session, submission.ref)
     if key is None or not context.blobs.exists(key):
@@ -59,7 +47,6 @@ def hashes_of_entry(context: WorkerContext, submission: Submission, progress: St
 
 
 def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:
-    """Make the hashes of an entry that was checked before there were any."""
     images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
     key = image_hashes.store_hashes(context, submission, images, hash_pixels(images))
     retry_transaction(

@@ -1,7 +1,6 @@
 """Pages of accounts.
 
 sign_in: sign-up, sign-in, sign-out, password reset, confirmation of an address.
-former_links: addresses of mailed links as the former version gave them out.
 second_factors: the second step of signing in, and setting it up.
 oidc: sign-in with an OpenID Connect issuer.
 administration: others' accounts, for admins.

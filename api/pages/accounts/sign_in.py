@@ -42,15 +42,12 @@ def sign_up_form(
     request: Request,
     viewer: CurrentCaller,
     settings: AppSettings,
-    invitation: str = "",
     next: str | None = None,  # noqa: A002
 ) -> Response:
-    """The form for an account. ``invitation``: in links that the former version mailed."""
+    """The form for an account."""
     if viewer is not None:
         return see_other("/account")
     onward = referring_path(request) if next is None else safe_redirect_path(next)
-    if invitation:
-        return see_other(f"/signup?next={quote(onward, safe='')}#{quote(invitation, safe='')}")
     return render_page("accounts/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": onward})
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from api.actions.paging import OlderThan
+from api.actions.paging import After
 from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
 from api.http.etags import etag_of, is_known
 from api.routing import Router
@@ -22,12 +22,12 @@ def index(
     response: Response,
     session: DbSession,
     account: CurrentUser,
-    before: OlderThan,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
     """Your notices, newest first."""
-    newest = notices.list_notices(session, account, before=before, limit=limit + 1, unread=unread)
+    newest = notices.list_notices(session, account, before=after, limit=limit + 1, unread=unread)
     page = _page_of(newest, limit, notices.count_unread(session, account))
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}

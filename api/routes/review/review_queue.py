@@ -5,13 +5,12 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 
 from api.actions.stored_images import ZipImages
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer
+from api.http.dependencies import CurrentUser, DbSession, Now, Reviewer
 from api.http.etags import etag_of, is_known
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
 from api.routing import Router
 from api.schemas.review.review_queue import (
-    ComparisonJobsView,
     DeskEntryView,
     DeskView,
     NewReview,
@@ -146,11 +145,3 @@ def shared_images_sheet(
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = shared_images.shared_images_sheet(session, images, submission, other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
-
-
-@router.post("/competitions/{slug}/image-comparisons", status_code=202)
-def compare_images(slug: str, session: DbSession, author: Organizer, now: Now) -> ComparisonJobsView:
-    """Compare the images of all scored entries that were not compared with other teams' entries: those that were handed
-    in before Kennel did so. Organizers only."""
-    state = state_of(session, slug, now)
-    return ComparisonJobsView(queued=shared_images.compare_all(session, state, author=author, now=now))

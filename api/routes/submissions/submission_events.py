@@ -26,7 +26,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 HEARTBEAT_COMMENT = ": still here\n\n"
 EXAMPLE = (
     'id: 17\ndata: {"status":"queued","at":"2026-11-14T20:00:05Z","reason":null,"stage":null,"stage_in_words":null,'
-    '"fraction":null,"queue_position":3,"paused":false,"estimate_seconds":240,"provisional":null,"cancellable":true,"over":false}\n\n'
+    '"fraction":null,"queue_position":3,"paused":false,"estimate_seconds":240,"cancellable":true,"over":false}\n\n'
 )
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {

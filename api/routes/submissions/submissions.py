@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Header, Query, Request, Response
 
-from api.actions.paging import OlderThan
+from api.actions.paging import After
 from api.actions.zip_uploads import ZipUpload, declared_bytes
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Now, Submitter, Transactions
 from api.http.request_bodies import streamed_body
@@ -59,12 +59,12 @@ def index(
     session: DbSession,
     account: CurrentUser,
     now: Now,
-    before: OlderThan,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> SubmissionPage:
     """The submissions of your team, newest first; for organizers, those of all teams."""
     state = visible_state(session, slug, account, now)
-    submissions = access.list_submissions(session, state, account, before=before, limit=limit + 1)
+    submissions = access.list_submissions(session, state, account, before=after, limit=limit + 1)
     page: list[Submission] = submissions[:limit]
     return SubmissionPage(
         submissions=submission_views(session, page, account),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from api.actions.paging import OlderThan, Paging
+from api.actions.paging import After, Paging
 from api.http.dependencies import DbSession, Now, Organizer
 from api.routing import Router
 from api.schemas.tuning.thresholds import (
@@ -118,13 +118,13 @@ def history(
     session: DbSession,
     author: Organizer,
     now: Now,
-    before: OlderThan,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
 ) -> ThresholdPage:
     """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
     freed. Organizers only."""
     entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    steps = threshold_history.threshold_history(session, entries, before=before, limit=limit + 1).steps
+    steps = threshold_history.threshold_history(session, entries, before=after, limit=limit + 1).steps
     views = [threshold_view(each) for each in steps[:limit]]
     return ThresholdPage(thresholds=views, next_after=views[-1].id if len(steps) > limit else None)
 

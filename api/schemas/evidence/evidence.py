@@ -32,12 +32,10 @@ class FindingView(BaseModel):
     sentence: str
     standard_error: float | None = Field(description="null where there is none.")
     error_kind: ErrorKind | None = Field(
-        None,
         description="What the standard error is the spread of. sampling: the value over fresh images of the same"
-        " generator. null: the value around what chance makes, if the test's hypothesis holds. null where evidence was"
-        " made before errors had kinds.",
+        " generator. null: the value around what chance makes, if the test's hypothesis holds.",
     )
-    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
+    interval_coverage: float | None = Field(description=INTERVAL_COVERAGE)
     p_value: float | None
 
 

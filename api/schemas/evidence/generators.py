@@ -114,10 +114,10 @@ class RecoveredView(BaseModel):
     recovered_share: float | None = Field(
         description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
-    match: GeneratorMatchView | None = Field(description="null: no entry was compared, as by earlier versions.")
-    power: PowerView | None = Field(description="null: an earlier version did not compute it.")
+    match: GeneratorMatchView | None = Field(description="null: no entry was compared.")
+    power: PowerView
     histogram: ErrorsView | None = Field(description="null: no errors were recorded.")
-    starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start, or an earlier version.")
+    starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start.")
     stability: StabilityView | None = Field(description="null: not asked for by the operator.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
     pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
@@ -199,11 +199,11 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         p_value=recovery.p_value,
         gap=recovery.gap,
         recovered_share=recovery.recovered_share,
-        match=report.pop("match", None),
-        power=report.pop("power", None),
+        match=report.pop("match"),
+        power=report.pop("power"),
         histogram=ErrorsView(**asdict(error_histogram(report["errors"]))) if report["errors"] else None,
-        starts=report.pop("starts", {}),
-        stability=report.pop("stability", None),
+        starts=report.pop("starts"),
+        stability=report.pop("stability"),
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])

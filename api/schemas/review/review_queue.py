@@ -155,12 +155,6 @@ class ImageComparisonView(BaseModel):
     created_at: datetime
 
 
-class ComparisonJobsView(BaseModel):
-    """How many entries will be compared."""
-
-    queued: int
-
-
 class OtherView(BaseModel):
     """Another entry of the same team, judged on the public track."""
 

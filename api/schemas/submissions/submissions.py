@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.schemas.base import FormerlyNamedPage
+from api.schemas.base import Page
 from api.schemas.tuning.shown_tracks import ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
@@ -59,9 +59,6 @@ class MeasurementView(BaseModel):
     provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
 
 
-NO_PROVISIONAL_SCORE = "Deprecated: always null. Rough scores before the one that counts are not made any more."
-
-
 class SubmissionView(BaseModel):
     """A submission as its team sees it. The status ``scored`` refers to the public track."""
 
@@ -95,7 +92,6 @@ class SubmissionView(BaseModel):
     code: CodeView | None
     code_wanted_until: datetime | None = Field(description="Until when organizers ask for the code; null if not.")
     code_request: str = Field(description="What they have written with it.")
-    provisional: None = Field(None, deprecated=True, description=NO_PROVISIONAL_SCORE)
     measurements: list[MeasurementView]
     shown: list[ShownNumberView] = Field(
         description="Its numbers on the shown tracks that you may see, where they have been measured."
@@ -103,7 +99,7 @@ class SubmissionView(BaseModel):
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
 
-class SubmissionPage(FormerlyNamedPage):
+class SubmissionPage(Page):
     submissions: list[SubmissionView]
 
 
@@ -122,7 +118,6 @@ class StateView(BaseModel):
     estimate_seconds: int | None = Field(
         description="Until the public score is there, as the queue is now; null if nothing like it was scored yet."
     )
-    provisional: None = Field(None, deprecated=True, description=NO_PROVISIONAL_SCORE)
     cancellable: bool = Field(description="Whether its team can still cancel it.")
     over: bool = Field(description="Whether this is its last status; the stream ends.")
 

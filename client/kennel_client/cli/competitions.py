@@ -71,10 +71,9 @@ def leaderboard(
     ] = None,
     as_json: AsJson = False,
     form: AsFormat = None,
-    as_csv: Annotated[bool, typer.Option("--csv", hidden=True)] = False,
 ) -> None:
     """Show a competition's board; as CSV with every place."""
-    form = format_of("csv" if as_csv else form, as_json=as_json)
+    form = format_of(form, as_json=as_json)
     with connected_client(as_json=form == "json", needs_token=False) as client:
         if form == "csv":
             params = {"track": "private" if private else "public", "late": late, "format": "csv"}
@@ -82,7 +81,7 @@ def leaderboard(
             utf8_output().write(_matching_csv_rows(answer.text, search))
             return
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
-    shown = [each["name"] for each in board.get("shown_tracks", ())]
+    shown = [each["name"] for each in board["shown_tracks"]]
     if unknown := [name for name in column or () if name not in shown]:
         has = f"it has {', '.join(shown)}" if shown else "it has none"
         raise typer.BadParameter(f"This board has no number {', '.join(unknown)}: {has}.", param_hint="--column")

@@ -10,7 +10,7 @@ EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's id.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="How to print the list: table if left out.")]
-Watch = Annotated[bool, typer.Option("--watch", "--wait", help="Follow it to its end; exit 1 unless it is scored.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Follow it to its end; exit 1 unless it is scored.")]
 Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
 Reason = Annotated[str, typer.Option(help="For the audit log.")]
 

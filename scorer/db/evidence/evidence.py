@@ -15,8 +15,7 @@ def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evi
 
 
 def newest_evidence_job(session: Session, submission_ref: int, track_id: int) -> Job | None:
-    """The newest evidence job of an entry on a track. None for an entry that is not measured there, or that was
-    measured before this service had evidence."""
+    """The newest evidence job of an entry on a track. None for an entry that is not measured there."""
     query = select(Job).where(
         Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
     )

@@ -4,16 +4,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, exists, func, select, union_all
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, select, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.jobs import job_queue
 from scorer.db.leaderboard.binary_copy import compiled, read_columns
-from scorer.db.tables import HashedEntry, ImageComparison, Job, SharedImages, Submission, Team
+from scorer.db.tables import HashedEntry, ImageComparison, SharedImages, Submission, Team
 from scorer.db.teams import merges
 from scorer.findings.signs import MIN_SHARE
-from scorer.lifecycle import UNFINISHED, Queue, Status
 from scorer.ranking.columns import Ints
 
 
@@ -151,20 +149,6 @@ def pair_rows(connection: Connection, competition_id: int, *, above: int) -> Pai
         .where(SharedImages.id > above)
     )
     return PairRows(**read_columns(connection, compiled(query), dict.fromkeys(PairRows._fields, "int")))
-
-
-def add_comparison_jobs(session: Session, competition_id: int, *, now: datetime) -> int:
-    """Add a job for every scored entry that was not compared and has its zip, if no job compares it; their number."""
-    compared = exists().where(ImageComparison.submission_ref == Submission.ref)
-    unfinished = (Job.submission_ref == Submission.ref) & (Job.queue == Queue.EVIDENCE) & Job.state.in_(UNFINISHED)
-    entries = select(Submission).where(
-        Submission.competition_id == competition_id,
-        Submission.status == Status.SCORED,
-        Submission.blob_key.is_not(None),
-        ~compared,
-        ~exists().where(unfinished),
-    )
-    return job_queue.add_for_entries(session, Queue.EVIDENCE, entries, now=now, turn=Submission.ref)
 
 
 def _current_team(team_id: InstrumentedAttribute[int], name: str) -> tuple[ColumnElement[int], FromClause]:

@@ -28,7 +28,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
-from sqlalchemy.sql.expression import SQLColumnExpression
 
 from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
 from scorer.db.tables import Job, Submission
@@ -194,11 +193,14 @@ def _next_turn() -> Select[int]:
     return select(func.greatest(*turns))
 
 
-def add_for_entries(
-    session: Session, queue: Queue, entries: Select[Any], *, now: datetime, **columns: SQLColumnExpression[Any]
+def add_in_turns(
+    session: Session, queue: Queue, *conditions: ColumnElement[bool], now: datetime, **columns: ColumnElement[Any]
 ) -> int:
-    """Add a job that waits behind public ones for each entry of a query of submissions; returns how many. ``columns``
-    are the job's turn, and whatever else not all such jobs have."""
+    """Add a job that waits behind public ones for each submission that meets all conditions, in turns between teams;
+    returns how many. ``columns`` are those that not all such jobs have."""
+    merged = merges.newest_merges()
+    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    entries = select(Submission).outerjoin(merged, merged.c.team_id == Submission.team_id).where(*conditions)
     values = {
         "queue": literal(queue.value),
         "submission_ref": Submission.ref,
@@ -207,22 +209,13 @@ def add_for_entries(
         "due_at": due_in(),
         "attempts": literal(0),
         "created_at": literal(now),
+        "team_id": team,
+        "turn": func.row_number().over(partition_by=team, order_by=Submission.ref),
         **columns,
     }
     rows = entries.with_only_columns(*values.values(), maintain_column_froms=True)
     result = session.execute(insert(Job).from_select(list(values), rows))
     return result.rowcount if isinstance(result, CursorResult) else 0
-
-
-def add_in_turns(
-    session: Session, queue: Queue, *conditions: ColumnElement[bool], now: datetime, **columns: ColumnElement[Any]
-) -> int:
-    """Add a job for each submission that meets all conditions (:func:`add_for_entries`), in turns between teams."""
-    merged = merges.newest_merges()
-    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    turn = func.row_number().over(partition_by=team, order_by=Submission.ref)
-    entries = select(Submission).outerjoin(merged, merged.c.team_id == Submission.team_id).where(*conditions)
-    return add_for_entries(session, queue, entries, now=now, team_id=team, turn=turn, **columns)
 
 
 def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:

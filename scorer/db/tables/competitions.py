@@ -90,7 +90,7 @@ class CompetitionRole(Table):
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     role: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
-    """Who has offered it; None for what was everybody's role before roles belonged to competitions."""
+    """Who has offered it; None for a former admin, who has organized every competition."""
     offered_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]

@@ -73,7 +73,7 @@ class Evidence(Table):
     thumbnail_p: Mapped[float | None]
     thumbnail_mirrored: Mapped[int | None]
     hash_share: Mapped[float | None]
-    """Share of the images whose perceptual hashes are near duplicates of training hashes; null before version 3."""
+    """Share of the images whose perceptual hashes are near duplicates of training hashes."""
     hash_expected: Mapped[float | None]
     hash_p: Mapped[float | None]
     hash_mirrored: Mapped[int | None]
@@ -82,8 +82,7 @@ class Evidence(Table):
     repeats_expected_pairs: Mapped[float | None]
     repeats_p: Mapped[float | None]
     relative_share: Mapped[float | None]
-    """Share of the images nearer to one training image, relative to others, than held-out images; null before version
-    5, as membership is."""
+    """Share of the images nearer to one training image, relative to others, than held-out images."""
     relative_expected: Mapped[float | None]
     relative_p: Mapped[float | None]
     membership_auc: Mapped[float | None]

@@ -23,7 +23,7 @@ from tests.privacy.access_table import FILE as ACCESS_TABLE
 
 API = "/api/v1"
 SCHEMAS = DOCUMENT["components"]["schemas"]
-PAGING = frozenset({"after", "before", "limit"})
+PAGING = frozenset({"after", "limit"})
 """Parameters of lists, which methods return whole."""
 ELSEWHERE = {
     "GET /competitions/{slug}/gallery": "pictures of pages",

@@ -338,7 +338,7 @@ def test_a_slug_ends_where_it_ends(service: Service) -> None:
 def test_an_enormous_page_number_is_refused(service: Service) -> None:
     slug = service.competition()
     assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?after={10**20}").status_code == 422
-    assert service.call("ada", "GET", f"/competitions/{slug}/submissions?before={10**20}").status_code == 422
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions?after={10**20}").status_code == 422
 
 
 def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

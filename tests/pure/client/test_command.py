@@ -40,7 +40,7 @@ COMPLETED = {
     "kennel sub": {"submit"},
     "kennel admin shown-": {"shown-track"},
     "kennel admin competition ver": {"versions"},
-    "kennel status --w": {"--watch", "--wait"},
+    "kennel status --w": {"--watch"},
     "kennel competitions --format ": {"table", "csv", "json"},
 }
 """What is typed, and what it is completed to."""

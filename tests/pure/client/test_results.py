@@ -25,6 +25,7 @@ ENTRY: dict[str, Any] = {
     "reason": None,
     "faults": None,
     "measurements": [MEASUREMENT],
+    "shown": [],
 }
 
 
@@ -54,7 +55,6 @@ def test_numbers_beside_the_score_keep_four_significant_digits() -> None:
     html = entry._repr_html_()
     for name, text in {"kid": "0.0001234", "fd_dinov2": "12346", "coverage": "0", "mifid": "-"}.items():
         assert f"<tr><td>{name}</td><td>{text}</td></tr>" in html
-    assert Entry.of(ENTRY, "http://x").shown == {}, "a former version of the service"
 
 
 def test_an_entry_with_faults_says_them_and_has_no_numbers() -> None:
@@ -81,9 +81,10 @@ def test_a_board_is_a_table_of_its_places() -> None:
         "memorization_distance": 0.3,
         "penalised": False,
         "entries": 2,
-        "medal": None,
+        "shown": {},
     }
-    board = Board.of({"competition": "dogs", "track": "public", "tau": None, "teams": 1, "entries": [place]})
+    view = {"competition": "dogs", "track": "public", "tau": None, "teams": 1, "shown_tracks": [], "entries": [place]}
+    board = Board.of(view)
     assert [(each.rank, each.team) for each in board.places] == [(1, "<i>us</i>")]
     assert "&lt;i&gt;us&lt;/i&gt;" in board._repr_html_()
 

@@ -249,22 +249,6 @@ def test_an_invitation_stays_in_the_form(service: Service) -> None:
     assert form_at(parse_html(again.text), "/signup")["invitation"] == secret
 
 
-@pytest.mark.parametrize(
-    ("former", "present"),
-    [
-        ("/reset/a-Secret_1", "/new-password#a-Secret_1"),
-        ("/confirm/a-Secret_1", "/confirm#a-Secret_1"),
-        ("/rate/a-Secret_1", "/rate#a-Secret_1"),
-        ("/signup?invitation=a-Secret_1&next=/account", "/signup?next=%2Faccount#a-Secret_1"),
-    ],
-)
-def test_links_that_the_former_version_mailed_lead_to_those_without_a_secret_in_the_path(
-    service: Service, former: str, present: str
-) -> None:
-    answer = service.http.get(former, follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, present)
-
-
 def test_hostile_names_stay_words(service: Service) -> None:
     sign_up(service, name="<script>alert(1)</script>")
     press(service, "/account", "/account/tokens", name="<img src=x onerror=alert(1)>", scope="read")

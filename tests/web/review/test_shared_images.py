@@ -8,13 +8,11 @@ import numpy as np
 from PIL import Image
 
 from scorer.archive import mirror_images
-from scorer.db.tables import HashedEntry, Job, Submission
-from tests.api.cli_runner import CliTerminal, terminal
+from scorer.db.tables import HashedEntry, Submission
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.web.submissions.test_submissions import enter, read
 
-__all__ = ["terminal"]  # a fixture is found by its name here
 COUNT, SIZE = 10, 32
 
 
@@ -25,8 +23,7 @@ def entries_that_share(service: Service, slug: str) -> dict[str, str]:
     return {who: service.scored(who, slug, images)["id"] for who, images in (("ada", ada), ("eve", eve), ("bob", bob))}
 
 
-def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: CliTerminal) -> None:
-    """Entries from before there were comparisons are compared on request, the others before their evidence is made."""
+def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     service.hire("rita")
     slug = service.competition(image_count=COUNT, image_size=SIZE)
     entries = entries_that_share(service, slug)
@@ -37,15 +34,9 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service, terminal: 
     with service.context.sessions.begin() as session:
         refs = {who: session.query(Submission.ref).filter_by(id=entries[who]).scalar() for who in entries}
         session.get_one(Submission, refs["ada"]).accepted_at -= timedelta(days=2, hours=1)
-        session.query(Job).filter_by(queue="evidence").update({"state": "cancelled"})
         service.context.blobs.delete(session.get_one(HashedEntry, refs["ada"]).blob_key)
     assert look("eve")["comparison"] is None, "nobody compared it"
-    compare = f"/competitions/{slug}/image-comparisons"
-    assert service.call("rita", "POST", compare).status_code == 403
-    assert "3 to be compared." in terminal.run("admin", "competition", "compare-images", slug, who="organizer").out
-    assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they wait"
     service.work(evidence=True)
-    assert service.call("organizer", "POST", compare).json() == {"queued": 0}, "they are compared"
 
     shared = look("eve")
     assert (shared["comparison"]["compared"], shared["comparison"]["common"]) == (2, 0)

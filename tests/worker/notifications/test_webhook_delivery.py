@@ -1,8 +1,6 @@
 """Webhook deliveries to real servers on loopback."""
 
 import asyncio
-import hashlib
-import hmac
 import ipaddress
 import json
 import os
@@ -42,7 +40,7 @@ from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_addre
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.runtime.context import WorkerContext
 
-SECRET = "a secret of the webhook"
+SECRET = webhook_signing.encode_secret(bytes(range(32)))
 
 
 @dataclass
@@ -169,24 +167,17 @@ def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, recei
         "link": "https://kennel.example.org/submissions/x",
         "created_at": context.now().isoformat(),
     }
-    signed = dict(part.split("=") for part in headers["Kennel-Signature"].split(","))
-    assert int(signed["t"]) == int(context.now().timestamp())
-    expected = hmac.new(SECRET.encode(), signed["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
-    assert signed["v1"] == expected
+    assert headers["webhook-timestamp"] == str(int(context.now().timestamp()))
     assert headers["Host"] == f"127.0.0.1:{receiver.port}"
     assert headers["Content-Type"] == "application/json"
     assert headers["Kennel-Delivery"] == str(delivery.id)
 
 
-@pytest.mark.parametrize("secret", [webhook_signing.encode_secret(bytes(range(32))), "one-of-before_x9"])
-def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiver: Receiver, secret: str) -> None:
-    account = person(context, receiver.url())
-    with context.sessions.begin() as session:
-        session.query(Webhook).one().secret = secret
-    tell(context, account)
+def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiver: Receiver) -> None:
+    tell(context, person(context, receiver.url()))
     assert post_due_deliveries(context) == 1
     ((_, headers, body),) = receiver.requests
-    library = standardwebhooks.Webhook(secret if secret.startswith("whsec_") else secret.encode())
+    library = standardwebhooks.Webhook(SECRET)
     assert library.verify(body, dict(headers))["subject"] == "Größe"
     with pytest.raises(standardwebhooks.WebhookVerificationError):
         library.verify(body + b" ", dict(headers))
@@ -195,8 +186,7 @@ def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiv
 def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerContext) -> None:
     how_to = (ROOT / "docs" / "how-to" / "webhooks-and-mail.md").read_text()
     (program,) = (block.body for block in blocks(how_to) if "HTTPServer" in block.body)
-    secret = webhook_signing.encode_secret(bytes(range(32)))
-    environment = {**os.environ, "WEBHOOK_SECRET": secret, "PYTHONUTF8": "1"}
+    environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PYTHONUTF8": "1"}
     with subprocess.Popen(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -204,13 +194,12 @@ def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerConte
             assert process.stdout is not None
             port = process.stdout.readline().split()[1]
             url = f"http://127.0.0.1:{port}/"
-            account = person(context, url)
-            with context.sessions.begin() as session:
-                session.query(Webhook).one().secret = secret
-            tell(context, account)
+            tell(context, person(context, url))
             assert post_due_deliveries(context) == 1
             assert process.stdout.readline() == "ruling Größe https://kennel.example.org/submissions/x\n"
-            forged = webhook_signing.signed_headers("another", "1", int(time.time()), b"{}")
+            forged = webhook_signing.signed_headers(
+                webhook_signing.encode_secret(bytes(32)), "1", int(time.time()), b"{}"
+            )
             assert httpx.post(url, content=b"{}", headers=forged).status_code == 401
         finally:
             process.kill()

@@ -167,13 +167,6 @@ def _size(count: int | None) -> str:
     return f"{count / GIGABYTE:10.2f} GB" if count is not None else "no limit"
 
 
-@answers(app)
-def compare_images(admin: AdminClient, competition: Slug) -> Answer:
-    """Compare entries from before images were compared with those of other teams."""
-    queued = admin.reviews.compare_images(competition)
-    return Answer(queued, f"{queued['queued']} to be compared.")
-
-
 @answers(app, "import")
 def import_results(
     admin: AdminClient,
