@@ -73,7 +73,7 @@ class NewWebhookView(WebhookView):
 class DeliveryView(BaseModel):
     """The delivery of a notice to a webhook."""
 
-    id: int = Field(description="The `Kennel-Delivery` of the request: the same at each attempt.")
+    id: int = Field(description="The `webhook-id` of the request: the same at each attempt.")
     kind: str
     subject: str
     state: Literal["waiting", "sending", "sent", "failed"]

@@ -25,7 +25,8 @@ MAX_CLIENT_MEMORY = "128mb"
 class Redis:
     """A queue server in ``data``; on ``port``, or a free one.
 
-    It is started again if it is killed. Its queues survive that; with ``durable=False``, for tests, they are in memory only, and it is not started again.
+    It is started again if it is killed. Its queues survive that. With ``durable=False``, for tests, they are
+    in memory only, and it is not started again.
     """
 
     def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:

@@ -94,7 +94,6 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{product_version()}",
-        "Kennel-Delivery": str(delivery.id),
         **webhook_signing.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
     }
     address_url = url.copy_with(host=address)

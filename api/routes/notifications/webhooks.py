@@ -4,8 +4,9 @@ A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `cre
 [Standard Webhooks](https://www.standardwebhooks.com) are: its libraries verify the headers `webhook-id`,
 `webhook-timestamp` and `webhook-signature` with the webhook's secret.
 
-Answer with 2xx within five seconds. Other answers are tried again for a day, with growing intervals; 410 stops the webhook.
-A delivered notice is not sent again. Where delivery is in doubt it is, with the same `webhook-id`: ignore one that you know.
+Answer with 2xx within five seconds. Other answers are tried again for a day, with growing intervals; 410 stops the
+webhook. A delivered notice is not sent again. Where delivery is in doubt it is, with the same `webhook-id`: ignore one
+that you know.
 """
 
 import secrets

@@ -58,7 +58,7 @@ class Receiver:
     @property
     def ids(self) -> list[str]:
         """Of the deliveries that came."""
-        return [headers["Kennel-Delivery"] for _, headers, _ in self.requests]
+        return [headers["webhook-id"] for _, headers, _ in self.requests]
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         """An address here."""
@@ -170,7 +170,7 @@ def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, recei
     assert headers["webhook-timestamp"] == str(int(context.now().timestamp()))
     assert headers["Host"] == f"127.0.0.1:{receiver.port}"
     assert headers["Content-Type"] == "application/json"
-    assert headers["Kennel-Delivery"] == str(delivery.id)
+    assert headers["webhook-id"] == str(delivery.id)
 
 
 def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiver: Receiver) -> None:
