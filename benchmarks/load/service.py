@@ -25,8 +25,8 @@ from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.service import HOST, ensure_admin, service_children
 from deploy.standalone.supervisor import Supervisor
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
-from kennel_client.references import prepare
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.settings import Settings, read_settings
@@ -156,4 +156,4 @@ def open_competition(
     service.admin.post("/competitions", spec.model_dump(mode="json"))
     for role, content in references.items():
         service.admin.attach_references(slug, role, io.BytesIO(content))
-    prepare(service.admin, slug, say=say, every=0.2)
+    References(service.admin).prepare(slug, say=say, every=0.2)

@@ -17,8 +17,8 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
 from benchmarks.load.participants import noise_zip, reference_zips
 from deploy.demo.accounts import new_token
 from deploy.standalone.data_folder import settings_of
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
-from kennel_client.references import prepare
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 
 SLUG = "start"
@@ -123,7 +123,7 @@ def _score_entry(url: str, data: Path, extractor: str) -> float:
         admin.post("/competitions", spec.model_dump(mode="json"))
         for role, content in reference_zips(IMAGE_SIZE).items():
             admin.attach_references(SLUG, role, io.BytesIO(content))
-        prepare(admin, SLUG, say=lambda _: None, every=0.2)
+        References(admin).prepare(SLUG, say=lambda _: None, every=0.2)
         begun = time.perf_counter()
         entry = admin.submit(SLUG, io.BytesIO(noise_zip(1, IMAGES, IMAGE_SIZE)), file_name="entry.zip", benchmark=SLUG)
         while (status := admin.get(f"/submissions/{entry['id']}")["status"]) != "scored":

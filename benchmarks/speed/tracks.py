@@ -133,7 +133,7 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
         decoded_images.decode(context.blobs, stored, spec, path, no_progress)
         fids = []
         for extractor in extractors:
-            images = decoded_images.decoded_images_of(context, str(count), stored, spec, no_progress)
+            images = np.load(path, mmap_mode="r")
             reference = load_prepared(context, extractor.spec.name, signed=False)
             fids.append(measure_track(images, extractor, reference, no_progress).fid)
     end = time.perf_counter()

@@ -15,8 +15,8 @@ from deploy.demo.photographs import Photographs
 from deploy.demo.plan import SEED, DemoPlan
 from deploy.demo.scores import SubmittedEntry
 from deploy.standalone.service import RunningService
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
-from kennel_client.references import prepare
 from scorer.archive import write_images
 
 PUBLIC, PRIVATE = "efficientnet_lite0", "efficientnet_lite2"
@@ -77,7 +77,7 @@ def prepare_and_submit(
             organizer.attach_references(slug, role, file)
     with ThreadPoolExecutor(1) as pool, console.status("preparing the references and generating the entries"):
         generating = pool.submit(generate_entries, pictures, plan)
-        prepare(organizer, slug, say=lambda line: console.print(f"  {line}"), every=0.5)
+        References(organizer).prepare(slug, say=lambda line: console.print(f"  {line}"), every=0.5)
         zips = generating.result()
     submitted = [
         _submit(running, slug, entry, zip_file) for entry, zip_file in zip(ENTRIES[: plan.entries], zips, strict=True)

@@ -72,11 +72,6 @@ def any_admin(session: Session) -> bool:
     return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
 
 
-def account_by_id(session: Session, account_id: int) -> Account:
-    """An account that is known to exist."""
-    return session.get_one(Account, account_id)
-
-
 def active_admins(session: Session) -> Sequence[Account]:
     """All admins who are not suspended."""
     active = (Account.role == "admin") & Account.suspended_at.is_(None)

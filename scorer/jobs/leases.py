@@ -174,18 +174,6 @@ def moves_submission(job: Job) -> bool:
     return job.submission_ref is not None and job.priority == 0
 
 
-def renew_lease(
-    session: Session,
-    claim: Claim,
-    *,
-    stage: str | None,
-    fraction: float | None,
-    lease: timedelta,
-) -> bool:
-    """Extend the lease and record the progress; False if the claim no longer holds the job."""
-    return job_queue.renew_lease(session, claim.job_id, claim.holder, lease=lease, stage=stage, fraction=fraction)
-
-
 def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
     """Close the job; False if the claim no longer holds it: then the caller must drop the result."""
     return job_queue.update_held(

@@ -91,14 +91,6 @@ def notify_people(
     _write_notice(session, NoticeText(kind, subject, body, link), accounts=account_ids, teams=team_ids, now=now)
 
 
-def notify_competition(
-    session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
-) -> None:
-    """Notify every member and webhook of the teams that compete."""
-    teams = notifications.competing_teams(session, competition.id)
-    notify_teams(session, teams, kind, subject, body, link, now)
-
-
 def notify_entrants(
     session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:

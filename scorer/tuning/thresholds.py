@@ -154,13 +154,25 @@ def retune(
     *,
     author: Account,
     now: datetime,
+    restored: Mapping[str, Any] | None = None,
 ) -> tuple[Threshold, Retuning]:
-    """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed.
+    """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed. ``restored``: the
+    choice that an undo goes back to.
 
     ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile,
     ``published`` if the final board is.
     """
-    return _tune(session, state, kind, request, author=author, now=now)
+    entries = entries_of(session, state, kind)
+    retuning = preview(session, entries, request)
+    threshold = _threshold_row(entries, retuning.choice, request, author, now)
+    if restored is not None:
+        threshold.method = UNDO
+        threshold.choice = dict(restored)
+    _record(session, entries, threshold)
+    if kind == "private":
+        before, after = retuning.impact.before.judged, retuning.impact.after.judged
+        penalty_notices.notify_newly_penalised(session, state, before, after, "Another threshold was chosen.", now)
+    return threshold, retuning
 
 
 def set_threshold(
@@ -200,31 +212,7 @@ def undo(
     target, undone = standing[-2], standing[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
-    return _tune(session, state, kind, request, author=author, now=now, restored=restored)
-
-
-def _tune(
-    session: Session,
-    state: CompetitionState,
-    kind: TrackKind,
-    request: TuningRequest,
-    *,
-    author: Account,
-    now: datetime,
-    restored: Mapping[str, Any] | None = None,
-) -> tuple[Threshold, Retuning]:
-    """Choose a tau and record it; ``restored``: the choice that an undo goes back to."""
-    entries = entries_of(session, state, kind)
-    retuning = preview(session, entries, request)
-    threshold = _threshold_row(entries, retuning.choice, request, author, now)
-    if restored is not None:
-        threshold.method = UNDO
-        threshold.choice = dict(restored)
-    _record(session, entries, threshold)
-    if kind == "private":
-        before, after = retuning.impact.before.judged, retuning.impact.after.judged
-        penalty_notices.notify_newly_penalised(session, state, before, after, "Another threshold was chosen.", now)
-    return threshold, retuning
+    return retune(session, state, kind, request, author=author, now=now, restored=restored)
 
 
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:

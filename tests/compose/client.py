@@ -8,8 +8,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
-from kennel_client.references import prepare
 from tests.factories import make_spec, noise_images, zip_of
 
 PATIENCE = 120
@@ -23,7 +23,7 @@ def compete(address: str, token: str, participant: str) -> dict[str, Any]:
         admin.post("/competitions", spec)
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
             admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
-        prepare(admin, slug, say=lambda _: None, every=0.2)
+        References(admin).prepare(slug, say=lambda _: None, every=0.2)
         entry = hand_in(admin, slug, ApiClient(address, participant), seed=10)
         return {"slug": slug, "entry": entry, "board": admin.get(f"/competitions/{slug}/leaderboard")}
 

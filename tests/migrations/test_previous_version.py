@@ -19,9 +19,9 @@ import migrations
 from deploy.standalone.database_roles import APP
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from kennel_client.references import prepare
 from tests.compose.compose_file import ROOT
 from tests.conftest import empty_database
 from tests.factories import make_spec, noise_images, zip_of
@@ -146,7 +146,7 @@ def competition(admin: ApiClient) -> str:
     slug = str(body["slug"])
     for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
         admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40))))
-    prepare(admin, slug, say=lambda _: None, every=0.2)
+    References(admin).prepare(slug, say=lambda _: None, every=0.2)
     return slug
 
 

@@ -101,39 +101,27 @@ def arrays_in(folder: Path) -> Allocate:
     return lambda shape, dtype: new_array(folder / f"{uuid4().hex}.npy", shape, dtype)
 
 
-def decoded_images_of(
-    context: WorkerContext, submission_id: str, stored: StoredZip, spec: ImageSpec, progress: ProgressCallback
-) -> NDArray[np.uint8]:
+def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
+    """Check and decode a submission into the scratch folder; see :func:`decode`."""
+    spec = image_spec_of(submission)
+    make_room(context, bytes_of(spec))
+    path = path_of(context.scratch, submission.id)
+    processes = decoding_processes_of(context.settings)
+    return decode(context.blobs, stored_zip(submission), spec, path, progress, processes=processes)
+
+
+def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
     """A submission's images in the scratch folder, memory-mapped; decoded again where another machine did the check, or
     where another process has removed them in the meantime."""
-    path = path_of(context.scratch, submission_id)
+    path = path_of(context.scratch, submission.id)
     images: NDArray[np.uint8]
     try:
         os.utime(path)
         images = np.load(path, mmap_mode="r")
     except FileNotFoundError:
-        _decode_to_scratch(context, submission_id, stored, spec, progress)
+        decode_submission(context, submission, progress)
         images = np.load(path, mmap_mode="r")
     return images
-
-
-def _decode_to_scratch(
-    context: WorkerContext, submission_id: str, stored: StoredZip, spec: ImageSpec, progress: ProgressCallback
-) -> PixelHashes:
-    make_room(context, bytes_of(spec))
-    path = path_of(context.scratch, submission_id)
-    processes = decoding_processes_of(context.settings)
-    return decode(context.blobs, stored, spec, path, progress, processes=processes)
-
-
-def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
-    """Check and decode a submission into the scratch folder; see :func:`decode`."""
-    return _decode_to_scratch(context, submission.id, stored_zip(submission), image_spec_of(submission), progress)
-
-
-def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """A submission's images; see :func:`decoded_images_of`."""
-    return decoded_images_of(context, submission.id, stored_zip(submission), image_spec_of(submission), progress)
 
 
 def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Submission) -> None:

@@ -7,6 +7,7 @@ import time
 from contextvars import copy_context
 from types import TracebackType
 
+from scorer.db.jobs import job_queue
 from scorer.db.session import is_unavailable, unavailability
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
@@ -107,9 +108,10 @@ class Heartbeat:
             log.error("%s has made no progress since stage %s: its lease is left to expire", self.job, self._stage)
             return
         with transaction(context.sessions, context.broker) as session:
-            renewed = leases.renew_lease(
+            renewed = job_queue.renew_lease(
                 session,
-                self._claim,
+                self._claim.job_id,
+                self._claim.holder,
                 stage=self._stage,
                 fraction=self._fraction,
                 lease=context.lease,

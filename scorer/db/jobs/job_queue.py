@@ -108,9 +108,11 @@ def _claim(paused: ActivePauses) -> ReturningUpdate[Job]:
     )
 
 
-def renew_lease(session: Session, job_id: int, held_by: str, *, lease: timedelta, **progress: object) -> bool:
-    """Let ``held_by`` hold a job for the ``lease`` from now on; False if it has lost it."""
-    return update_held(session, job_id, held_by, lease_until=func.now() + lease, **progress)
+def renew_lease(
+    session: Session, job_id: int, holder: str, *, lease: timedelta, stage: str | None, fraction: float | None
+) -> bool:
+    """Let ``holder`` hold a job for the ``lease`` from now on, and record its progress; False if it has lost it."""
+    return update_held(session, job_id, holder, lease_until=func.now() + lease, stage=stage, fraction=fraction)
 
 
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:

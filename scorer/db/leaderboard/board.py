@@ -174,13 +174,6 @@ def refs_of_team(session: Session, team_id: int) -> list[int]:
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))
 
 
-def scores_of_track(session: Session, track_id: int, *, tau: float | None = None) -> list[Score]:
-    """The judged scores of a track's entries in time, without benchmarks, in order of ref: what tau is chosen over."""
-    scores = judged_entries(track_id=track_id, tau=tau).subquery("scores")
-    competing = ~scores.c.benchmark & ~scores.c.late
-    return [Score(*row) for row in session.execute(select(scores).where(competing).order_by(scores.c.ref))]
-
-
 def score_of(session: Session, track_id: int, submission_ref: int) -> Score | None:
     """The judged score of one entry on a track."""
     return scores_of(session, track_id, [submission_ref]).get(submission_ref)

@@ -50,13 +50,6 @@ class MannWhitney:
         """One-sided p-value for the second sample being the larger one."""
         return float(scipy.special.ndtr(-self.z))
 
-    def radius(self, level: float = 0.05) -> float:
-        """The distance of ``share`` from Delta exceeded with probability ``level`` at most, whatever the two laws.
-
-        Pr(|U / (n m) - Delta| >= r) <= 2 exp(-2 r^2 n m / (n + m)): theorem 1, both sides.
-        """
-        return float(np.sqrt(np.log(2.0 / level) * (self.low + self.high) / (2.0 * self.low * self.high)))
-
 
 def mann_whitney(high: Vector, low: Vector) -> MannWhitney:
     """Compare two samples, (m,) and (n,); ``wins`` counts the pairs where ``high`` is the larger one.

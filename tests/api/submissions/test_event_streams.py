@@ -19,6 +19,7 @@ from sqlalchemy import text
 from api.http import server_sent_events
 from api.http.server_sent_events import EventHub
 from deploy.standalone.ports import free_port
+from scorer.db.jobs import job_queue
 from scorer.db.session import use_one_snapshot
 from scorer.errors import TooMany
 from scorer.jobs import leases
@@ -110,7 +111,7 @@ def test_a_stage_has_words(service: Service, url: str) -> None:
         now = service.context.now()
         held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
         assert held
-        assert leases.renew_lease(session, held, stage="neighbours", fraction=0.62, lease=LEASE)
+        assert job_queue.renew_lease(session, held.job_id, held.holder, stage="neighbours", fraction=0.62, lease=LEASE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         newest = next(event for event in events if event["status"] == "scoring")
     assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)

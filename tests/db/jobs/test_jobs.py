@@ -156,7 +156,7 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     held = claim(session, now)
     assert held is not None
     let_time_pass(session, LEASE - timedelta(seconds=1))
-    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     let_time_pass(session, timedelta(seconds=2))
     retries.free_expired(session, now=now, max_attempts=3)
     job = session.get_one(Job, held.job_id)
@@ -206,7 +206,7 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     held = claim(session, now - behind)
     assert held is not None
     assert retries.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
-    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
         assert retries.free_expired(session, now=moment, max_attempts=3) == 0
     retries.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)

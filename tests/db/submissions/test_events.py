@@ -118,7 +118,7 @@ def test_nothing_of_the_private_track_is_an_event(session: Session, state: Compe
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    assert leases.renew_lease(session, held, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     assert look_at(session, submission, now) == before
     assert before.progress == SubmissionProgress()
     assert outcomes.record_measurement(session, held, MEASURED, now=now)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Account, CoarseLabel, Ruling, Submission, Threshold, Track
 from scorer.errors import Conflict, NotFound
 from scorer.submissions.labels import label_info_of
@@ -82,19 +83,21 @@ def test_a_preview_is_what_happens(
     with session.begin_nested() as savepoint:
         state = made(session, drawn)
         author = make_account(session, MOMENT, "organizer")
-        track = state.tracks["public"]
         choose(session, state, author, first)
         names = board.team_names(session, state.competition.id)
 
         def ranks() -> dict[str, int | None]:
             return {names[line.team_id]: line.rank for line in board_of(session, state).page(0, None)}
 
-        before = ranks()
-        was = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
+        def penalised() -> dict[str, bool | None]:
+            rows = session.execute(judged_entries(track_id=state.tracks["public"].id))
+            return {row.id: row.penalised for row in rows if not row.benchmark and not row.late}
+
+        before, was = ranks(), penalised()
         preview = preview_of(session, state, second)
         assert ranks() == before
         assert effects_of(choose(session, state, author, second)[1]) == effects_of(preview)
-        now = {row.id: row.penalised for row in board.scores_of_track(session, track.id)}
+        now = penalised()
         lists: dict[str, Any] = {name: page.rows for name, page in preview.lists.items()}
         assert {each.submission_id for each in lists["penalised"]} == {id_ for id_ in now if now[id_] and not was[id_]}
         assert {each.submission_id for each in lists["freed"]} == {id_ for id_ in now if was[id_] and not now[id_]}

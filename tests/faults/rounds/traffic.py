@@ -12,9 +12,9 @@ from random import Random
 from typing import Any, Literal
 
 from deploy.demo.accounts import new_token
+from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from kennel_client.references import prepare
 from kennel_client.resumable import PendingUpload, upload_resumably
 from kennel_client.retries import is_transient
 from tests.factories import make_spec, noise_images, zip_of
@@ -156,7 +156,7 @@ def make_traffic(stack: Stack, seed: int, **changes: Any) -> Traffic:
     stack.admin.post("/competitions", body)
     for role, images in REFERENCES:
         stack.admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(images, 80, SIZE))))
-    prepare(stack.admin, slug, say=lambda _: None, every=0.05)
+    References(stack.admin).prepare(slug, say=lambda _: None, every=0.05)
     accounts = {}
     for team in range(TEAMS):
         handle = f"{slug}-{team}"
