@@ -159,8 +159,8 @@ _ALL = (
         stated_in="the file's name, in timm's models/nasnet.py",
         architecture="nasnetalarge.tf_in1k",
     ),
-    # The three transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that
-    # published numbers in them: layer6ai-labs/dgm-eval (Stein et al. 2023; dinov2, mae), google-research/cmmd
+    # The two transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that
+    # published numbers in them: layer6ai-labs/dgm-eval (Stein et al. 2023; dinov2), google-research/cmmd
     # (Jayasumana et al. 2024; clip), facebookresearch/sscd-copy-detection (Pizzi et al. 2022; sscd, "skew_320").
     ExtractorSpec(
         name="dinov2",
@@ -173,20 +173,6 @@ _ALL = (
         weights="a file of timm's vit_large_patch14_dinov2.lvd142m in the operator's weights folder",
         weights_url="https://huggingface.co/timm/vit_large_patch14_dinov2.lvd142m/resolve/main/model.safetensors",
         architecture="vit_large_patch14_dinov2.lvd142m",
-        layer=_CLASS_TOKEN,
-        resizing=CLIPPED_BICUBIC,
-    ),
-    ExtractorSpec(
-        name="mae",
-        version=1,
-        input_size=224,
-        dimension=1024,
-        non_negative=False,
-        mean=_IMAGENET_MEAN,
-        std=_IMAGENET_STD,
-        weights="a file of timm's vit_large_patch16_224.mae in the operator's weights folder",
-        weights_url="https://huggingface.co/timm/vit_large_patch16_224.mae/resolve/main/model.safetensors",
-        architecture="vit_large_patch16_224.mae",
         layer=_CLASS_TOKEN,
         resizing=CLIPPED_BICUBIC,
     ),

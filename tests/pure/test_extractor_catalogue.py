@@ -12,7 +12,7 @@ from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
 
 REPOSITORY = Path(__file__).parents[2]
-SIGNED = {"dinov2", "mae", "clip", "sscd"}
+SIGNED = {"dinov2", "clip", "sscd"}
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,6 @@ SIGNED = {"dinov2", "mae", "clip", "sscd"}
         ("efficientnet_lite0", 1280, 224),
         ("efficientnet_lite2", 1280, 260),
         ("dinov2", 1024, 224),
-        ("mae", 1024, 224),
         ("clip", 768, 336),
         ("sscd", 512, 320),
         ("tiny", 32, 64),

@@ -25,7 +25,7 @@ SPEC = find_extractor("sscd")
 LOCAL = [spec for spec in EXTRACTORS.values() if spec.weights_url]
 FEWER: dict[str, dict[str, Any]] = {
     "nasnetalarge": {"stem_size": 8, "num_features": 24 * 8},
-    **{name: {"depth": 1} for name in ("dinov2", "mae", "clip")},
+    **{name: {"depth": 1} for name in ("dinov2", "clip")},
 }
 """Options of timm that leave most of a large network out."""
 

@@ -29,8 +29,8 @@ from tests.factories import noise_images
 from tests.pure.oracles import nearest_by_definition
 from tests.worker.extractors.openai_clip import openai_state
 
-SIGNED = ("dinov2", "mae", "clip", "sscd")
-TRANSFORMERS = ("dinov2", "mae", "clip")
+SIGNED = ("dinov2", "clip", "sscd")
+TRANSFORMERS = ("dinov2", "clip")
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=2, threads=1)
 WIDTH = 1024
 BLOCK = 12 * WIDTH**2 + 13 * WIDTH
@@ -47,7 +47,6 @@ def parameters(patch: int, side: int, *, more: int, of_blocks: int = 0) -> int:
     ("name", "numbers"),
     [
         ("dinov2", parameters(14, 518, more=WIDTH, of_blocks=2 * WIDTH)),  # a bias of the patches; two layer scales
-        ("mae", parameters(16, 224, more=WIDTH)),
         ("clip", parameters(14, 336, more=2 * WIDTH + 768 * WIDTH + 768)),  # a first norm, a projection
         ("sscd", 25_557_032 - 1000 * 2049 + 512 * 2049),  # ResNet-50, with 512 outputs in place of 1,000 classes
     ],
@@ -65,7 +64,7 @@ def test_images_are_normalised_as_published(name: str) -> None:
     assert published.input_size[-1] == (518 if name == "dinov2" else spec.input_size)
 
 
-@pytest.mark.parametrize(("name", "clipped"), [("dinov2", True), ("mae", True), ("clip", False), ("sscd", False)])
+@pytest.mark.parametrize(("name", "clipped"), [("dinov2", True), ("clip", False), ("sscd", False)])
 @pytest.mark.parametrize("size", [64, 500])
 def test_resizing_is_the_published_codes(name: str, clipped: bool, size: int) -> None:
     """Pillow in float, as dgm-eval's resizer does it (which clips); jax.image.resize, of CMMD's code, has the same
@@ -166,16 +165,15 @@ def assert_near(features: NDArray[np.float32], expected: Tensor) -> None:
 
 
 @pytest.mark.usefixtures("shallow")
-@pytest.mark.parametrize("name", ["dinov2", "mae"])
-def test_features_are_the_class_token_of_the_papers_equations(name: str, tmp_path: Path) -> None:
-    state = with_weights(name, tmp_path)
+def test_features_are_the_class_token_of_the_papers_equations(tmp_path: Path) -> None:
+    state = with_weights("dinov2", tmp_path)
     images = noise_images(1, 3)
-    extractor = load(name, options=replace(CPU, weights_dir=tmp_path))
+    extractor = load("dinov2", options=replace(CPU, weights_dir=tmp_path))
     features = extractor.features(images)
     assert features.shape == (3, 1024)
-    assert_near(features, one_block_by_hand(state, prepared(name, images)))
+    assert_near(features, one_block_by_hand(state, prepared("dinov2", images)))
     assert extractor.logits(features) is None
-    assert (tmp_path / f"{name}.sha256").read_text().split()[0] == extractor.provenance["weights_sha256"]
+    assert (tmp_path / "dinov2.sha256").read_text().split()[0] == extractor.provenance["weights_sha256"]
 
 
 @pytest.mark.usefixtures("shallow")
@@ -220,7 +218,7 @@ def test_attention_is_plain_arithmetic() -> None:
 @pytest.mark.usefixtures("shallow")
 def test_an_entry_is_scored_in_a_signed_space(tmp_path: Path) -> None:
     """From zips to the evidence: s by signed cosines."""
-    with_weights("mae", tmp_path)
+    with_weights("dinov2", tmp_path)
     generated, training, held_out = noise_images(4, 12), noise_images(5, 16), noise_images(6, 12)
     for name, images in {"generated": generated, "training": training, "held-out": held_out}.items():
         with (tmp_path / f"{name}.zip").open("wb") as file:
@@ -228,14 +226,14 @@ def test_an_entry_is_scored_in_a_signed_space(tmp_path: Path) -> None:
     report = score_files(
         tmp_path / "generated.zip",
         tmp_path / "training.zip",
-        "mae",
+        "dinov2",
         tau=1.9,
         epsilon=1e-15,
         weights=tmp_path,
         evidence=EvidenceOptions(tmp_path / "held-out.zip"),
         progress=lambda _stage, _share: None,
     )
-    extractor = load("mae", options=replace(CPU, weights_dir=tmp_path))
+    extractor = load("dinov2", options=replace(CPU, weights_dir=tmp_path))
     own, other = extractor.features(generated), extractor.features(training)
     distance, _ = nearest_by_definition(own, other, signed=True)
     assert report["memorization_distance"] == pytest.approx(distance.mean(), rel=1e-5)
