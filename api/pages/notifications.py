@@ -12,8 +12,6 @@ from api.http.problem_details import status_of
 from api.rendering.templates import render_page, see_other
 from api.routing import Router
 from scorer.accounts import sessions
-from scorer.competitions.competition_state import visible_state
-from scorer.db.tables import Account, Team
 from scorer.errors import Invalid, KennelError
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -82,7 +80,6 @@ def _channels_page(
         names=notices.KIND_NAMES,
         mailed=notices.mail_choices(session, account),
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id, limit=1)), None)) for hook in hooks],
-        teams=webhooks.teams_of(session, account),
         now=now,
         secret=secret,
         url=url,
@@ -106,16 +103,10 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
     try:
-        team = _team_in(session, text(fields, "competition"), viewer.account, now)
-        webhooks.register(session, viewer.account, url, secret=secret, team=team, local=local, now=now)
+        webhooks.register(session, viewer.account, url, secret=secret, local=local, now=now)
     except KennelError as error:
         return _channels_page(session, viewer, now, status=status_of(error), error=error.message, url=url)
     return _channels_page(session, viewer, now, status=201, secret=secret)
-
-
-def _team_in(session: DbSession, slug: str, account: Account, now: Now) -> Team | None:
-    """The account's team in the chosen competition; None if none is chosen."""
-    return webhooks.team_in(session, account, visible_state(session, slug, account, now).competition) if slug else None
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")

@@ -44,11 +44,6 @@ class NewWebhook(Request):
     """An address to post notices to."""
 
     url: str = Field(max_length=2000, examples=["https://hooks.example.org/kennel"])
-    competition: str | None = Field(
-        None,
-        max_length=100,
-        description="Its slug: the webhook gets your team's notices there. Without it, your own notices.",
-    )
 
 
 class WebhookView(BaseModel):
@@ -56,7 +51,6 @@ class WebhookView(BaseModel):
 
     id: int
     url: str
-    team: str | None = Field(description="Whose notices it gets; null: yours.")
     created_at: datetime
 
 

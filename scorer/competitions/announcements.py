@@ -56,7 +56,7 @@ def announce(
     people = {*notifications.member_accounts(session, teams), *rows.readers_of(session, competition.id)}
     subject = f"{competition.title}: {announcement.title}"
     link = f"/competitions/{competition.slug}/announcements#a{announcement.id}"
-    notices.notify_people(session, people, teams, notices.Kind.ANNOUNCEMENT, subject, announcement.text, link, now)
+    notices.notify_people(session, people, notices.Kind.ANNOUNCEMENT, subject, announcement.text, link, now)
     return announcement
 
 

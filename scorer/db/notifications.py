@@ -9,7 +9,7 @@ from sqlalchemy import CursorResult, Insert, Select, exists, func, insert, liter
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.tables import Account, Competition, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
+from scorer.db.tables import Account, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 from scorer.lifecycle import DeliveryState, MailState
 
 MAX_FAULTS = 20
@@ -23,14 +23,6 @@ class NoticeText:
     subject: str
     body: str
     link: str
-
-
-class NamedTeam(NamedTuple):
-    """The name of a team, and the slug and title of its competition."""
-
-    name: str
-    slug: str
-    title: str
 
 
 class MailFault(NamedTuple):
@@ -47,18 +39,6 @@ def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int
     return session.scalars(
         _current_members(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()
     ).all()
-
-
-def team_ids_of(session: Session, account_id: int) -> Sequence[int]:
-    """The ids of the teams that a person is a member of."""
-    return session.scalars(_current_members(Membership.team_id).where(Membership.account_id == account_id)).all()
-
-
-def named_teams_of(session: Session, account_id: int) -> list[NamedTeam]:
-    """The teams that a person is a member of, in order of competition and name."""
-    is_member = Team.id.in_(_current_members(Membership.team_id).where(Membership.account_id == account_id))
-    query = select(Team.name, Competition.slug, Competition.title).join(Competition).where(is_member)
-    return [NamedTeam(*row) for row in session.execute(query.order_by(Competition.title, Team.name))]
 
 
 def _current_members(column: InstrumentedAttribute[int]) -> Select[int]:
@@ -81,13 +61,12 @@ def write_notice(
     text: NoticeText,
     *,
     accounts: Collection[int],
-    teams: Collection[int],
     mailed: bool,
     farewell: str,
     now: datetime,
 ) -> None:
     """Write a notice for ``accounts``, mails for those of them who have an address and want this kind by mail (if they
-    have not chosen: ``mailed``), and deliveries to their webhooks and those of ``teams``. ``farewell`` ends mails."""
+    have not chosen: ``mailed``), and deliveries to their webhooks. ``farewell`` ends mails."""
     notice = {"kind": text.kind, "subject": text.subject, "body": text.body, "link": text.link, "created_at": now}
     due = {"attempts": 0, "due_at": now}
     session.execute(_rows_for(Notice, "account_id", notice, select(Account.id).where(Account.id.in_(accounts))))
@@ -96,8 +75,7 @@ def write_notice(
     wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
     mail = {name: notice[name] for name in ("subject", "link", "created_at")} | {"body": text.body + farewell}
     session.execute(_rows_for(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
-    personal = Webhook.team_id.is_(None) & Webhook.account_id.in_(accounts)
-    hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), or_(personal, Webhook.team_id.in_(teams)))
+    hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), Webhook.account_id.in_(accounts))
     session.execute(_rows_for(Delivery, "webhook_id", notice | due | {"state": DeliveryState.WAITING}, hooks))
 
 
@@ -212,24 +190,10 @@ def _count(result: object) -> int:
 PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)
 
 
-def active_webhooks(session: Session, account_id: int, team_ids: Collection[int]) -> Sequence[Webhook]:
-    """A person's webhooks and those of their teams, oldest first."""
-    theirs = or_(
-        Webhook.team_id.is_(None) & (Webhook.account_id == account_id),
-        Webhook.team_id.in_(team_ids),
-    )
-    return session.scalars(select(Webhook).where(Webhook.ended_at.is_(None), theirs).order_by(Webhook.id)).all()
-
-
-def webhooks_added_by(session: Session, account_id: int) -> Sequence[Webhook]:
-    """The webhooks that a person has added, for themselves and for teams, oldest first."""
-    added = (Webhook.account_id == account_id) & Webhook.ended_at.is_(None)
-    return session.scalars(select(Webhook).where(added).order_by(Webhook.id)).all()
-
-
-def move_webhooks(session: Session, team_ids: Collection[int], to: int) -> None:
-    """Give the webhooks of some teams to the team ``to``."""
-    session.execute(update(Webhook).where(Webhook.team_id.in_(team_ids)).values(team_id=to))
+def active_webhooks(session: Session, account_id: int) -> Sequence[Webhook]:
+    """A person's webhooks, oldest first."""
+    active = (Webhook.account_id == account_id) & Webhook.ended_at.is_(None)
+    return session.scalars(select(Webhook).where(active).order_by(Webhook.id)).all()
 
 
 def deliveries_of(session: Session, webhook_id: int, *, before: int | None = None, limit: int) -> Sequence[Delivery]:

@@ -110,8 +110,7 @@ def _message_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]
         "mails": select(Mail.recipient, Mail.subject, Mail.state, Mail.created_at, Mail.sent_at)
         .where(func.lower(Mail.recipient) == func.lower(account.email))
         .order_by(Mail.id),
-        "webhooks": select(Webhook.url, TEAM, Webhook.created_at, Webhook.ended_at)
-        .outerjoin(Team, Team.id == Webhook.team_id)
+        "webhooks": select(Webhook.url, Webhook.created_at, Webhook.ended_at)
         .where(Webhook.account_id == own)
         .order_by(Webhook.id),
     }

@@ -61,51 +61,37 @@ FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 def notify(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
     """Notify one account. ``link`` is a path on this site, ``body`` plain text."""
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=[account.id], teams=(), now=now)
+    notify_people(session, [account.id], kind, subject, body, link, now)
 
 
 def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
-    """Notify every member of a team, and the team's own webhooks once."""
+    """Notify every member of a team."""
     notify_teams(session, [team_id], kind, subject, body, link, now)
 
 
 def notify_teams(
     session: Session, team_ids: Collection[int], kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
-    """Notify every member of some teams, and the teams' own webhooks once."""
-    members = notifications.member_accounts(session, team_ids)
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=members, teams=team_ids, now=now)
+    """Notify every member of some teams."""
+    notify_people(session, notifications.member_accounts(session, team_ids), kind, subject, body, link, now)
 
 
 def notify_people(
-    session: Session,
-    account_ids: Collection[int],
-    team_ids: Collection[int],
-    kind: Kind,
-    subject: str,
-    body: str,
-    link: str,
-    now: datetime,
+    session: Session, account_ids: Collection[int], kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
-    """Notify some accounts, and the own webhooks of some teams once."""
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=account_ids, teams=team_ids, now=now)
+    """Notify some accounts."""
+    text, mailed = NoticeText(kind, subject, body, link), kind in MAILED_BY_DEFAULT
+    notifications.write_notice(session, text, accounts=account_ids, mailed=mailed, farewell=FAREWELL, now=now)
 
 
 def notify_entrants(
     session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
 ) -> None:
-    """Notify everybody who competes or has accepted any version of the rules, and the teams' webhooks."""
+    """Notify everybody who competes or has accepted any version of the rules."""
     teams = notifications.competing_teams(session, competition.id)
     accepted = accounts.accepting_accounts(session, competition.id)
     people = {*notifications.member_accounts(session, teams), *accepted}
-    _write_notice(session, NoticeText(kind, subject, body, link), accounts=people, teams=teams, now=now)
-
-
-def _write_notice(
-    session: Session, text: NoticeText, *, accounts: Collection[int], teams: Collection[int], now: datetime
-) -> None:
-    mailed = text.kind in MAILED_BY_DEFAULT
-    notifications.write_notice(session, text, accounts=accounts, teams=teams, mailed=mailed, farewell=FAREWELL, now=now)
+    notify_people(session, people, kind, subject, body, link, now)
 
 
 def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:

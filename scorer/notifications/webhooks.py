@@ -1,4 +1,4 @@
-"""Webhooks of accounts and teams, and their deliveries: signed notices, sent after the commit, retried for a day.
+"""Webhooks of accounts, and their deliveries: signed notices, sent after the commit, retried for a day.
 
 Delivery is at least once. A delivery is marked as being sent, and that is committed, before it leaves, so no two
 workers send it at once and a delivered one is not repeated. If the sender dies or the response is late, the delivery
@@ -12,16 +12,14 @@ from urllib.parse import urlsplit
 from sqlalchemy.orm import Session
 
 from scorer.db import accounts, notifications
-from scorer.db.notifications import NamedTeam
-from scorer.db.tables import Account, Competition, Delivery, Team, Webhook
-from scorer.db.teams import members
+from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind
 
 MAX_WEBHOOKS = 10
-"""Webhooks of an account and its teams together."""
+"""Webhooks of an account."""
 MAX_URL_LENGTH = 2000
 PORTS = (None, 443, 8443)
 """Where https is served: a webhook's outcome is shown, and must not tell which other ports of a host are open."""
@@ -32,34 +30,17 @@ SENDING_LEASE = timedelta(minutes=1)
 PING = "ping"
 
 
-def register(
-    session: Session, account: Account, url: str, *, secret: str, team: Team | None, local: bool, now: datetime
-) -> Webhook:
-    """Register ``url`` for an account's notices, or for those of ``team``. ``secret`` is random, made by the caller;
-    ``local`` allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
+def register(session: Session, account: Account, url: str, *, secret: str, local: bool, now: datetime) -> Webhook:
+    """Register ``url`` for an account's notices. ``secret`` is random, made by the caller; ``local``
+    allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
     require_url(url, local=local)
     accounts.lock_account(session, account.id)
     if len(list_webhooks(session, account)) >= MAX_WEBHOOKS:
-        raise Conflict(
-            "too-many-webhooks", f"You and your teams have {MAX_WEBHOOKS} webhooks; please remove one first."
-        )
-    webhook = Webhook(account_id=account.id, team_id=team.id if team else None, url=url, secret=secret, created_at=now)
+        raise Conflict("too-many-webhooks", f"You have {MAX_WEBHOOKS} webhooks; please remove one first.")
+    webhook = Webhook(account_id=account.id, url=url, secret=secret, created_at=now)
     session.add(webhook)
     session.flush()
     return webhook
-
-
-def team_in(session: Session, account: Account, competition: Competition) -> Team:
-    """The account's team in a competition; ``Conflict`` if it has none yet."""
-    team = members.team_of(session, competition.id, account.id)
-    if team is None:
-        raise Conflict("no-team", f"You have no team in {competition.title} yet.")
-    return team
-
-
-def teams_of(session: Session, account: Account) -> Sequence[NamedTeam]:
-    """The account's teams in all competitions."""
-    return notifications.named_teams_of(session, account.id)
 
 
 def require_url(url: str, *, local: bool) -> None:
@@ -86,12 +67,12 @@ def require_url(url: str, *, local: bool) -> None:
 
 
 def list_webhooks(session: Session, account: Account) -> Sequence[Webhook]:
-    """The active webhooks of an account and of its teams."""
-    return notifications.active_webhooks(session, account.id, notifications.team_ids_of(session, account.id))
+    """The active webhooks of an account, oldest first."""
+    return notifications.active_webhooks(session, account.id)
 
 
 def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook:
-    """One of the webhooks of an account and its teams; ``NotFound`` otherwise."""
+    """One of the webhooks of an account; ``NotFound`` otherwise."""
     for webhook in list_webhooks(session, account):
         if webhook.id == webhook_id:
             return webhook
@@ -103,21 +84,9 @@ def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -
     _end(session, find_webhook(session, account, webhook_id), now)
 
 
-def list_added(session: Session, account: Account) -> Sequence[Webhook]:
-    """The active webhooks that an account has added, for itself and for teams."""
-    return notifications.webhooks_added_by(session, account.id)
-
-
-def end_for_team(session: Session, account: Account, team: Team, *, now: datetime) -> None:
-    """Remove the webhooks that an account has added for a team, which it leaves."""
-    for webhook in list_added(session, account):
-        if webhook.team_id == team.id:
-            _end(session, webhook, now)
-
-
 def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:
-    """Remove the webhooks that an account has added, for itself and for teams, except those of the ids ``exclude``."""
-    for webhook in list_added(session, account):
+    """Remove the webhooks of an account, except those of the ids ``exclude``."""
+    for webhook in list_webhooks(session, account):
         if webhook.id not in exclude:
             _end(session, webhook, now)
 

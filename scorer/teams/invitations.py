@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import accounts, notifications
+from scorer.db import accounts
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
 from scorer.db.teams import members, merges
 from scorer.errors import Conflict, Forbidden, NotFound
@@ -157,11 +157,10 @@ def _enter(session: Session, state: CompetitionState, team: Team, account: Accou
 def _merge(
     session: Session, state: CompetitionState, team: Team, other: Team, account: Account, *, now: datetime
 ) -> None:
-    """Merge ``other`` into ``team`` for good: members, submissions and webhooks."""
+    """Merge ``other`` into ``team`` for good: members and submissions."""
     members.lock_teams(session, [team.id, other.id])
     _require_mergeable(session, state, team, other, now=now)
     other_members = members.members_of(session, other.id)
-    notifications.move_webhooks(session, [other.id], team.id)
     for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
         session.add(
             TeamMerge(

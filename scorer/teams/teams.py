@@ -20,7 +20,6 @@ from scorer.db.teams import members
 from scorer.db.teams.merges import current_team, current_teams
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
-from scorer.notifications import webhooks
 
 MAX_TEAM_NAME_LENGTH = 60
 
@@ -179,9 +178,7 @@ def leave(session: Session, slug: str, *, account: Account, now: datetime) -> No
 
 
 def depart(session: Session, team: Team, account: Account, *, now: datetime) -> None:
-    """End an account's membership of its team, with the webhooks that it has added there. Call with the competition's
-    changes and the team locked."""
-    webhooks.end_for_team(session, account, team, now=now)
+    """End an account's membership of its team. Call with the competition's changes and the team locked."""
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)

@@ -563,7 +563,7 @@ def _correspondence(
     """The insider's notices, webhooks and invitations."""
     ada = people["insider"]
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
-    hook = webhooks.register(session, ada, url, secret="whsec", team=None, local=False, now=now)
+    hook = webhooks.register(session, ada, url, secret="whsec", local=False, now=now)
     subject = planted.word("notice", "team")
     notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
     session.flush()

@@ -55,7 +55,7 @@ def _page(
         viewer=viewer,
         tokens=api_tokens.list_tokens(session, viewer.account),
         scopes=api_tokens.scopes_of(viewer.account),
-        webhooks=webhooks.list_added(session, viewer.account),
+        webhooks=webhooks.list_webhooks(session, viewer.account),
         sessions=sessions.list_sessions(session, viewer.account, now),
         now=now,
         secret=secret,

@@ -19,8 +19,6 @@ from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSe
 from api.routing import Router
 from api.schemas.notifications import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.accounts import sessions
-from scorer.competitions import competition_state
-from scorer.db.tables import Webhook
 from scorer.notifications import webhooks
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
@@ -31,9 +29,10 @@ REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 
 @router.get("")
 def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPage:
-    """Your webhooks and those of your teams."""
+    """Your webhooks."""
     page = wanted.of_all(webhooks.list_webhooks(session, account))
-    return WebhookPage(webhooks=[_view(each) for each in page.rows], next_after=page.next_after)
+    views = [WebhookView.model_validate(each, from_attributes=True) for each in page.rows]
+    return WebhookPage(webhooks=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201, description=REGISTERING)
@@ -43,13 +42,10 @@ def create(
     """A session is needed: a leaked API token must not be able to make a webhook."""
     sessions.hold(session, caller.session_id, now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
-    account = caller.account
-    state = competition_state.visible_state(session, body.competition, account, now) if body.competition else None
-    team = webhooks.team_in(session, account, state.competition) if state else None
     local = settings.webhooks_local
-    webhook = webhooks.register(session, account, body.url, secret=secret, team=team, local=local, now=now)
+    webhook = webhooks.register(session, caller.account, body.url, secret=secret, local=local, now=now)
     response.headers["Cache-Control"] = "no-store"
-    return NewWebhookView(**_view(webhook).model_dump(), secret=secret)
+    return NewWebhookView(id=webhook.id, url=webhook.url, created_at=webhook.created_at, secret=secret)
 
 
 @router.delete("/{webhook_id}", status_code=204)
@@ -74,8 +70,3 @@ def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRate
     rates.hit("webhook-ping", caller.account.id)
     delivery = webhooks.ping(session, caller.account, webhook_id, now=now)
     return DeliveryView.model_validate(delivery, from_attributes=True)
-
-
-def _view(webhook: Webhook) -> WebhookView:
-    team = webhook.team.name if webhook.team else None
-    return WebhookView(id=webhook.id, url=webhook.url, team=team, created_at=webhook.created_at)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scorer.accounts import password_hashing
-from scorer.db.tables import Account, Webhook
+from scorer.db.tables import Account
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from tests.api.accounts.test_accounts import browse, rated, sign_in
@@ -15,7 +15,6 @@ from tests.api.conftest import API, Service
 from tests.api.notifications.test_mail import Server, context, server  # noqa: F401 - fixtures
 from tests.api.submissions.test_flow import with_a_wrong_image
 from tests.api.submissions.test_uploads import refused
-from tests.api.teams.test_teams import join
 from tests.factories import noise_images
 from worker.delivery.mail import send_due_mails
 from worker.runtime.context import WorkerContext
@@ -160,44 +159,6 @@ def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> No
     fields = {"csrf": csrf}
     shown = service.http.post(f"/account/notices{path}", data=fields)
     assert (shown.status_code, "too often" in shown.text) == (429, True)
-
-
-def test_a_teams_webhook_ends_when_who_has_made_it_leaves(service: Service) -> None:
-    slug = service.competition()
-    csrf = signed_in(service, "ada")
-    join(service, slug, "ada", "bob")
-    for body in ({"competition": slug}, {"url": "https://mine.example.org"}):
-        assert hook(service, csrf, **body).status_code == 201
-    assert [each["url"] for each in service.call("bob", "GET", "/webhooks").json()["webhooks"]] == [URL]
-    assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
-    assert service.call("bob", "GET", "/webhooks").json()["webhooks"] == []
-    (hers,) = service.call("ada", "GET", "/webhooks").json()["webhooks"]
-    assert hers["url"] == "https://mine.example.org"
-
-
-def test_a_webhook_of_a_team_of_one_ends_when_it_is_given_up(service: Service) -> None:
-    slug = service.competition()
-    csrf = signed_in(service, "ada")
-    service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
-    assert hook(service, csrf, competition=slug).status_code == 201
-    join(service, slug, "bob", "ada")
-    assert service.call("ada", "GET", "/webhooks").json()["webhooks"] == []
-    with service.context.sessions() as session:
-        assert session.query(Webhook).one().ended_at is not None
-
-
-def test_a_teams_webhook_gets_the_teams_notices(service: Service) -> None:
-    slug = service.competition()
-    csrf = signed_in(service, "ada")
-    refused(hook(service, csrf, competition=slug), 409, "no-team")
-    refused(hook(service, csrf, competition="no-such"), 404, "no-competition")
-    service.scored("ada", slug, noise_images(10))
-    made = hook(service, csrf, competition=slug)
-    assert (made.status_code, made.json()["team"]) == (201, "Ada")
-    tell(service, "ada", Kind.INVITATION)
-    service.scored("ada", slug, noise_images(11))
-    deliveries = service.call("ada", "GET", f"/webhooks/{made.json()['id']}/deliveries").json()["deliveries"]
-    assert [each["kind"] for each in deliveries] == ["entry-scored"], "what one person is told is not the team's"
 
 
 @pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])

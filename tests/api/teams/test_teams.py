@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account
 from scorer.notifications import webhooks
-from scorer.teams import teams
 from tests.api.accounts.test_accounts import rated
 from tests.api.conftest import Service
 from tests.api.submissions.test_uploads import refused
@@ -63,13 +61,11 @@ def backdate(service: Service, days: int) -> None:
         session.execute(text(f"UPDATE submissions SET accepted_at = accepted_at - interval '{days} days'"))
 
 
-def hook(service: Service, who: str, url: str, slug: str | None = None) -> None:
-    """A webhook of a person, or of their team."""
+def hook(service: Service, who: str, url: str) -> None:
+    """A webhook of a person."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=who).one()
-        now = service.context.now()
-        team = teams.find_own_team(session, state_of(session, slug, now), account) if slug else None
-        webhooks.register(session, account, url, secret="s", team=team, local=False, now=now)
+        webhooks.register(session, account, url, secret="s", local=False, now=service.context.now())
 
 
 def rows(service: Service, query: str) -> list[Any]:
@@ -323,7 +319,7 @@ def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
     slug = service.competition()
     create(service, slug, "bob", "Long Leash")
     join(service, slug, "bob", "eve")
-    hook(service, "bob", "https://hooks.example.org/team", slug)
+    hook(service, "bob", "https://hooks.example.org/bob")
     create(service, slug, "ada", "Loose Leash")
     assert ask(service, slug, "ada", team="Long Leash").status_code == 201
     inboxes = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]

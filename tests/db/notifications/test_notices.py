@@ -38,9 +38,9 @@ def join(session: Session, team: Team, now: datetime, email: str | None = None) 
     return account
 
 
-def hook(session: Session, account: Account, now: datetime, team: Team | None = None) -> int:
+def hook(session: Session, account: Account, now: datetime) -> int:
     """A webhook."""
-    return webhooks.register(session, account, URL, secret="s", team=team, local=False, now=now).id
+    return webhooks.register(session, account, URL, secret="s", local=False, now=now).id
 
 
 def notices_of(session: Session, account: Account) -> list[str]:
@@ -75,22 +75,20 @@ def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session,
     }
 
 
-def test_each_member_gets_one_notice_and_the_teams_webhook_one(
+def test_each_member_gets_one_notice_and_their_webhooks_one(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team, other = (make_team(session, state, now) for _ in range(2))
     members = [join(session, team, now) for _ in range(3)]
     stranger = join(session, other, now)
-    of_team = hook(session, members[0], now, team)
-    personal = hook(session, members[1], now)
+    own = [hook(session, members[1], now) for _ in range(2)]
     hook(session, stranger, now)
-    hook(session, stranger, now, other)
     ended = hook(session, members[2], now)
     webhooks.end(session, members[2], ended, now=now)
     notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
     assert all(notices_of(session, member) == ["ruling"] for member in members)
     assert notices_of(session, stranger) == []
-    assert sorted(each.webhook_id for each in session.query(Delivery)) == [of_team, personal]
+    assert sorted(each.webhook_id for each in session.query(Delivery)) == own
 
 
 def test_there_is_no_notice_of_what_was_taken_back(session: Session, now: datetime) -> None:
@@ -188,7 +186,8 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     teams = [make_team(session, state, now) for _ in range(3)]
     members = [join(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
     elsewhere = join(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
-    of_team = hook(session, members[0], now, teams[0])
+    personal = hook(session, members[0], now)
+    hook(session, elsewhere, now)
     author = make_account(session, now, "organizer")
     state.competition.closes_at = now - timedelta(days=1)
     session.flush()
@@ -202,7 +201,7 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
         assert notice.link == f"/competitions/{state.competition.slug}"
     assert notices_of(session, elsewhere) == notices_of(session, author) == []
     assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
-    assert [each.webhook_id for each in session.query(Delivery)] == [of_team]
+    assert [each.webhook_id for each in session.query(Delivery)] == [personal]
 
 
 def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
@@ -236,29 +235,21 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
 )  # fmt: skip
 def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, url: str) -> None:
     with pytest.raises(Invalid):
-        webhooks.register(session, make_account(session, now), url, secret="s", team=None, local=False, now=now)
+        webhooks.register(session, make_account(session, now), url, secret="s", local=False, now=now)
 
 
-def test_webhooks_are_few_and_ones_own(session: Session, state: CompetitionState, now: datetime) -> None:
-    team = make_team(session, state, now)
-    member = join(session, team, now)
-    mate = join(session, team, now)
-    stranger = make_account(session, now)
-    of_team = hook(session, member, now, team)
-    personal = hook(session, member, now)
-    assert [each.id for each in webhooks.list_webhooks(session, member)] == [of_team, personal]
-    assert [each.id for each in webhooks.list_webhooks(session, mate)] == [of_team], "of the whole team, the team's"
-    for account, forbidden in ((mate, personal), (stranger, personal), (stranger, of_team)):
-        with pytest.raises(NotFound):
-            webhooks.end(session, account, forbidden, now=now)
-        with pytest.raises(NotFound):
-            webhooks.deliveries(session, account, forbidden, limit=1)
-    for _ in range(8):
-        hook(session, member, now)
+def test_webhooks_are_few_and_ones_own(session: Session, now: datetime) -> None:
+    person, stranger = make_account(session, now), make_account(session, now)
+    own = [hook(session, person, now) for _ in range(webhooks.MAX_WEBHOOKS)]
+    assert [each.id for each in webhooks.list_webhooks(session, person)] == own
+    with pytest.raises(NotFound):
+        webhooks.end(session, stranger, own[0], now=now)
+    with pytest.raises(NotFound):
+        webhooks.deliveries(session, stranger, own[0], limit=1)
     with pytest.raises(Conflict):
-        hook(session, member, now)
-    webhooks.end(session, mate, of_team, now=now)
-    assert hook(session, member, now)
+        hook(session, person, now)
+    webhooks.end(session, person, own[0], now=now)
+    assert hook(session, person, now)
 
 
 def test_a_removed_webhook_is_sent_nothing_more(session: Session, now: datetime) -> None:

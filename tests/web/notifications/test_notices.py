@@ -2,11 +2,9 @@
 
 from urllib.parse import quote
 
-from scorer.competitions import competition_state
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind
-from scorer.teams import teams
 from tests.api.conftest import Service
 from tests.web.accounts.test_sign_in import press, read, sign_up
 from tests.web.html import Element, parse_html
@@ -116,24 +114,6 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     assert "Last notice has not arrived after 2 attempts: It answered 500." in text
     gone = press(service, here, remove)
     assert not parse_html(gone.text).all("ul", class_="items")
-
-
-def test_a_teams_webhook_can_be_chosen_where_there_is_a_team(service: Service) -> None:
-    slug = service.competition(title="Dogs & Co")
-    sign_up(service)
-    assert not read(service, "/account/notices").all("select")
-    with service.context.sessions.begin() as session:
-        grace = session.query(Account).filter_by(handle="grace").one()
-        now = service.context.now()
-        teams.find_or_create_team(
-            session, competition_state.state_of(session, slug, now).competition.id, grace, now=now
-        )
-    choices = read(service, "/account/notices").one("select").all("option")
-    assert [each.text for each in choices] == ["Mine", "The team Grace H. in Dogs & Co"]
-    made = press(
-        service, "/account/notices", "/account/notices/webhooks", url="https://x.example.org", competition=slug
-    )
-    assert "for the team Grace H." in parse_html(made.text).one("ul", class_="items").text
 
 
 def test_without_a_session_one_is_led_to_the_sign_in(service: Service) -> None:

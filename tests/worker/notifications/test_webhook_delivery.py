@@ -134,7 +134,7 @@ def person(context: WorkerContext, *urls: str) -> Account:
     with context.sessions.begin() as session:
         account = make_account(session, context.now())
         for url in urls:
-            webhooks.register(session, account, url, secret=SECRET, team=None, local=True, now=context.now())
+            webhooks.register(session, account, url, secret=SECRET, local=True, now=context.now())
     return account
 
 
@@ -335,7 +335,6 @@ def test_a_round_that_is_over_begins_nothing(
 
 
 def test_what_waits_for_a_webhook_ends_with_it(context: WorkerContext, receiver: Receiver) -> None:
-    """Whoever has left a team gets none of its notices any more, those before included."""
     account = person(context, receiver.url())
     tell(context, account)
     with context.sessions.begin() as session:
