@@ -31,7 +31,7 @@ FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|L
 SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s`?\"]*)|(?<=\$KENNEL_URL)()(/api/v1/[^\s`?\"]*)")
 OF_TESTS = {"KENNEL_2019_TABLE", "KENNEL_SCREENSHOTS"}
-ELSEWHERE = {"dogs.toml", "rehearsal.toml", "prices.toml", "README.md", "zensical.toml"}
+ELSEWHERE = {"dogs.toml", "rehearsal.toml", "capacity.toml", "README.md", "zensical.toml"}
 """Files that pages have their readers make, or that lie in what the service makes."""
 REASONS = {
     "makes the environment in which this page is tested",

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.scale.capacity``: the tables of docs/how-to/plan-capacity.md, from ``prices.toml``.
+"""``python -m benchmarks.scale.capacity``: the tables of docs/how-to/plan-capacity.md, from ``capacity.toml``.
 
 GPUs come from a model of the queue that knows rates alone: hour by hour, public scores go before private ones, and what
 is not done waits. SCALE.md compares it with the simulation, which knows every entry.
@@ -19,7 +19,7 @@ from benchmarks.harness.report import markdown_of, write_page
 from benchmarks.scale.arrivals import DAYS, HOUR, entries_by_hour
 
 PAGE = ROOT / "docs" / "how-to" / "plan-capacity.md"
-PRICES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("prices.toml").read_text())
+ASSUMED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("capacity.toml").read_text())
 COMPETITIONS = (10, 100, 1000)
 
 
@@ -53,9 +53,9 @@ def arrivals(competitions: int, *, evenly: bool) -> NDArray[np.float64]:
     return sum(shifted, start=np.zeros_like(one))
 
 
-def needed_gpus(entries: NDArray[np.float64], prices: Mapping[str, Any] = PRICES) -> tuple[int, Waits]:
+def needed_gpus(entries: NDArray[np.float64], assumed: Mapping[str, Any] = ASSUMED) -> tuple[int, Waits]:
     """The fewest GPUs that keep what is promised, and the waits with them."""
-    cost, wanted = prices["entry"], prices["wanted"]
+    cost, wanted = assumed["entry"], assumed["wanted"]
     busy = float(entries.sum()) * (cost["public"] + cost["private"]) / (len(entries) * HOUR)
     for gpus in itertools.count(max(1, ceil(busy / wanted["gpu_busy_share"]))):
         found = waits(entries, gpus, cost["public"], cost["private"])
@@ -64,11 +64,11 @@ def needed_gpus(entries: NDArray[np.float64], prices: Mapping[str, Any] = PRICES
     raise AssertionError
 
 
-def needs_of(competitions: int, *, evenly: bool, prices: Mapping[str, Any] = PRICES) -> dict[str, str]:
-    cost, entries = prices["entry"], arrivals(competitions, evenly=evenly)
+def needs_of(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = ASSUMED) -> dict[str, str]:
+    cost, entries = assumed["entry"], arrivals(competitions, evenly=evenly)
     total, fullest = float(entries.sum()), float(entries.max())
-    gpus, found = needed_gpus(entries, prices)
-    rush = fullest / HOUR / prices["wanted"]["busy_share"]
+    gpus, found = needed_gpus(entries, assumed)
+    rush = fullest / HOUR / assumed["wanted"]["busy_share"]
     seconds, hours = cost["public"] + cost["private"], DAYS * 24
     cores = {
         "cores beside GPUs": ceil(gpus * cost["host"] / seconds),
@@ -76,14 +76,7 @@ def needs_of(competitions: int, *, evenly: bool, prices: Mapping[str, Any] = PRI
         "cores of the web": ceil(rush * cost["web"]),
         "cores of the database": ceil(rush * cost["database"]),
     }
-    database_gb, object_gb = total * cost["database_bytes"] / 1e9, total * prices["zip_megabytes"] / 1e3
-    money = {
-        "GPUs, all the time": gpus * hours * prices["gpu_hour"],
-        "GPUs, while they compute": total * seconds / HOUR * prices["gpu_hour"],
-        "cores": sum(cores.values()) * hours * prices["core_hour"],
-        "database": database_gb * prices["kept_months"] * prices["database_gb_month"],
-        "blob store": object_gb * prices["kept_months"] * prices["object_gb_month"],
-    }
+    database_gb, object_gb = total * cost["database_bytes"] / 1e9, total * assumed["zip_megabytes"] / 1e3
     return {
         "entries": f"{total:,.0f}",
         "entries in the fullest hour": f"{fullest:,.0f}",
@@ -91,10 +84,9 @@ def needs_of(competitions: int, *, evenly: bool, prices: Mapping[str, Any] = PRI
         "longest wait for a public score, min": f"{found.public / 60:.1f}",
         "last private score after the end, h": f"{found.private / HOUR:.1f}",
         **{name: f"{number:,}" for name, number in cores.items()},
-        "uploads in the fullest hour, Mbit/s": f"{fullest * prices['zip_megabytes'] * 8 / HOUR:,.0f}",
+        "uploads in the fullest hour, Mbit/s": f"{fullest * assumed['zip_megabytes'] * 8 / HOUR:,.0f}",
         "database, GB": f"{database_gb:,.1f}",
         "zips, TB": f"{object_gb / 1e3:,.1f}",
-        **{f"{name}, {prices['currency']}": f"{price:,.0f}" for name, price in money.items()},
     }
 
 
