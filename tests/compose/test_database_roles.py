@@ -31,14 +31,14 @@ class MadeByCompose:
         self.first_password = str(self._server.password)
         """The superuser's, until the script has run."""
 
-    def url(self, role: str, password: str) -> str:
-        """The address of the database for a role."""
-        url = self._server.set(username=role, password=password, database=DATABASE)
+    def url(self, role: str, password: str, database: str = DATABASE) -> str:
+        """The address of a database for a role."""
+        url = self._server.set(username=role, password=password, database=database)
         return url.render_as_string(hide_password=False)
 
-    def connect(self, role: str, password: str) -> connection:
+    def connect(self, role: str, password: str, database: str = DATABASE) -> connection:
         """A connection of a role."""
-        return psycopg2.connect(self.url(role, password).replace("+psycopg2", ""))
+        return psycopg2.connect(self.url(role, password, database).replace("+psycopg2", ""))
 
 
 @pytest.fixture(scope="module")
