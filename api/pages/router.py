@@ -26,12 +26,6 @@ from api.pages.tuning import private_extractor, shown_tracks, thresholds
 from api.rendering import templates
 
 
-def mount_pages(app: FastAPI) -> None:
-    """Add all pages and their static files to ``app``."""
-    mount_most_requested(app)
-    mount_others(app)
-
-
 def mount_most_requested(app: FastAPI) -> None:
     """Add the pages of competitions with their boards, which are to be matched before most of the API's routes."""
     app.include_router(competitions.router)

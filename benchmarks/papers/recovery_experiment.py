@@ -31,7 +31,8 @@ from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import pixels_of, targets_of
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.metrics.copying.error_histogram import error_histogram
-from scorer.metrics.sample_quality.fid_gap import fid_gap
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.metrics.statistics.subsampling import equal_subsamples
 
 log = logging.getLogger(__name__)
 __all__ = ["parts"]
@@ -145,9 +146,11 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> d
     with torch.no_grad():
         generated = pixels_of(generator(setting.latent.draw(count, 7)))
     network = extractors.load(setting.extractor, options=ExtractorOptions())
-    features = [network.features(images) for images in (generated, train[:count], held_out[:count])]
-    fid = fid_gap(*features, random=np.random.default_rng(0))
-    return {"train": fid.train, "held_out": fid.held_out, "gap": fid.gap, "count": fid.count}
+    own = statistics_of(network.features(generated))
+    sets = {"training": network.features(train[:count]), "held-out": network.features(held_out[:count])}
+    compared = equal_subsamples(sets, np.random.default_rng(0), min_images=2)
+    near, far = (frechet_distance(own, statistics_of(features)) for features in compared)
+    return {"train": near, "held_out": far, "gap": (far - near) / far, "count": len(compared[0])}
 
 
 def pairs_image_of(audits: Sequence[Audit]) -> Image.Image:

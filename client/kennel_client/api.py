@@ -152,9 +152,9 @@ class ApiClient:
         """Upload an entry in one request; returns it as soon as it is accepted."""
         return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
 
-    def attach_references(self, slug: str, role: str, zip_file: BinaryIO, *, attach: bool = True) -> Any:
-        """Upload the reference images of a role; without ``attach`` they are only stored."""
-        return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file, attach=str(attach).lower())
+    def attach_references(self, slug: str, role: str, zip_file: BinaryIO) -> Any:
+        """Upload the reference images of a role."""
+        return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
 
     def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
         """Stream a file as the body of a request."""

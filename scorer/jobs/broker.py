@@ -3,7 +3,6 @@
 This module knows tasks by name only; it never imports the worker's code.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,8 +17,6 @@ from scorer.errors import Unavailable
 from scorer.jobs.message_sender import MessageSender
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.settings import Settings
-
-log = logging.getLogger(__name__)
 
 WORK = "kennel.work"
 SWEEP = "kennel.sweep"

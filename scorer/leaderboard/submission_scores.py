@@ -36,19 +36,18 @@ class JudgedMeasurement:
 
 
 def measurements_of(
-    session: Session, submission: Submission, account: Account | None, *, ranked: bool, for_review: bool = False
+    session: Session, submission: Submission, account: Account | None, *, ranked: bool
 ) -> list[JudgedMeasurement]:
     """The measurements that this person (None: anybody) may see: public ones, and private ones once published (always,
-    for organizers and ``for_review``). Each rank may cost a whole board, so lists do without (``ranked``)."""
-    entries = [submission]
-    return measurements_by_ref(session, entries, account, ranked=ranked, for_review=for_review)[submission.ref]
+    for organizers). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    return measurements_by_ref(session, [submission], account, ranked=ranked)[submission.ref]
 
 
 def measurements_by_ref(
     session: Session, entries: Sequence[Submission], account: Account | None, *, ranked: bool, for_review: bool = False
 ) -> dict[int, list[JudgedMeasurement]]:
-    """:func:`measurements_of` entries of one competition, by ref. Without ranks, the number of queries does not grow
-    with that of the entries."""
+    """:func:`measurements_of` entries of one competition, by ref; ``for_review``: with private ones. Without ranks, the
+    number of queries does not grow with that of the entries."""
     judged: dict[int, list[JudgedMeasurement]] = {entry.ref: [] for entry in entries}
     if not entries:
         return judged

@@ -303,7 +303,8 @@ class SampleSite:
         """The application of pages over this data."""
         app = FastAPI()
         app.state.response_cache = ResponseCache()
-        router.mount_pages(app)
+        router.mount_most_requested(app)
+        router.mount_others(app)
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
             dependencies.session: lambda: SimpleNamespace(info={}),

@@ -132,12 +132,6 @@ def _names(connection: Connection, wanted: ColumnElement[bool]) -> dict[int, str
     return {row.id: row.name for row in connection.execute(query)}
 
 
-def team_names(session: Session, competition_id: int) -> dict[int, str]:
-    """The names of a competition's teams, by id."""
-    query = select(Team.id, Team.name).where(Team.competition_id == competition_id)
-    return {row.id: row.name for row in session.execute(query)}
-
-
 def team_names_of(session: Session, team_ids: Collection[int], at: datetime | None = None) -> dict[int, str]:
     """The names of these teams, by id; as of the moment ``at``."""
     name = Team.name if at is None else name_at(Team, at)
@@ -162,10 +156,10 @@ def ids_and_teams_of(session: Session, refs: Collection[int], at: datetime | Non
     return {ref: (public_id, team) for ref, public_id, team in session.execute(query)}
 
 
-def names_of_entries(session: Session, refs: Collection[int], at: datetime | None = None) -> dict[int, tuple[str, str]]:
-    """The public ids of some entries and the names of their teams, after merges, by ref; as of the moment ``at``."""
-    entries = ids_and_teams_of(session, refs, at)
-    names = team_names_of(session, {team for _, team in entries.values()}, at)
+def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:
+    """The public ids of some entries and the names of their teams, after merges, by ref."""
+    entries = ids_and_teams_of(session, refs)
+    names = team_names_of(session, {team for _, team in entries.values()})
     return {ref: (public_id, names[team]) for ref, (public_id, team) in entries.items()}
 
 

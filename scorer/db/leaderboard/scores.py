@@ -19,7 +19,6 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
-    literal,
     literal_column,
     select,
 )
@@ -83,18 +82,13 @@ def id_list(ids: Collection[int] | str) -> ColumnElement[Any]:
     return bindparam(None, list(ids), type_=ARRAY(BigInteger))
 
 
-def judged_entries(
-    *,
-    track_id: int | None = None,
-    tau: float | None = None,
-    refs: Collection[int] | str | None = None,
-) -> Select[Any]:
-    """Every scored submission of a track (None: of all tracks), judged with ``tau`` (None: the newest threshold) and
-    its newest ruling, with the team that it belongs to. ``refs``: of these alone.
+def judged_entries(*, track_id: int | None = None, refs: Collection[int] | str | None = None) -> Select[Any]:
+    """Every scored submission of a track (None: of all tracks), judged with the newest threshold and its newest ruling,
+    with the team that it belongs to. ``refs``: of these alone.
 
     The columns are those of :class:`Score`.
     """
-    entry = _measured(track_id, tau, refs).subquery("entry").c
+    entry = _measured(track_id, refs).subquery("entry").c
     distance, copied = entry.memorization_distance, entry.copied_share
     return select(
         entry.ref,
@@ -123,14 +117,13 @@ def judged_entries(
     )
 
 
-def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | str | None) -> Select[Any]:
+def _measured(track_id: int | None, refs: Collection[int] | str | None) -> Select[Any]:
     """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
     measured_rows = newest_measurements(track_id, None, refs)
     measured = measured_rows.c
     chosen = _newest_thresholds()
     merged = merges.newest_merges()
     ruled = newest_rulings()
-    threshold: Any = chosen.c.tau if tau is None else literal(tau)
     ruling = func.coalesce(ruled.c.kind, KEEP)
     return (
         select(
@@ -150,7 +143,7 @@ def _measured(track_id: int | None, tau: float | None, refs: Collection[int] | s
             measured.distance_se,
             func.coalesce(Submission.copied_share, 0.0).label("copied_share"),
             # A tau of 0 penalises nothing, because no distance is below it: benchmarks and waived penalties.
-            case((Team.benchmark | (ruling == "waive"), ZERO), else_=threshold).label("tau"),
+            case((Team.benchmark | (ruling == "waive"), ZERO), else_=chosen.c.tau).label("tau"),
             measured.id.label("measurement_id"),
             measured.created_at.label("measured_at"),
             Submission.late,

@@ -1,7 +1,7 @@
 """Distances between generated and real features, and other measures of sample quality.
 
 frechet, frechet_standard_error: FID, and its standard error over the choice of generated images
-fid_infinity, fid_gap: FID extrapolated to infinitely many images; FID to training and to held-out images
+fid_infinity: FID extrapolated to infinitely many images
 frechet_parts: FID of many parts of one set of images
 kernel_sums: sums of a kernel over all pairs of rows, in tiles
 kid, cmmd, relative_mmd: kernel distances: KID and MMD^2; CMMD; the three-sample test

@@ -84,10 +84,11 @@ def test_a_preview_is_what_happens(
         state = made(session, drawn)
         author = make_account(session, MOMENT, "organizer")
         choose(session, state, author, first)
-        names = board.team_names(session, state.competition.id)
 
         def ranks() -> dict[str, int | None]:
-            return {names[line.team_id]: line.rank for line in board_of(session, state).page(0, None)}
+            lines = board_of(session, state).page(0, None)
+            names = board.team_names_of(session, {line.team_id for line in lines})
+            return {names[line.team_id]: line.rank for line in lines}
 
         def penalised() -> dict[str, bool | None]:
             rows = session.execute(judged_entries(track_id=state.tracks["public"].id))
