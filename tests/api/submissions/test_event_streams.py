@@ -99,7 +99,7 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
         assert list(events) == before
     progress = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds")
     assert set(before[-1]) == {"id", "status", "at", "reason", "cancellable", "over", "paused", *progress}
-    assert [before[-1][name] for name in progress] == [None] * 6
+    assert [before[-1][name] for name in progress] == [None] * 5
     assert before[-1]["paused"] is False
 
 
