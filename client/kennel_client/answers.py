@@ -290,12 +290,6 @@ class CodeRequestView(TypedDict):
     created_at: str
 
 
-class ComparisonJobsView(TypedDict):
-    """How many entries will be compared."""
-
-    queued: int
-
-
 class SpaceView(TypedDict):
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
@@ -663,7 +657,6 @@ class SubmissionView(TypedDict):
     code: CodeView | None
     code_wanted_until: str | None
     code_request: str
-    provisional: NotRequired[None]
     measurements: list[MeasurementView]
     shown: list[ShownNumberView]
     private_state: NotRequired[str | None]
@@ -753,8 +746,8 @@ class FindingView(TypedDict):
     direction: str
     sentence: str
     standard_error: float | None
-    error_kind: NotRequired[Literal["sampling", "null"] | None]
-    interval_coverage: NotRequired[float | None]
+    error_kind: Literal["sampling", "null"] | None
+    interval_coverage: float | None
     p_value: float | None
 
 
