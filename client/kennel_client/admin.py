@@ -14,7 +14,7 @@ from kennel_client.archive import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods, calls, lists
 from kennel_client.steps import Download, LocalWork, Operation, all_pages, call, get
-from kennel_client.waiting import wait_until
+from kennel_client.waiting import ignore, wait_until
 
 AccountRole = Literal["participant", "organizer", "admin"]
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
@@ -152,10 +152,12 @@ class Campaigns(Methods[Api]):
         """A campaign as it is now."""
 
     @Method
-    def wait(self, slug: str, campaign: int) -> Operation[answers.CampaignView]:
-        """A campaign once it is prepared and measured, paused, or over."""
+    def wait(
+        self, slug: str, campaign: int, *, see: Callable[[answers.CampaignView], object] = ignore
+    ) -> Operation[answers.CampaignView]:
+        """A campaign once it is prepared and measured, paused, or over; ``see`` is called with its states before."""
         path = path_of("competitions", slug, "rescoring", campaign)
-        return wait_until(lambda seen: seen["state"] not in UNDER_WAY, lambda: get(path))
+        return wait_until(path, lambda campaign: campaign["state"] not in UNDER_WAY, see=see)
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}/preview")
     def preview(self, slug: str, campaign: int, tau: float | None = None) -> answers.SwitchPreviewView:
@@ -290,10 +292,12 @@ class PrivateExtractor(Methods[Api]):
         return call("POST", path_of("competitions", slug, "network", "comparisons"), json=body)
 
     @Method
-    def wait(self, slug: str) -> Operation[answers.NetworkView]:
-        """What :meth:`get` returns, once the newest comparison has measured every entry."""
-        path = path_of("competitions", slug, "network")
-        return wait_until(lambda seen: is_compared(seen["comparison"]), lambda: get(path))
+    def wait(
+        self, slug: str, *, see: Callable[[answers.NetworkView], object] = ignore
+    ) -> Operation[answers.NetworkView]:
+        """What :meth:`get` returns, once the newest comparison has measured every entry; ``see`` is called with what it
+        returns before."""
+        return wait_until(path_of("competitions", slug, "network"), _is_compared, see=see)
 
     @calls("PUT /competitions/{slug}/network")
     def choose(self, slug: str, extractor: str, reason: str, tau: float | None = None) -> answers.NetworkView:
@@ -301,9 +305,9 @@ class PrivateExtractor(Methods[Api]):
         Without ``tau`` it is half the distance of the held-out images."""
 
 
-def is_compared(comparison: answers.ComparisonView) -> bool:
-    """Whether a comparison of extractors has measured every entry."""
-    return not any(space["state"] in UNDER_WAY for space in comparison["spaces"] if not space["present"])
+def _is_compared(extractor: answers.NetworkView) -> bool:
+    spaces = extractor["comparison"]["spaces"]
+    return not any(space["state"] in UNDER_WAY for space in spaces if not space["present"])
 
 
 class Publication(Methods[Api]):
@@ -373,10 +377,6 @@ class Rebuttals(Methods[Api]):
         """Refuse a rebuttal."""
 
 
-def unsaid(_line: str) -> None:
-    """Says nothing."""
-
-
 class References(Methods[Api]):
     """Reference sets of a competition by role, and preparing its tracks."""
 
@@ -399,7 +399,7 @@ class References(Methods[Api]):
 
     @Method
     def prepare(
-        self, slug: str, *, say: Callable[[str], None] = unsaid, every: float | None = None
+        self, slug: str, *, say: Callable[[str], None] = ignore, every: float | None = None
     ) -> Operation[dict[Track, answers.PreparationView]]:
         """Prepare both tracks and wait until they are ready; ``say`` is called with a line for each stage, which is
         polled every ``every`` seconds. ``Refused`` if it fails."""
@@ -425,16 +425,16 @@ def _prepared(
 ) -> Operation[answers.PreparationView]:
     last_stage = None
 
-    def look() -> Operation[answers.PreparationView]:
+    def see(preparation: answers.PreparationView) -> None:
         nonlocal last_stage
-        seen: answers.PreparationView = yield from get(_preparation(slug, track))
-        stage = seen.get("stage") or seen["state"]
-        if stage not in {last_stage, "done", "failed"}:
+        stage = preparation.get("stage") or preparation["state"]
+        if stage != last_stage:
             say(f"{track}: {stage}")
             last_stage = stage
-        return seen
 
-    ended = yield from wait_until(lambda seen: seen["state"] in {"done", "failed"}, look, every=every)
+    ended: answers.PreparationView = yield from wait_until(
+        _preparation(slug, track), lambda seen: seen["state"] in {"done", "failed"}, see=see, every=every
+    )
     if ended["state"] == "failed":
         raise Refused(0, {"title": f"The {track} track could not be prepared: {ended.get('error')}"})
     return ended
@@ -457,11 +457,13 @@ class Releases(Methods[Api]):
         """A release as it is now."""
 
     @Method
-    def wait(self, slug: str, release: str) -> Operation[answers.ReleaseView]:
-        """A release once it is made; ``Refused`` if it failed."""
+    def wait(
+        self, slug: str, release: str, *, see: Callable[[answers.ReleaseView], object] = ignore
+    ) -> Operation[answers.ReleaseView]:
+        """A release once it is made; ``see`` is called with its states before. ``Refused`` if it failed."""
         path = path_of("competitions", slug, "releases", release)
         made: answers.ReleaseView = yield from wait_until(
-            lambda seen: seen["state"] not in {"waiting", "running"}, lambda: get(path)
+            path, lambda release: release["state"] not in {"waiting", "running"}, see=see
         )
         if made["state"] != "done":
             raise Refused(0, {"title": f"The release could not be made: {made['error'] or made['state']}"})

@@ -3,13 +3,13 @@
 import json
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from kennel_client.api import path_of
 from kennel_client.errors import Refused
 from kennel_client.results import FINISHED
 from kennel_client.retries import RETRY_SECONDS, Retries
-from kennel_client.steps import Listen, Operation, Pause, Request, json_of
+from kennel_client.steps import Listen, Operation, Pause, Request, get, json_of
 
 POLL_SECONDS = 2.0
 """Between two looks at something that has no event stream."""
@@ -19,24 +19,33 @@ SILENCE_SECONDS = 45.0
 """The service sends a comment every 15 s, so a longer silence means a broken connection."""
 State = dict[str, Any]
 """The API's ``StateView``: status, stage, queue position, and whether this is the last one (``over``)."""
-Seen = TypeVar("Seen")
+
+
+def ignore(_seen: object) -> None:
+    """Does nothing with what is seen."""
 
 
 def wait_until(
-    finished: Callable[[Seen], bool], look: Callable[[], Operation[Seen]], *, every: float | None = None
-) -> Operation[Seen]:
-    """What ``look`` sees once it is ``finished``, however long that takes; a look that fails is repeated. Looks come
-    ``every`` so many seconds, ``POLL_SECONDS`` by default."""
+    path: str,
+    finished: Callable[[Any], bool],
+    *,
+    see: Callable[[Any], object] = ignore,
+    every: float | None = None,
+) -> Operation[Any]:
+    """GET ``path`` every so many seconds (``POLL_SECONDS`` by default) until the answer is ``finished``, however long
+    that takes, and return it; ``see`` is called with those before. A request that fails is repeated."""
     retries = Retries()
     while True:
         try:
-            seen = yield from look()
-            retries.reset()
-            if finished(seen):
-                return seen
-            yield Pause(POLL_SECONDS if every is None else every)
+            seen = yield from get(path)
         except Refused as refusal:
             yield Pause(retries.seconds_after(refusal))
+            continue
+        retries.reset()
+        if finished(seen):
+            return seen
+        see(seen)
+        yield Pause(POLL_SECONDS if every is None else every)
 
 
 class EventReader:

@@ -149,6 +149,20 @@ def say(line: str) -> None:
     err.print(line, markup=False, soft_wrap=True)
 
 
+def saying(line_of: Callable[[Any], str]) -> Callable[[Any], None]:
+    """Returns what prints the line of each thing that it sees, unless it is the last line that was printed."""
+    last_line = ""
+
+    def see(seen: Any) -> None:
+        nonlocal last_line
+        line = line_of(seen)
+        if line != last_line:
+            say(line)
+            last_line = line
+
+    return see
+
+
 @contextmanager
 def interruptible(message: str) -> Iterator[None]:
     """Ctrl-C in the block ends the command alone and prints ``message``, which says how to continue."""

@@ -6,11 +6,9 @@ from typing import Annotated
 import typer
 
 from kennel_client.admin import ReleasedImages
-from kennel_client.cli.connection import say
+from kennel_client.cli.connection import say, saying
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
-from kennel_client.cli.polling import wait_until
-from kennel_client.errors import Refused
 
 app = typer.Typer()
 ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id, as `list` shows it.")]
@@ -36,18 +34,12 @@ def create(
 ) -> Answer:
     """Make a data release and wait for it."""
     name = admin.releases.start(competition, images, new_names=new_names)["id"]
-    release = wait_until(_is_over, lambda: admin.releases.get(competition, name), _stage)
-    if release["state"] != "done":
-        raise Refused(0, {"title": f"The release could not be made: {release['error']}"})
+    release = admin.releases.wait(competition, name, see=saying(_stage))
     if to is not None:
         _download(admin, competition, name, to)
     if hand_out:
         release = admin.releases.hand_out(competition, name)
     return _answer(release)
-
-
-def _is_over(release: View) -> bool:
-    return release["state"] not in {"waiting", "running"}
 
 
 def _stage(release: View) -> str:

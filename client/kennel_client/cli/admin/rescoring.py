@@ -7,9 +7,9 @@ from typing import Annotated, cast
 import typer
 
 from kennel_client.admin import CampaignAct, ReferenceRole, Track
+from kennel_client.cli.connection import saying
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
-from kennel_client.cli.polling import wait_until
 from kennel_client.errors import Unreadable
 
 app = typer.Typer()
@@ -58,9 +58,8 @@ def start(
         extractor=extractor,
         references=corrected,
     )
-    number = campaign["id"]
     if wait:
-        campaign = wait_until(_is_measured, lambda: admin.campaigns.get(competition, number), _progress)
+        campaign = admin.campaigns.wait(competition, campaign["id"], see=saying(_progress))
     return Answer(campaign, _text(campaign))
 
 
@@ -69,10 +68,6 @@ def _role_and_path(text: str) -> tuple[ReferenceRole, Path]:
     if not equals:
         raise Unreadable(f"{text} is not ROLE=PATH.")
     return cast(ReferenceRole, role), Path(path)
-
-
-def _is_measured(campaign: View) -> bool:
-    return campaign["state"] not in {"preparing", "measuring"}
 
 
 def _progress(campaign: View) -> str:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.admin import ThresholdMethod, Track, is_compared
+from kennel_client.admin import ThresholdMethod, Track
+from kennel_client.cli.connection import saying
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
-from kennel_client.cli.polling import wait_until
 from kennel_client.errors import Unreadable
 
 thresholds, extractors, shown_tracks = typer.Typer(), typer.Typer(), typer.Typer()
@@ -123,14 +123,13 @@ def compare(
     """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and says
     how well each tells them apart."""
     admin.private_extractor.compare(competition, extractors, early_labels=coarse)
-    comparison = wait_until(
-        is_compared, lambda: admin.private_extractor.get(competition)["comparison"], _comparison_progress
-    )
+    comparison = admin.private_extractor.wait(competition, see=saying(_comparison_progress))["comparison"]
     return Answer(comparison, "\n".join(map(_space_text, comparison["spaces"])) or "Nothing was compared.")
 
 
-def _comparison_progress(comparison: View) -> str:
-    return "; ".join(f"{each['extractor']}: {each['state']} {each['measured']}" for each in comparison["spaces"])
+def _comparison_progress(extractor: View) -> str:
+    spaces = extractor["comparison"]["spaces"]
+    return "; ".join(f"{space['extractor']}: {space['state']} {space['measured']}" for space in spaces)
 
 
 def _space_text(space: View) -> str:
