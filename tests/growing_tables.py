@@ -16,10 +16,9 @@ STAYING_SMALL = frozenset(
         *("shown_tracks", "signing_keys", "webhooks", "worker_reports"),
         "rulings",  # organizers rule on what they have looked at
         "team_merges",  # two teams of a competition at a time agree on it, until its day of merging
-        "p_value_changes",  # each sweep takes all of them away
     }
 )
-"""Tables whose rows people make one by one, or that are emptied again and again."""
+"""Tables whose rows people make one by one."""
 NAMES_IN_THE_LOG = "SELECT DISTINCT audit_entries.action"
 """The acts that admins and organizers can choose from when they look at the audit log, which is read for them."""
 GROWING = frozenset(Table.metadata.tables) - STAYING_SMALL

@@ -751,14 +751,6 @@ class FindingView(TypedDict):
     p_value: float | None
 
 
-class SignView(TypedDict):
-    """A sign of copying in the evidence on a track."""
-
-    name: str
-    words: str
-    q_value: float | None
-
-
 class SummaryView(TypedDict):
     """The evidence on a track in one sentence, made by a fixed rule from its signs."""
 
@@ -780,8 +772,7 @@ class EvidenceView(TypedDict):
     outdated: bool
     seed: int | None
     summary: SummaryView | None
-    signs: list[SignView]
-    false_discoveries: list[str]
+    signs: list[ReasonView]
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView]

@@ -687,23 +687,6 @@ CREATE TABLE labels (
 );
 CREATE INDEX ix_labels_newest ON labels (submission_ref, id DESC);
 
-CREATE TABLE p_value_changes (
-    id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_p_value_changes PRIMARY KEY,
-    track_id BIGINT NOT NULL CONSTRAINT fk_p_value_changes_track_id REFERENCES tracks (id),
-    quantity TEXT NOT NULL,
-    bin SMALLINT NOT NULL,
-    change SMALLINT NOT NULL
-);
-CREATE INDEX ix_p_value_changes_track_id ON p_value_changes (track_id);
-
-CREATE TABLE p_value_counts (
-    track_id BIGINT NOT NULL CONSTRAINT fk_p_value_counts_track_id REFERENCES tracks (id),
-    quantity TEXT NOT NULL,
-    bin SMALLINT NOT NULL,
-    entries INTEGER NOT NULL,
-    CONSTRAINT pk_p_value_counts PRIMARY KEY (track_id, quantity, bin)
-);
-
 CREATE TABLE rating_items (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_rating_items PRIMARY KEY,
     study_id BIGINT NOT NULL CONSTRAINT fk_rating_items_study_id REFERENCES rating_studies (id),
@@ -1061,46 +1044,6 @@ CREATE TABLE evidence (
 CREATE INDEX ix_evidence_measurement_id ON evidence (measurement_id);
 CREATE INDEX ix_evidence_newest ON evidence (track_id, submission_ref, id DESC);
 CREATE INDEX ix_evidence_submission_ref ON evidence (submission_ref);
-
--- Counts of p-values of evidence, for false discovery rates, in the bins of scorer.metrics.statistics.false_discovery;
--- what is no number is above 1. It has its owner's rights, so that the service needs none on the counts to add evidence.
-CREATE FUNCTION count_p_values() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = public, pg_temp AS $$ BEGIN
-    INSERT INTO p_value_changes (track_id, quantity, bin, change)
-    SELECT one_more.*, 1 FROM (
-        SELECT evidence.track_id, each.quantity, number.bin
-        FROM added AS evidence
-        CROSS JOIN LATERAL (VALUES ('near_copies_p', evidence.near_copies_p), ('thumbnail_p', evidence.thumbnail_p),
-            ('hash_p', evidence.hash_p), ('partly_copied_p', evidence.partly_copied_p),
-            ('relative_p', evidence.relative_p), ('membership_auc_p', evidence.membership_auc_p),
-            ('z_u_p', evidence.z_u_p), ('repeats_p', evidence.repeats_p),
-            ('authenticity_p', evidence.authenticity_p)) AS each (quantity, p)
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN each.p <= 1e-12 THEN 0 ELSE least(96, ceil(8 * (12 + log(each.p))))::smallint END AS bin
-        ) AS number
-        WHERE each.p BETWEEN 0 AND 1
-    ) AS one_more UNION ALL SELECT one_less.*, -1 FROM (
-        SELECT evidence.track_id, each.quantity, number.bin
-        FROM (
-            SELECT DISTINCT ON (added.id) before.* FROM added
-            JOIN evidence AS before ON before.track_id = added.track_id
-            AND before.submission_ref = added.submission_ref AND before.id < added.id
-            ORDER BY added.id, before.id DESC
-        ) AS evidence
-        CROSS JOIN LATERAL (VALUES ('near_copies_p', evidence.near_copies_p), ('thumbnail_p', evidence.thumbnail_p),
-            ('hash_p', evidence.hash_p), ('partly_copied_p', evidence.partly_copied_p),
-            ('relative_p', evidence.relative_p), ('membership_auc_p', evidence.membership_auc_p),
-            ('z_u_p', evidence.z_u_p), ('repeats_p', evidence.repeats_p),
-            ('authenticity_p', evidence.authenticity_p)) AS each (quantity, p)
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN each.p <= 1e-12 THEN 0 ELSE least(96, ceil(8 * (12 + log(each.p))))::smallint END AS bin
-        ) AS number
-        WHERE each.p BETWEEN 0 AND 1
-    ) AS one_less;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER count_p_values AFTER INSERT ON evidence REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_p_values();
 
 -- The service may not change append-only rows. It may call this function, which erases the names of a deleted account
 -- and nothing else.

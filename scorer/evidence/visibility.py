@@ -5,7 +5,7 @@ final board. Images of the entry are shown
 only to its team, reviewers and organizers; images of reference sets that participants may not have, only to organizers.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_reviewer
 from scorer.db import competitions
 from scorer.db.evidence import evidence as rows
-from scorer.db.evidence import p_value_counts
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
@@ -26,10 +25,9 @@ from scorer.evidence.examples import (
     has_sign,
 )
 from scorer.evidence.images import hidden_sets
-from scorer.findings.signs import FoundSign, signs_of
+from scorer.findings.signs import Sign, signs_of
 from scorer.findings.summary import Summary, summary_of
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
-from scorer.metrics.statistics.false_discovery import q_value_of, q_values
 from scorer.submissions.access import is_own, unknown_submission
 
 
@@ -44,23 +42,21 @@ class VisibleEvidence:
     """The newest evidence job."""
     outdated: bool
     """Whether the evidence belongs to an earlier measurement than the newest."""
-    signs: Sequence[FoundSign]
+    signs: Sequence[Sign]
     groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
     """Whether this person may review the entry."""
 
     @property
     def summary(self) -> Summary | None:
-        """The evidence in one sentence, which counts the examples of the first group of copies; None without any. Signs
-        that are likely false discoveries among all of the competition do not count."""
+        """The evidence in one sentence, which counts the examples of the first group of copies; None without any."""
         if self.evidence is None:
             return None
-        signs = [each.sign for each in self.signs if each.is_sure]
-        names = {sign.name for sign in signs}
+        names = {sign.name for sign in self.signs}
         groups = (name for name in NEAR_DUPLICATE_GROUPS if has_sign(name, names))
         shown = next((len(self.groups.get(name, ())) for name in groups), 0)
         images = self.submission.competition.image_count
-        return summary_of(signs, _columns_of(self.evidence), self.evidence.findings, images, shown=shown)
+        return summary_of(self.signs, _columns_of(self.evidence), self.evidence.findings, images, shown=shown)
 
     @property
     def state(self) -> str:
@@ -89,8 +85,7 @@ def visible_evidence(
     session: Session, submission: Submission, kind: TrackKind, account: Account | None
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
-    tracks = competitions.tracks_of(session, submission.competition_id)
-    track = tracks[kind]
+    track = competitions.tracks_of(session, submission.competition_id)[kind]
     job = rows.newest_evidence_job(session, submission.ref, track.id)  # first: one that ends meanwhile has evidence
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
@@ -104,29 +99,10 @@ def visible_evidence(
         evidence=evidence,
         job=job,
         outdated=evidence is not None and measurement is not None and evidence.measurement_id != measurement.id,
-        signs=_signs(session, submission, evidence, [each.id for each in tracks.values()]),
+        signs=() if evidence is None else signs_of(_columns_of(evidence), submission.competition.image_count),
         groups=groups,
         inside=inside,
     )
-
-
-def _signs(
-    session: Session, submission: Submission, evidence: Evidence | None, track_ids: Collection[int]
-) -> Sequence[FoundSign]:
-    """The signs in the evidence, each with its q-value among the p-values of all entries on all tracks."""
-    if evidence is None:
-        return ()
-    numbers = _columns_of(evidence)
-    signs = signs_of(numbers, submission.competition.image_count)
-    if not signs:
-        return ()
-    by_bin = q_values(p_value_counts.counts_of(session, track_ids))
-
-    def q_value(column: str | None) -> float | None:
-        p_value = None if column is None else numbers[column]
-        return None if p_value is None else q_value_of(p_value, by_bin)
-
-    return [FoundSign(sign, q_value(sign.p_value)) for sign in signs]
 
 
 def _columns_of(evidence: Evidence) -> dict[str, Any]:

@@ -15,11 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scorer.findings.finding import SIGNIFICANCE_LEVEL
-from scorer.findings.formatting import format_percent
 
-FALSE_DISCOVERY_RATE = 0.05
-"""Of all entries' numbers on both tracks some are significant by chance. A sign whose q-value among them is above this
-may be one of those."""
 MAX_U_SHARE = 0.45
 """Among thousands of images even a small difference is significant: a share above this is called slight."""
 MIN_SHARE = 0.05
@@ -134,35 +130,3 @@ class _KnownNumbers:
 def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
     """The sentence, among an entry's findings, that explains one of its signs; empty if there is none."""
     return next((each["sentence"] for each in findings if each["name"] == sign.finding), "")
-
-
-@dataclass(frozen=True)
-class FoundSign:
-    """A sign that an entry shows. ``q_value``: if all as sure ones of the competition are called signs, over all
-    entries, signs and tracks, at most this share of them is expected to be by chance; None where it is not known, or
-    the sign has no p-value."""
-
-    sign: Sign
-    q_value: float | None
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it is no likely false discovery."""
-        return self.q_value is None or self.q_value <= FALSE_DISCOVERY_RATE
-
-
-def discovery_sentences(found: Sequence[FoundSign]) -> tuple[str, ...]:
-    """How many of such signs are expected by chance among all of a competition, in a sentence on the sure ones and one
-    on the others."""
-    known = [each for each in found if each.q_value is not None]
-    sure = [each.q_value for each in known if each.is_sure and each.q_value is not None]
-    unsure = [each.sign.name for each in known if not each.is_sure]
-    sentences = []
-    if sure:
-        sentences.append(
-            f"Of all numbers in the competition as sure as these, at most {format_percent(max(sure))} are expected by"
-            " chance."
-        )
-    if unsure:
-        sentences.append(f"Among so many numbers chance may explain {', '.join(unsure)}.")
-    return tuple(sentences)

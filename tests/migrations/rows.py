@@ -91,8 +91,6 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("shown_tracks", {"reference": "public", "visibility": "organizers"}),
         ("jobs", {"queue": "rescore", "state": "done", "submission_ref": 1, "priority": 2, "shown_track_id": 1}),
         ("shown_measurements", {"job_id": 1}),
-        ("p_value_counts", {"quantity": "hash_p"}),
-        ("p_value_changes", {"quantity": "hash_p"}),
         ("worker_reports", {}),
     ),
 }

@@ -3,7 +3,6 @@
 import logging
 from datetime import timedelta
 
-from scorer.db.evidence import p_value_counts
 from scorer.jobs import lease_sweep, retries
 from scorer.jobs.broker import transaction, waiting_messages
 from scorer.monitoring.instruments import LAST_SWEEP
@@ -29,8 +28,6 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
         done |= retries.announce_due(session, announced)
     if any(done.values()):
         log.info("sweep: %s", done)
-    with context.sessions.begin() as session:
-        p_value_counts.add_up_changes(session)
     decoded_images.make_room(context)
     LAST_SWEEP.set(context.now().timestamp())
     return done

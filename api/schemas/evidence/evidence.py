@@ -16,7 +16,7 @@ from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
 from scorer.evidence.visibility import VisibleEvidence
 from scorer.findings.finding import ErrorKind
-from scorer.findings.signs import discovery_sentences, sentence_of
+from scorer.findings.signs import sentence_of
 from scorer.findings.summary import Verdict
 from scorer.lifecycle import JobState, TrackKind
 
@@ -72,16 +72,6 @@ class CellView(BaseModel):
     examples: MatchesView | None
 
 
-class SignView(ReasonView):
-    """A sign of copying in the evidence on a track."""
-
-    q_value: float | None = Field(
-        description="If all signs of the competition that are as sure are believed, over all entries, signs and tracks,"
-        " at most this share of them is expected to be by chance: the p-value as Benjamini and Hochberg adjust it. null"
-        " where the sign has no p-value.",
-    )
-
-
 class SummaryView(BaseModel):
     """The evidence on a track in one sentence, made by a fixed rule from its signs."""
 
@@ -110,11 +100,7 @@ class EvidenceView(BaseModel):
     outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
     seed: int | None = Field(description="Of all random draws.")
     summary: SummaryView | None = Field(description="null where there is no evidence.")
-    signs: list[SignView] = Field(description="The signs of copying in it, the strongest first.")
-    false_discoveries: list[str] = Field(
-        description="How many such signs are expected by chance in the whole competition, in at most two sentences: of"
-        " those that are sure, and of those that are not. The latter do not count in the summary."
-    )
+    signs: list[ReasonView] = Field(description="The signs of copying in it, the strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
@@ -145,7 +131,6 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
             "seed": evidence.seed if evidence else None,
             "summary": asdict(visible.summary) if visible.summary is not None else None,
             "signs": _signs(visible),
-            "false_discoveries": list(discovery_sentences(visible.signs)),
             "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
             "cells": [_cell(each, matches) for each in cells],
             "matches": [each for name, each in matches.items() if not name.startswith("cell-")],
@@ -154,14 +139,9 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
     )
 
 
-def _signs(visible: VisibleEvidence) -> list[SignView]:
-    if visible.evidence is None:
-        return []
-    findings = visible.evidence.findings
-    return [
-        SignView(name=each.sign.name, words=sentence_of(each.sign, findings), q_value=each.q_value)
-        for each in visible.signs
-    ]
+def _signs(visible: VisibleEvidence) -> list[ReasonView]:
+    findings = visible.evidence.findings if visible.evidence is not None else ()
+    return [ReasonView(name=sign.name, words=sentence_of(sign, findings)) for sign in visible.signs]
 
 
 def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:

@@ -12,7 +12,6 @@ rescoring: campaigns that measure entries anew, and what was decided about them
 measurements: measurements of submissions on tracks
 shown_tracks: numbers that are shown and not ranked, and their measurements
 evidence: evidence, generator uploads, audits, code attachments
-p_values: how many p-values of evidence lie where
 shared_images: hashed entries, comparisons, and images that two entries share
 tuning: thresholds and comparisons of extractors
 review: labels, reviews, rulings, rebuttals
@@ -45,7 +44,6 @@ from scorer.db.tables.jobs import Job, LastSweep, Pause, WorkerReport
 from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
-from scorer.db.tables.p_values import PValueChange, PValueCount
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
@@ -86,8 +84,6 @@ __all__ = [
     "Membership",
     "Notice",
     "OneTimeLink",
-    "PValueChange",
-    "PValueCount",
     "Pause",
     "PickSet",
     "Preparation",

@@ -2,7 +2,6 @@
 
 subsampling: equally large random samples of several sets
 mann_whitney, sign_test: rank-sum test of two samples; sign test on pairs
-false_discovery: q-values of many tests, from counts by bins
 class_separation: AUC, Cohen's d and confusion of memorising and legitimate entries
 threshold_selection: methods that choose tau
 correlation: Pearson, Spearman, ranks, quantiles

@@ -125,17 +125,6 @@ def test_every_number_has_a_unit_a_direction_and_a_sentence(service: Service, en
     assert set(view["findings"][0]) == set(described)
 
 
-def test_signs_are_told_with_how_many_are_expected_by_chance(service: Service, entries: dict[str, str]) -> None:
-    view = evidence(service, "rita", entries["half"]).json()
-    q_values = {each["name"]: each["q_value"] for each in view["signs"]}
-    assert q_values["partly-copied"] < 0.001
-    (words,) = view["false_discoveries"]
-    assert words.startswith("Of all numbers in the competition as sure as these, at most ")
-    enter(service, "rita")
-    assert words in read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying").text
-    assert evidence(service, "rita", entries["honest"]).json()["false_discoveries"] == []
-
-
 def test_pictures_show_the_very_images(service: Service, entries: dict[str, str]) -> None:
     half, turned = (evidence(service, "rita", entries[name]).json() for name in ("half", "mirrored"))
     for view, name in ((half, "near-copies"), (turned, "near-copies")):
