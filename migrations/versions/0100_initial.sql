@@ -10,7 +10,7 @@ CREATE TABLE accounts (
     created_at TIMESTAMPTZ NOT NULL,
     suspended_at TIMESTAMPTZ,
     deleted_at TIMESTAMPTZ,
-    CONSTRAINT ck_accounts_role CHECK (role IN ('participant', 'reviewer', 'organizer', 'admin'))
+    CONSTRAINT ck_accounts_role CHECK (role IN ('participant', 'organizer', 'admin'))
 );
 CREATE INDEX ix_accounts_admins ON accounts (id) WHERE role = 'admin';
 CREATE INDEX ix_accounts_name ON accounts (lower(NORMALIZE(name, NFKC)));
@@ -567,14 +567,12 @@ CREATE UNIQUE INDEX uq_tracks_kind ON tracks (competition_id, kind) WHERE kind <
 CREATE TABLE webhooks (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
     account_id BIGINT NOT NULL CONSTRAINT fk_webhooks_account_id REFERENCES accounts (id),
-    team_id BIGINT CONSTRAINT fk_webhooks_team_id REFERENCES teams (id),
     url TEXT NOT NULL,
     secret TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     ended_at TIMESTAMPTZ
 );
 CREATE INDEX ix_webhooks_account_id ON webhooks (account_id);
-CREATE INDEX ix_webhooks_team_id ON webhooks (team_id);
 
 CREATE TABLE board_changes (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_board_changes PRIMARY KEY,

@@ -8,8 +8,7 @@ from scorer.db.tables import Account
 from scorer.errors import Forbidden, Invalid
 
 ROLES = ("participant", "organizer", "admin")
-"""What an account may become. ``reviewer``, which older accounts may have, is what ``participant`` is: who reviews is
-named for each competition."""
+"""What an account may become. Who reviews is named for each competition."""
 
 
 def _require_known_role(role: str) -> None:

@@ -21,7 +21,7 @@ class Account(Table):
 
     __tablename__ = "accounts"
     __table_args__ = (
-        CheckConstraint("role IN ('participant', 'reviewer', 'organizer', 'admin')", name="role"),
+        CheckConstraint("role IN ('participant', 'organizer', 'admin')", name="role"),
         Index("uq_accounts_handle", text("lower(handle)"), unique=True),
         Index("uq_accounts_email", text("lower(email)"), unique=True),
         Index("ix_accounts_name", text("lower(NORMALIZE(name, NFKC))")),

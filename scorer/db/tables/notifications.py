@@ -7,7 +7,6 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import EXPIRING, Table, identity
-from scorer.db.tables.teams import Team
 
 
 class Notice(Table):
@@ -40,22 +39,18 @@ class MailChoice(Table):
 
 
 class Webhook(Table):
-    """A URL to which the notices of a person or a team are posted."""
+    """A URL to which the notices of a person are posted."""
 
     __tablename__ = "webhooks"
     __table_args__ = ({"info": EXPIRING},)
 
     id: Mapped[int] = identity()
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    """The account that added it, and whose notices it gets unless ``team_id`` is set."""
-    team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
     url: Mapped[str]
     secret: Mapped[str]
     """The key of the signatures, in clear text because signing needs it."""
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
-
-    team: Mapped[Team | None] = relationship(lazy="joined")
 
 
 class Delivery(Table):
