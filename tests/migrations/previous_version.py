@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.compose.compose_file import ROOT
 
-COMMIT = "a098c605bd4380aaa02e2965492b2ccde9800a13"
+COMMIT = "96f6fb508b3ef00a29e774e173f7382b6299113b"
 """The commit of 0.2.0. When you make a version, enter its commit here in the commit after it."""
 PATIENCE = 240
 QUEUES = "check,sweep,score,prepare"
