@@ -182,12 +182,12 @@ def test_the_board_is_a_table_json_and_csv(terminal: CliTerminal, service: Servi
     assert ([each["team"] for each in first["entries"]], first["next_after"]) == (teams[:1], 1)
     leaderboard = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
     assert [each["rank"] for each in leaderboard["entries"]] == [3]
-    as_csv = terminal.run("leaderboard", slug, "--csv").out
+    as_csv = terminal.run("leaderboard", slug, "--format", "csv").out
     path = f"{terminal.url}{API}/competitions/{slug}/leaderboard?format=csv"
     assert as_csv == httpx.get(path).text
-    head, row = terminal.run("leaderboard", slug, "--csv", "--search", teams[1]).out.splitlines()
+    head, row = terminal.run("leaderboard", slug, "--format", "csv", "--search", teams[1]).out.splitlines()
     assert (head, row.split(",")[:2]) == (as_csv.splitlines()[0], ["2", teams[1]])
-    assert terminal.run("leaderboard", slug, "--csv", "--json").status == ExitCode.USAGE
+    assert terminal.run("leaderboard", slug, "--format", "csv", "--json").status == ExitCode.USAGE
 
 
 def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
