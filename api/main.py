@@ -3,8 +3,10 @@
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+import pkgutil
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 from anyio import CapacityLimiter
@@ -12,7 +14,10 @@ from fastapi import Depends, FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp
 
+import api
 from api import error_handlers
+from api.accounts.oidc.issuer_metadata import IssuerMetadata
+from api.health.readiness import readiness_of
 from api.http import csrf
 from api.http.access_log import API_PREFIX, AccessLog
 from api.http.client_address import ClientAddress
@@ -22,25 +27,13 @@ from api.http.forms import TakenForms
 from api.http.log_redaction import has_secret_address
 from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
+from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import router as kaggle
-from api.oidc.issuer_metadata import IssuerMetadata
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
-from api.pages import router
-from api.readiness import readiness_of
-from api.routes import audit_log, badge, citations, health, jobs, leaderboard, probes, rescoring
-from api.routes.accounts import accounts, administration, api_tokens, second_factors, sessions
-from api.routes.competitions import allowlist, announcements, competition_roles, competitions, data_files
-from api.routes.evidence import evidence, generators
-from api.routes.import_export import data_release, import_results
-from api.routes.insights import gallery, human_ratings, insights
-from api.routes.notifications import notices, webhooks
-from api.routes.review import publication, review_queue, reviews, rulings
-from api.routes.submissions import receipts, submission_events, submission_files, submissions, uploads
-from api.routes.teams import final_picks, team_lists, teams
-from api.routes.tuning import private_extractor, shown_tracks, thresholds
+from api.rendering import templates
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.archive.decoder_pool import processes_of
 from scorer.blobs import blobs_of
@@ -75,6 +68,7 @@ from scorer.unknown_settings import warn_of_unknown_settings
 
 log = logging.getLogger(__name__)
 
+MOST_REQUESTED = ("api.leaderboard.routes", "api.competitions.pages")
 MAX_JOINS = 4
 """Uploads whose bytes are joined at once, in threads of their own. Joining takes seconds for a gigabyte; in the threads
 of requests, as many uploads as there are threads would keep every other request waiting."""
@@ -154,56 +148,20 @@ def create_app(settings: Settings) -> FastAPI:
     )
     set_up_state(app, settings)
     error_handlers.add_error_handlers(app)
-    app.include_router(leaderboard.router, prefix=API_PREFIX)  # the most requested routes are matched first
-    router.mount_most_requested(app)
-    for module in (
-        accounts,
-        administration,
-        sessions,
-        second_factors,
-        api_tokens,
-        audit_log,
-        jobs,
-        competitions,
-        allowlist,
-        announcements,
-        competition_roles,
-        publication,
-        human_ratings,
-        data_release,
-        data_files,
-        teams,
-        submissions,
-        uploads,
-        submission_events,
-        notices,
-        webhooks,
-        submission_files,
-        receipts,
-        badge,
-        citations,
-        final_picks,
-        team_lists,
-        generators,
-        thresholds,
-        private_extractor,
-        shown_tracks,
-        rescoring,
-        reviews,
-        review_queue,
-        evidence,
-        rulings,
-        import_results,
-        insights,
-        gallery,
-        health,
-        kaggle,
-    ):
-        app.include_router(module.router, prefix=API_PREFIX)
-    app.include_router(probes.router)
-    app.include_router(receipts.well_known)
-    router.mount_others(app)
+    for router in routers():
+        app.include_router(router)
     return app
+
+
+def routers() -> Iterator[Router]:
+    """The routers of all modules ``routes`` and ``pages``; those of boards, which are asked for most, are the first to
+    be matched. Static files, which have addresses of their own, and the kaggle client's interface are the last."""
+    found = [module.name for module in pkgutil.walk_packages(api.__path__, "api.")]
+    names = [name for name in found if name.endswith((".routes", ".pages")) and name not in MOST_REQUESTED]
+    for name in (*MOST_REQUESTED, *sorted(names)):
+        yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
+    yield templates.router
+    yield kaggle.router
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:

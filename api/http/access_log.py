@@ -76,10 +76,7 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 def route_of(scope: Mapping[str, Any]) -> str:
     """The path of the request's route, with the names of its parameters; ``none`` if none fits."""
     path = getattr(scope.get("route"), "path_format", None)
-    if path is None:
-        return "none"
-    below_api = scope["path"].startswith(API_PREFIX) and not path.startswith(API_PREFIX)
-    return f"{API_PREFIX}{path}" if below_api else str(path)
+    return "none" if path is None else str(path)
 
 
 def _count(scope: Scope, status: int, seconds: float) -> None:

@@ -11,8 +11,9 @@ from fastapi import Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.actions.request_charges import charge_rows
 from api.http.dependencies import AppSettings, DbSession, Now, Transactions
+from api.http.request_charges import charge_rows
+from api.http.routing import Router
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
@@ -23,8 +24,7 @@ from api.kaggle.schemas import (
     LeaderboardResponse,
     LeaderboardRow,
 )
-from api.routing import Router
-from api.schemas.leaderboard import board_csv_of
+from api.leaderboard.views import board_csv_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.competitions import ListedCompetition

@@ -5,11 +5,11 @@ from urllib.parse import quote
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
-from api.actions.downloads import download, download_all
+from api.competitions.data_files.downloads import download, download_all
 from api.http.dependencies import BlobStore, DbSession, Now
+from api.http.routing import Router
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import CompetitionRequest, DataFileMessage, DataFileRequest, DataFilesResponse, PageRequest
-from api.routing import Router
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
 

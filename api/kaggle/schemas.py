@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from api.schemas.submissions.uploads import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
+from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 
 DEFAULT_PAGE_SIZE = 20
 MAX_PAGE_SIZE = 200

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now
+from api.http.routing import Router
 from api.kaggle.protocol import KaggleRoute, Reader
 from api.kaggle.schemas import (
     CompetitionRequest,
@@ -15,7 +16,6 @@ from api.kaggle.schemas import (
     SubmissionRequest,
     SubmissionsResponse,
 )
-from api.routing import Router
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission

@@ -12,9 +12,9 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
+from api.http.routing import Router
 from api.kaggle.protocol import KaggleRoute, error_response
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
-from api.routing import Router
 from scorer.errors import Forbidden, Unauthenticated
 
 router = Router(route_class=KaggleRoute)

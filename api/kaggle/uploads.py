@@ -8,7 +8,6 @@ import anyio
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.actions.zip_uploads import begin_upload, finalise_upload
 from api.http.dependencies import (
     AppRateLimiter,
     AppSettings,
@@ -23,6 +22,7 @@ from api.http.dependencies import (
 )
 from api.http.multipart import drain
 from api.http.request_bodies import streamed_body
+from api.http.routing import Router
 from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of, credentials_of
 from api.kaggle.schemas import (
     CreateSubmissionRequest,
@@ -30,7 +30,7 @@ from api.kaggle.schemas import (
     StartUploadRequest,
     StartUploadResponse,
 )
-from api.routing import Router
+from api.submissions.zip_uploads import begin_upload, finalise_upload
 from scorer.accounts.rate_limits import network_of
 from scorer.blobs import Blobs
 from scorer.db.tables import Account, Upload

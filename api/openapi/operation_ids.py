@@ -8,8 +8,8 @@ STANDARD_NAMES: Final = {"index": "list", "show": "get"}
 
 
 def operation_id(route: APIRoute) -> str:
-    """``submissions.list``: the module of a route's function, and its name; ``_by_link`` follows where a rating link
+    """``submissions.list``: the folder of a route's function, and its name; ``_by_link`` follows where a rating link
     leads to the same function."""
-    module = route.endpoint.__module__.rpartition(".")[2]
+    noun = route.endpoint.__module__.split(".")[-2]
     ending = "_by_link" if "/rate/" in route.path_format else ""
-    return f"{module}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"
+    return f"{noun}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"

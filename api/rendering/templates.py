@@ -7,21 +7,23 @@ from typing import Any
 
 from fastapi import HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
 from api.http.response_cache import ResponseCache
+from api.http.routing import Router
 from api.rendering import formatting, markdown
-from api.routing import Router
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
 from scorer.product_version import product_version
 
-HERE = Path(__file__).parents[1] / "pages"
+API = Path(__file__).parents[1]
 MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 STATIC_FILES = {
-    path.name: path.read_bytes() for path in sorted((HERE / "static").iterdir()) if path.suffix in MEDIA_TYPES
+    path.name: path.read_bytes()
+    for path in sorted(Path(__file__).with_name("static").iterdir())
+    if path.suffix in MEDIA_TYPES
 }
 
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -53,8 +55,8 @@ def _digest(*contents: bytes) -> str:
     return hashlib.sha256(b"\0".join(contents)).hexdigest()[:12]
 
 
-BUILD_DIGEST = _digest(*(path.read_bytes() for path in sorted(HERE.rglob("*.*")) if path.suffix != ".pyc"))
-"""Changes whenever the pages' own code, templates or styles do."""
+BUILD_DIGEST = _digest(*(path.read_bytes() for path in sorted(API.rglob("*.*")) if path.suffix != ".pyc"))
+"""Changes whenever the web edge's own code, templates or styles do."""
 
 
 def static_url(name: str) -> str:
@@ -62,9 +64,15 @@ def static_url(name: str) -> str:
     return f"/static/{name}?v={_digest(STATIC_FILES[name])}"
 
 
+def _load(template: str) -> str:
+    """The text of the template ``review/rulings/history.html``: ``api/review/rulings/templates/history.html``."""
+    folder, _, file = template.rpartition("/")
+    return (API / folder / "templates" / file).read_text()
+
+
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FunctionLoader(_load),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -180,7 +188,7 @@ def error_page(
     """An error page: what happened in one sentence, navigation, and links to continue, to the competition ``slug``
     among them. ``onward``: the page that signing in leads to, other than this address."""
     return render_page(
-        "shared/error.html",
+        "rendering/error.html",
         status=status,
         headers=headers,
         viewer=viewer,

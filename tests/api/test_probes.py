@@ -20,9 +20,9 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 import migrations
+from api.health.readiness import readiness_of
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
-from api.readiness import readiness_of
 from scorer.errors import Invalid
 from scorer.lifecycle import Queue
 from scorer.monitoring.timed_value import TimedValue

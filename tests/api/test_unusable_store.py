@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from api.health.readiness import readiness_of
 from api.http import problem_details
 from api.http.problem_details import RETRY_SECONDS
-from api.readiness import readiness_of
 from kennel_client import retries
 from kennel_client.cli.exit_codes import ExitCode
 from scorer.errors import StoreUnavailable

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.actions import request_charges
+from api.http import request_charges
 from benchmarks.harness.visitor_requests import TEXTS, ReadableRoute, readable_routes
 from scorer.db.tables import Publication, Submission, Team
 from tests.api.http.request_costs import MAX_ROWS, Cost, measured_cost

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from api.pages import leaderboard as board_page
+from api.leaderboard import pages as board_page
 from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
 from scorer.lifecycle import Phase
@@ -563,7 +563,7 @@ def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "shared/layout.html", "BASE.CSS"]
+    "name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "rendering/layout.html", "BASE.CSS"]
 )
 def test_nothing_else_is_served(browse: Browse, name: str) -> None:
     assert browse(SampleSite()).get(f"/static/{name}").status_code == 404

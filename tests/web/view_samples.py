@@ -11,10 +11,10 @@ from unittest.mock import patch
 from fastapi import FastAPI
 
 from api import error_handlers
+from api.competitions import pages as pages_of_competitions
 from api.http import dependencies
 from api.http.response_cache import ResponseCache
-from api.pages import competitions as pages_of_competitions
-from api.pages import router
+from api.main import routers
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_roles, competition_state, rules
@@ -303,8 +303,8 @@ class SampleSite:
         """The application of pages over this data."""
         app = FastAPI()
         app.state.response_cache = ResponseCache()
-        router.mount_most_requested(app)
-        router.mount_others(app)
+        for router in routers():
+            app.include_router(router)
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
             dependencies.session: lambda: SimpleNamespace(info={}),

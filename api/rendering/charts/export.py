@@ -25,7 +25,9 @@ def svg_of(figure: Figure, competition: str) -> str:
     style = STATIC_FILES["charts.css"].decode()
     legend = _legend(drawing)
     top = LEADING + (legend[-1][-1] if legend else LEGEND - LEADING)
-    return render("charts/figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top)
+    return render(
+        "rendering/charts/figure.svg", drawing=drawing, competition=competition, style=style, legend=legend, top=top
+    )
 
 
 def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from api.actions.sign_in import new_secret
+from api.accounts.sign_in.sign_in import new_secret
 from scorer.accounts import api_tokens, password_hashing, password_resets, sessions
 from scorer.accounts.credentials import end_credentials
 from scorer.accounts.sessions import Browser

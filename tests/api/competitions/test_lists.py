@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from api.competitions import pages
 from api.kaggle.competitions import BY_TEAMS
-from api.pages import competitions as pages
 from scorer.competitions import announcements, competition_state
 from scorer.db.tables import Account, AllowlistEntry, Competition, DataFile, RulesAcceptance
 from tests.api.conftest import Service

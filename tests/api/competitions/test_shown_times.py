@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from api.actions import zip_uploads
 from api.http.dependencies import request_time
+from api.submissions import zip_uploads
 from scorer.db.tables import Competition, Submission
 from tests.api.conftest import Service
 from tests.api.review.test_review import slug_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.actions import request_charges
+from api.http import request_charges
 from api.http.response_cache import ResponseCache
 from tests.api.accounts.test_accounts import rated
 from tests.api.conftest import Service

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from api.actions import code_uploads
 from api.http import dependencies
+from api.submissions import code_uploads
 from scorer.db.tables import Submission
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service

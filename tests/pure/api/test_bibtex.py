@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rendering import bibtex
+from api.competitions.citations import bibtex
 from scorer.db.tables import Competition
 from scorer.lifecycle import Phase
 from scorer.submissions.receipts import ReceiptContents

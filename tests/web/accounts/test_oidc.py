@@ -10,7 +10,7 @@ import pytest
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
-from api.oidc.login import OidcLogin
+from api.accounts.oidc.login import OidcLogin
 from scorer.db.accounts import account_by_email
 from scorer.errors import Unauthenticated
 from tests.api.accounts.test_accounts import confirm, link_in, mails, rated, sign_up

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from joserfc.jwk import RSAKey
 
-from api.oidc.issuer_metadata import IssuerMetadata
+from api.accounts.oidc.issuer_metadata import IssuerMetadata
 from tests.api.conftest import Service
 from tests.web.accounts.oidc_issuer import FakeIssuer
 from tests.web.accounts.test_oidc import HTML, arrive, configure, depart, me, travel
@@ -19,7 +19,7 @@ TENANT, OTHER_TENANT = "9188040d-6c67-4c5b-b112-36a304b66dad", "72f988bf-86f1-41
 
 def refusal(caplog: pytest.LogCaptureFixture) -> str:
     """The one reason in the log."""
-    (record,) = [record for record in caplog.records if record.name == "api.oidc.login"]
+    (record,) = [record for record in caplog.records if record.name == "api.accounts.oidc.login"]
     return record.getMessage()
 
 

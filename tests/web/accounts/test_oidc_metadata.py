@@ -10,8 +10,8 @@ import pytest
 from joserfc.jwk import KeySet, RSAKey
 from pydantic import TypeAdapter, ValidationError
 
-from api.oidc import login
-from api.oidc.issuer_metadata import KEPT_SECONDS, MAX_ANSWER_BYTES, IssuerMetadata
+from api.accounts.oidc import login
+from api.accounts.oidc.issuer_metadata import KEPT_SECONDS, MAX_ANSWER_BYTES, IssuerMetadata
 from scorer.setting_types import is_https_or_loopback
 from scorer.settings import Settings
 from tests.api.conftest import Service

@@ -5,8 +5,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 
+from api.competitions.settings.form import digest_of
 from api.http.csrf import csrf_token
-from api.pages.competition_form import digest_of
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve

@@ -317,7 +317,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
 
 
 def test_picks_on_another_page_of_the_list_stay_picked(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.pages.submissions.submissions.PAGE_SIZE", 2)
+    monkeypatch.setattr("api.submissions.pages.PAGE_SIZE", 2)
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11, 12)]
     body = {"submissions": [entries[0]["id"]]}

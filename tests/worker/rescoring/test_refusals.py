@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from api.actions import rescoring as actions
-from api.actions.rescoring import AnyDecision
+from api.rescoring import decisions as actions
+from api.rescoring.decisions import AnyDecision
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account, AuditEntry, Job, Measurement, Track
 from scorer.errors import Conflict

@@ -1,0 +1,44 @@
+"""API tokens: listing, making (the secret is shown once) and revoking them."""
+
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from api.accounts.sign_in.sign_in import new_secret
+from api.accounts.views import NewToken, NewTokenView, TokenPage, TokenView
+from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn, require_session
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from scorer.accounts import api_tokens, sessions
+
+router = ApiRouter(prefix="/tokens", tags=["tokens"])
+
+
+@router.get("")
+def index(session: DbSession, account: CurrentUser, wanted: Paging) -> TokenPage:
+    """Your valid tokens, newest first."""
+    page = wanted.of_all(api_tokens.list_tokens(session, account))
+    views = [TokenView.model_validate(each, from_attributes=True) for each in page.rows]
+    return TokenPage(tokens=views, next_after=page.next_after)
+
+
+@router.post("", status_code=201)
+def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
+    """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
+    sessions.hold(session, caller.session_id, now)
+    secret = new_secret()
+    token = api_tokens.issue_own(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
+    response.headers["Cache-Control"] = "no-store"
+    view = TokenView.model_validate(token, from_attributes=True)
+    return NewTokenView(**view.model_dump(), token=secret)
+
+
+@router.delete("/{token_id}", status_code=204)
+def revoke(
+    token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
+) -> Response:
+    """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
+    if caller.token_id != token_id:
+        require_session(caller)
+    api_tokens.revoke(session, caller.account, token_id, now=now)
+    return Response(status_code=204)

@@ -1,0 +1,167 @@
+"""OpenID Connect: the authorization code flow with PKCE, and the identity in a checked ID token."""
+
+import asyncio
+import base64
+import json
+import logging
+import secrets
+import ssl
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from httpx2 import HTTPError, create_ssl_context
+from joserfc.errors import JoseError
+from pydantic import TypeAdapter
+
+from api.accounts.oidc import id_token
+from api.accounts.oidc.id_token import SignedClaims
+from api.accounts.oidc.issuer_metadata import IssuerMetadata, bound_answer
+from scorer.accounts.oidc_identities import TENANT, OidcIdentity
+from scorer.errors import Unauthenticated, Unavailable
+from scorer.settings import Settings
+
+log = logging.getLogger(__name__)
+SCOPE = "openid email profile"
+ANSWER_SECONDS = 10.0
+"""What a login waits for the issuer in all, and for another login that reads the same document."""
+FAULTS = (HTTPError, TimeoutError, ValueError, KeyError, TypeError, AttributeError)
+"""What answers that do not come, or are not what the protocol says, raise."""
+
+
+@dataclass(frozen=True)
+class OidcLogin:
+    """The state of a login, kept in a cookie while the browser is at the issuer: state, nonce, PKCE verifier, and the
+    path to go to afterwards."""
+
+    state: str
+    nonce: str
+    verifier: str
+    onward: str
+
+    @classmethod
+    def begin(cls, onward: str) -> "OidcLogin":
+        """A new login that leads to ``onward``."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        return cls(state, nonce, verifier, onward)
+
+    def to_cookie(self) -> str:
+        """The cookie's value: JSON in base64."""
+        return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
+
+    @classmethod
+    def from_cookie(cls, cookie: str) -> "OidcLogin":
+        """The login that ``to_cookie`` has written; ``Unauthenticated`` for anything else."""
+        try:
+            return TypeAdapter(cls).validate_json(base64.urlsafe_b64decode(cookie), strict=True)
+        except ValueError:
+            raise _refused("the cookie of this sign-in is gone; please begin again") from None
+
+
+def _refused(shown: str, reason: object = "") -> Unauthenticated:
+    """The refusal of a sign-in: what the person is shown, and what the log says if that is more."""
+    log.warning("a sign-in by OpenID Connect was refused: %s", reason or shown)
+    return Unauthenticated("oidc", f"Signing in did not work: {shown}.")
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """The certificates that this process trusts: to load them takes longer than all else of a login."""
+    return create_ssl_context()
+
+
+def _reason_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, (KeyError, TypeError)) else str(error) or repr(error)
+
+
+class Issuer:
+    """The issuer of the settings. To wait for it takes no thread from other requests."""
+
+    def __init__(self, settings: Settings, metadata: IssuerMetadata, redirect_uri: str) -> None:
+        if settings.oidc_issuer is None:
+            raise Unavailable("no-oidc", "Signing in with OpenID Connect is not set up here.")
+        self._issuer, self._client_id, self._name = settings.oidc_issuer, settings.oidc_client_id, settings.oidc_name
+        self._metadata = metadata
+        self._client = AsyncOAuth2Client(
+            settings.oidc_client_id,
+            settings.oidc_client_secret.get_secret_value() or None,
+            scope=SCOPE,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+            timeout=ANSWER_SECONDS,
+            verify=_ssl_context(),
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [bound_answer]},
+        )
+
+    async def authorization_url(self, login: OidcLogin) -> str:
+        """The address at the issuer to redirect the browser to; ``Unavailable`` if the issuer does not answer."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), self._client:
+                endpoint = (await self._discovery())["authorization_endpoint"]
+        except FAULTS as error:
+            raise self._away(error) from error
+        url, _ = self._client.create_authorization_url(
+            endpoint, state=login.state, nonce=login.nonce, code_verifier=login.verifier
+        )
+        return str(url)
+
+    def _away(self, error: Exception) -> Unavailable:
+        reason = f"no answer within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason_of(error)
+        log.warning("the OpenID Connect issuer %s cannot be used: %s", self._issuer, reason)
+        return Unavailable(
+            "oidc-away",
+            f"Signing in with {self._name} is not possible now, because it does not answer as it should. Try again in "
+            "a few minutes. The operator finds the reason in the service's log.",
+        )
+
+    async def finish_login(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        """The identity for the ``query`` of the redirect back from the issuer. ``Unauthenticated`` if the ID token is
+        missing, forged, expired or meant for another login or client; ``Unavailable`` if the issuer does not answer."""
+        if "error" in query:
+            told = f"{query['error'][:100]!r} {query.get('error_description', '')[:200]!r}"
+            raise _refused(f"{self._name} says {query['error'][:100]}", f"{self._issuer} says {told}")
+        if not secrets.compare_digest(query.get("state", "").encode(), login.state.encode()):
+            raise _refused("this is not the sign-in that this browser began; please begin again")
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), self._client:
+                return await self._exchange_code(login, query, now)
+        except (TimeoutError, HTTPError) as error:
+            raise self._away(error) from error
+        except (AuthlibBaseError, JoseError, *FAULTS) as error:
+            raise _refused(
+                f"the answer of {self._name} is not valid. Try again; if this happens again, tell the organizers. The "
+                "operator finds the reason in the service's log",
+                f"{self._issuer}: {_reason_of(error)}",
+            ) from error
+
+    async def _exchange_code(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
+        discovery = await self._discovery()
+        named = discovery["issuer"]
+        if TENANT not in named and query.get("iss", named) != named:
+            raise ValueError(f"the browser brings the answer of another issuer, {query['iss'][:200]!r}")
+        answer = await self._client.fetch_token(
+            discovery["token_endpoint"],
+            grant_type="authorization_code",
+            code=query["code"],
+            code_verifier=login.verifier,
+        )
+        signed = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
+        id_token.require_valid(signed, named, self._client_id, login.nonce, int(now.timestamp()))
+        return id_token.identity_of(signed.claims, named)
+
+    async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:
+        """The claims of a token that one of the issuer's keys has signed, if need be one published since we looked."""
+        keys = await self._metadata.keys(self._client, keys_address)
+        try:
+            return id_token.signed_claims(token, keys)
+        except JoseError:
+            newer = await self._metadata.keys(self._client, keys_address, other_than=keys)
+            return id_token.signed_claims(token, newer)
+
+    async def _discovery(self) -> dict[str, Any]:
+        return await self._metadata.discovery(self._client, self._issuer)

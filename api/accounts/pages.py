@@ -1,0 +1,149 @@
+"""A person's own account: address, API tokens, password, sessions."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Request
+from fastapi.responses import Response
+
+from api.accounts.personal_data import delete_own_account, own_data
+from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
+from api.accounts.sign_in.sign_in import AppSignInActions, new_secret
+from api.http import session_cookies
+from api.http.dependencies import Caller, DbSession, Now, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import api_tokens, sessions
+from scorer.accounts.credentials import Kept
+from scorer.errors import Invalid, KennelError
+from scorer.notifications import webhooks
+
+router = Router(prefix="/account", include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+MAX_NAME_LENGTH = 100
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_account(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The account page."""
+    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+DONE_MESSAGES = {
+    "password": "Your password is changed; other sessions have ended, and tokens and webhooks that you did not keep.",
+    "email": "A link is on its way to the address; it counts once you have followed it.",
+    "token": "The token is revoked.",
+    "session": "The session has ended.",
+}
+
+
+def _page_with_error(session: DbSession, viewer: Caller, now: Now, error: KennelError, place: str) -> Response:
+    answer = _page(session, viewer, now, status=status_of(error), error=error.message, place=place)
+    answer.headers.update(headers_of(error))
+    return answer
+
+
+def _page(
+    session: DbSession, viewer: Caller, now: Now, *, status: int = 200, secret: str | None = None, **outcome: Any
+) -> Response:
+    """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
+    return render_page(
+        "accounts/show.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        tokens=api_tokens.list_tokens(session, viewer.account),
+        scopes=api_tokens.scopes_of(viewer.account),
+        webhooks=webhooks.list_webhooks(session, viewer.account),
+        sessions=sessions.list_sessions(session, viewer.account, now),
+        now=now,
+        secret=secret,
+        **outcome,
+    )
+
+
+@router.post("/tokens")
+def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make a token; only this response shows it."""
+    sessions.hold(session, viewer.session_id, now)
+    name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
+    secret = new_secret()
+    try:
+        if not name:
+            raise Invalid("no-name", "Give the token a name, so that you know it again.")
+        api_tokens.issue_own(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "token")
+    return _page(session, viewer, now, status=201, secret=secret)
+
+
+@router.post("/tokens/{token_id}/revoke")
+def revoke_token(token_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Revoke a token."""
+    api_tokens.revoke(session, viewer.account, token_id, now=now)
+    return see_other("/account?done=token#tokens")
+
+
+@router.post("/sessions/{session_id}/end")
+def end_session(session_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End a session."""
+    sessions.end(session, viewer.account, session_id, now=now)
+    return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
+
+
+@router.post("/password")
+def change_password(
+    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Set a new password."""
+    old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
+    try:
+        sign_in.change_password(viewer, old, new, keep=_kept(fields))
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "password")
+    return see_other("/account?done=password#password")
+
+
+def _kept(fields: Fields) -> Kept:
+    """The tokens and webhooks whose boxes are ticked."""
+    tokens, webhooks = (
+        [int(each) for each in fields.getlist(name) if each.isascii() and each.isdecimal() and len(each) < 19]
+        for name in ("keep_token", "keep_webhook")
+    )
+    return Kept(tokens=tokens, webhooks=webhooks)
+
+
+@router.post("/email")
+def change_email(
+    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Mail a confirmation link to the new address."""
+    try:
+        password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
+        sign_in.ask_confirmation(viewer, text(fields, "email"), password)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "email")
+    return see_other("/account?done=email")
+
+
+@router.api_route("/data", methods=["GET", "HEAD"])
+def download_own_data(session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """What is stored about the person, as a file."""
+    return own_data(session, viewer.account, now)
+
+
+@router.post("/deletion")
+def delete_account(
+    request: Request, fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+) -> Response:
+    """Delete the account."""
+    try:
+        password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
+        delete_own_account(sign_in, viewer, text(fields, "handle"), password)
+    except KennelError as error:
+        return _page_with_error(session, viewer, now, error, "deletion")
+    title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."
+    answer = render_page("rendering/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
+    session_cookies.delete_cookies(answer, request)
+    return answer

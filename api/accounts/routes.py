@@ -1,0 +1,145 @@
+"""Accounts: signing up, one's own data, and accounts and roles that admins give."""
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from api.accounts.personal_data import delete_own_account, own_data
+from api.accounts.sign_in.sign_in import AppSignInActions, new_secret
+from api.accounts.views import (
+    AccountDeletion,
+    AccountView,
+    EmailChange,
+    EmailConfirmation,
+    EmailRequest,
+    InvitationView,
+    MeView,
+    NewAccount,
+    NewAccountView,
+    NewInvitation,
+    NewRole,
+    PasswordChange,
+    PasswordReset,
+    SignUp,
+)
+from api.http import session_cookies
+from api.http.dependencies import (
+    Admin,
+    AppSettings,
+    CompetitionCreator,
+    CurrentUser,
+    DbSession,
+    KnownCaller,
+    Now,
+    SignedIn,
+)
+from api.http.routing import ApiRouter
+from scorer import audit_log
+from scorer.accounts import accounts, api_tokens
+from scorer.accounts.credentials import Kept
+from scorer.accounts.sign_up import Application, invite_account
+
+router = ApiRouter(tags=["accounts"])
+
+
+@router.post("/accounts", status_code=201)
+def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
+    """Sign up. A link is mailed to the address; the address counts once the link has been followed."""
+    wanted = Application(
+        handle=body.handle,
+        name=body.name,
+        email=body.email,
+        invitation=body.invitation,
+    )
+    return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
+
+
+@router.post("/admin/accounts", status_code=201)
+def create(body: NewAccount, session: DbSession, admin: Admin, caller: SignedIn, now: Now) -> NewAccountView:
+    """Make an account with its first API token. Admins only, and not with an API token."""
+    account = accounts.create_account(session, **body.model_dump(), now=now)
+    secret = new_secret()
+    api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
+    subject = f"account:{account.handle}"
+    after = {"role": account.role}
+    audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=after)
+    view = AccountView.model_validate(account, from_attributes=True)
+    return NewAccountView(**view.model_dump(), token=secret)
+
+
+@router.put("/accounts/{handle}/role")
+def change_role(
+    handle: str, body: NewRole, session: DbSession, admin: Admin, caller: SignedIn, now: Now
+) -> AccountView:
+    """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
+    changed = accounts.change_role(session, handle, body.role, author=admin, now=now)
+    return AccountView.model_validate(changed, from_attributes=True)
+
+
+@router.post("/admin/invitations", status_code=201)
+def invite(
+    body: NewInvitation, session: DbSession, author: CompetitionCreator, settings: AppSettings, now: Now
+) -> InvitationView:
+    """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
+    site = settings.public_url
+    return InvitationView(
+        link=invite_account(session, body.email, inviter=author, secret=new_secret(), site=site, now=now)
+    )
+
+
+@router.get("/me")
+def me(caller: KnownCaller) -> MeView:
+    """The account of this token or session, and its scopes."""
+    view = AccountView.model_validate(caller.account, from_attributes=True)
+    return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
+
+
+@router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
+def download_own_data(session: DbSession, account: CurrentUser, now: Now) -> Response:
+    """What is stored about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and what else
+    you have brought in. Without secrets; what the service has measured is on the pages of your entries."""
+    return own_data(session, account, now)
+
+
+@router.post("/me/deletion", status_code=204)
+def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, caller: SignedIn) -> Response:
+    """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
+    delete_own_account(actions, caller, body.handle, body.password.get_secret_value())
+    response = Response(status_code=204)
+    session_cookies.delete_cookies(response, request)
+    return response
+
+
+@router.put("/me/password", status_code=204)
+def change_password(body: PasswordChange, actions: AppSignInActions, caller: SignedIn) -> None:
+    """Change your password; all your other sessions end, and the tokens and webhooks that are not kept."""
+    keep = Kept(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
+    actions.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
+
+
+@router.put("/me/email", status_code=202)
+def change_email(body: EmailChange, actions: AppSignInActions, caller: SignedIn) -> dict[str, str]:
+    """Have a link mailed to an address, which becomes yours when the link is followed. Your present address is told."""
+    actions.ask_confirmation(caller, body.email, body.password.get_secret_value())
+    return {"title": "Please look into your mail."}
+
+
+@router.post("/email-confirmations", status_code=204)
+def confirm(body: EmailConfirmation, actions: AppSignInActions) -> Response:
+    """Confirm a mail address by the link that was sent there."""
+    actions.confirm(body.link)
+    return Response(status_code=204)
+
+
+@router.post("/password-resets", status_code=202)
+def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
+    """Have a link for a new password mailed. The answer is the same whether the address is known or not."""
+    actions.ask_reset(body.email)
+    return {"title": "If an account has this address, a mail is on its way to it."}
+
+
+@router.post("/password-resets/completion", status_code=204)
+def reset(body: PasswordReset, actions: AppSignInActions) -> Response:
+    """Set a new password by the link in the mail; every session, token and webhook of the account ends."""
+    actions.reset(body.link, body.password.get_secret_value())
+    return Response(status_code=204)

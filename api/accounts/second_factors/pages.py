@@ -1,0 +1,140 @@
+"""Pages of second factors: the second step of signing in, and setting codes, passkeys and recovery codes up."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from fastapi.responses import Response
+
+from api.accounts.second_factors.second_step import AppSecondFactorActions
+from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH, form_with_error
+from api.accounts.sign_in.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.local_paths import HOME, remembered_path, safe_redirect_path
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import second_factors
+from scorer.db.tables import WebSession
+from scorer.errors import KennelError
+
+router = Router(include_in_schema=False)
+HERE = "/account/second-factor"
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+DONE_MESSAGES = {
+    "totp": "From now on you are asked for a code. Make recovery codes for the day on which you have lost your phone.",
+    "passkey": "From now on you may use this passkey. Make recovery codes for the day on which you have lost it.",
+    "removed": "It is removed.",
+}
+
+
+@router.api_route("/signin/second-factor", methods=["GET", "HEAD"])
+def second_step_form(actions: AppSecondFactorActions, next: str = HOME) -> Response:  # noqa: A002
+    """The form for a code or a passkey."""
+    return render_page("accounts/second_factors/second_step.html", kinds=actions.kinds(), next=next)
+
+
+@router.post("/signin/second-factor")
+def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFactorActions) -> Response:
+    """Open the session that has waited for a code."""
+    onward = text(fields, "next")
+    try:
+        cookies = actions.finish_with_code(text(fields, "code"))
+    except KennelError as error:
+        return form_with_error(
+            "accounts/second_factors/second_step.html", error, None, kinds=actions.kinds(), next=onward
+        )
+    response = see_other(safe_redirect_path(onward))
+    session_cookies.set_session_cookies(response, request, cookies)
+    return response
+
+
+@dataclass(frozen=True)
+class SecondFactorsPage:
+    """One's second factors, shown after whatever was asked for."""
+
+    session: DbSession
+    viewer: SignedIn
+    settings: AppSettings
+    actions: AppSignInActions
+    now: Now
+
+    def require_password(self, fields: Fields) -> None:
+        """Refuse a form without the account's password."""
+        self.actions.require_password(self.viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+
+    @property
+    def web_session(self) -> WebSession:
+        """The viewer's session."""
+        return self.session.get_one(WebSession, self.viewer.session_id)
+
+    def render(self, *, status: int = 200, key: str | None = None, **outcome: Any) -> Response:
+        """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
+        key = key or second_factors.new_totp_key(self.web_session)
+        account = self.viewer.account
+        return render_page(
+            "accounts/second_factors/show.html",
+            status=status,
+            headers={"Cache-Control": "no-store"},
+            viewer=self.viewer,
+            factors=second_factors.list_factors(self.session, account),
+            recovery_codes=second_factors.count_recovery_codes(self.session, account),
+            required=second_factors.is_required(account, self.settings.require_second_factor),
+            key=key,
+            key_address=second_factors.totp_address(key, account),
+            now=self.now,
+            **{"codes": None, "waiting": "", **outcome},
+        )
+
+    def render_refusal(self, error: KennelError, place: str, *, key: str | None = None) -> Response:
+        """The page with an error at its place."""
+        return self.render(status=status_of(error), key=key, error=error.message, place=place)
+
+
+OwnPage = Annotated[SecondFactorsPage, Depends()]
+
+
+@router.api_route(HERE, methods=["GET", "HEAD"])
+def show_second_factors(request: Request, page: OwnPage, done: str = "", next: str = "") -> Response:  # noqa: A002
+    """One's second factors. ``next``: the page that waits until one is set up."""
+    response = page.render(done=DONE_MESSAGES.get(done), waiting=remembered_path(request) if done else "")
+    if next:
+        session_cookies.set_next_cookie(response, request, next)
+    return response
+
+
+@router.post(f"{HERE}/totp")
+def add_totp(fields: FormFields, page: OwnPage) -> Response:
+    """Set one-time codes up."""
+    key = text(fields, "key", max_length=64)
+    try:
+        page.require_password(fields)
+        code = text(fields, "code").replace(" ", "")
+        second_factors.add_totp(page.session, page.web_session, key, code, now=page.now)
+    except KennelError as error:
+        return page.render_refusal(error, "totp", key=page.web_session.totp_key)
+    return see_other(f"{HERE}?done=totp")
+
+
+@router.post(f"{HERE}/recovery-codes")
+def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
+    """Make recovery codes; only this response shows them."""
+    try:
+        page.require_password(fields)
+        codes = second_factors.new_recovery_codes(page.session, page.viewer.account, now=page.now)
+    except KennelError as error:
+        return page.render_refusal(error, "recovery")
+    return page.render(status=201, codes=codes)
+
+
+@router.post(f"{HERE}/{{factor_id}}/remove")
+def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) -> Response:
+    """Remove a second factor."""
+    try:
+        page.require_password(fields)
+        second_factors.remove(page.session, page.viewer.account, factor_id, now=page.now)
+    except KennelError as error:
+        return page.render_refusal(error, "factors")
+    return see_other(f"{HERE}?done=removed")

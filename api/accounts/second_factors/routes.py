@@ -1,0 +1,114 @@
+"""Second factors: the second step of signing in, and setting one's codes, passkeys and recovery codes up."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from api.accounts.second_factors.second_step import AppSecondFactorActions
+from api.accounts.second_factors.views import (
+    NewPasskey,
+    NewTotp,
+    PasswordProof,
+    RecoveryCodesView,
+    SecondFactorProof,
+    SecondFactorsView,
+    SecondFactorView,
+    TotpKeyView,
+)
+from api.accounts.sign_in.sign_in import AppSignInActions
+from api.accounts.views import SessionView
+from api.http import csrf, session_cookies
+from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.http.routing import ApiRouter
+from scorer.accounts import passkeys, second_factors
+from scorer.db.tables import WebSession
+
+router = ApiRouter(tags=["second factors"])
+FactorId = Annotated[int, Path(ge=1, le=2**62)]
+
+
+@router.post("/session/passkey-options")
+def passkey_options(actions: AppSecondFactorActions) -> dict[str, Any]:
+    """What a browser needs to use a passkey as the second step of signing in (WebAuthn's request options)."""
+    return actions.passkey_options()
+
+
+@router.post("/session/second-factor", status_code=201)
+def finish_sign_in(
+    body: SecondFactorProof, request: Request, response: Response, actions: AppSecondFactorActions
+) -> SessionView:
+    """The second step of signing in, with the cookie of the first: a code, a recovery code, or a passkey's answer."""
+    cookies = (
+        actions.finish_with_passkey(body.passkey) if body.passkey is not None else actions.finish_with_code(body.code)
+    )
+    session_cookies.set_session_cookies(response, request, cookies)
+    response.headers["Cache-Control"] = "no-store"
+    return SessionView(csrf_token=csrf.csrf_token(cookies.session), second_factor=False)
+
+
+@router.get("/me/second-factors")
+def list_second_factors(session: DbSession, caller: SignedIn, settings: AppSettings) -> SecondFactorsView:
+    """Your second factors, and how many recovery codes are left."""
+    factors = second_factors.list_factors(session, caller.account)
+    return SecondFactorsView(
+        factors=[SecondFactorView.model_validate(each, from_attributes=True) for each in factors],
+        recovery_codes=second_factors.count_recovery_codes(session, caller.account),
+        required=second_factors.is_required(caller.account, settings.require_second_factor),
+    )
+
+
+@router.post("/me/second-factors/totp-key")
+def make_totp_key(session: DbSession, caller: SignedIn, response: Response) -> TotpKeyView:
+    """A new key for an authenticator, in place of an earlier one of this session. It counts once it has come back with
+    a code."""
+    key = second_factors.new_totp_key(session.get_one(WebSession, caller.session_id))
+    response.headers["Cache-Control"] = "no-store"
+    return TotpKeyView(key=key, address=second_factors.totp_address(key, caller.account))
+
+
+@router.post("/me/second-factors/totp", status_code=204)
+def add_totp(body: NewTotp, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now) -> Response:
+    """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
+    actions.require_password(caller, body.password.get_secret_value())
+    web_session = session.get_one(WebSession, caller.session_id)
+    second_factors.add_totp(session, web_session, body.key, body.code, now=now)
+    return Response(status_code=204)
+
+
+@router.post("/me/second-factors/passkey-options")
+def new_passkey_options(
+    body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, settings: AppSettings
+) -> dict[str, Any]:
+    """What a browser needs to make a passkey (WebAuthn's creation options)."""
+    actions.require_password(caller, body.password.get_secret_value())
+    web_session = session.get_one(WebSession, caller.session_id)
+    return passkeys.registration_options(session, web_session, passkeys.relying_party(settings.public_url))
+
+
+@router.post("/me/second-factors/passkeys", status_code=204)
+def add_passkey(body: NewPasskey, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now) -> Response:
+    """Add the passkey that the browser has made with the options; these have asked for the password."""
+    web_session = session.get_one(WebSession, caller.session_id)
+    party = passkeys.relying_party(settings.public_url)
+    passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)
+    return Response(status_code=204)
+
+
+@router.post("/me/second-factors/{factor_id}/removal", status_code=204)
+def remove_second_factor(
+    factor_id: FactorId, body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
+) -> Response:
+    """Remove a second factor; with the last one the recovery codes end."""
+    actions.require_password(caller, body.password.get_secret_value())
+    second_factors.remove(session, caller.account, factor_id, now=now)
+    return Response(status_code=204)
+
+
+@router.post("/me/recovery-codes", status_code=201)
+def make_recovery_codes(
+    body: PasswordProof, response: Response, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
+) -> RecoveryCodesView:
+    """New recovery codes in place of all earlier ones. Only this answer contains them."""
+    actions.require_password(caller, body.password.get_secret_value())
+    response.headers["Cache-Control"] = "no-store"
+    return RecoveryCodesView(codes=second_factors.new_recovery_codes(session, caller.account, now=now))

@@ -1,0 +1,92 @@
+"""The second step of signing in: a code or a passkey, for a session that waits for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from sqlalchemy.orm import Session
+
+from api.accounts.sign_in.sign_in import new_secret
+from api.http import session_cookies
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transaction, Transactions
+from api.http.session_cookies import SessionCookies
+from scorer.accounts import known_devices, passkeys, second_factors, sessions
+from scorer.accounts.passkeys import RelyingParty, relying_party
+from scorer.accounts.rate_limits import RateLimiter
+from scorer.accounts.sessions import Browser
+from scorer.db.tables import WebSession
+from scorer.identifiers import digest_of
+
+
+@dataclass(frozen=True)
+class SecondFactorActions:
+    """What a browser may do whose session waits for the second factor. ``secret`` is its session's."""
+
+    begin: Transaction
+    rates: RateLimiter
+    party: RelyingParty
+    browser: Browser
+    now: datetime
+    secret: str
+
+    def kinds(self) -> set[str]:
+        """The kinds of second factor that the waiting account has; ``Unauthenticated`` if no session waits."""
+        with self.begin() as session:
+            waiting = sessions.waiting(session, self.secret, self.now)
+            return {factor.kind for factor in second_factors.list_factors(session, waiting.account)}
+
+    def passkey_options(self) -> dict[str, Any]:
+        """What the browser needs to use a passkey."""
+        with self.begin() as session:
+            waiting = sessions.waiting(session, self.secret, self.now)
+            return passkeys.authentication_options(session, waiting, self.party)
+
+    def finish_with_code(self, code: str) -> SessionCookies:
+        """The cookies of the session that has waited; ``Unauthenticated`` for a wrong code."""
+        return self._finish(
+            lambda session, waiting, _: second_factors.use_code(session, waiting.account, code, now=self.now)
+        )
+
+    def finish_with_passkey(self, credential: str) -> SessionCookies:
+        """The cookies of the session that has waited; ``Unauthenticated`` for another's passkey."""
+        return self._finish(
+            lambda session, waiting, challenge: passkeys.authenticate(
+                session, waiting.account, credential, challenge=challenge, party=self.party, now=self.now
+            )
+        )
+
+    def _finish(self, prove: Callable[[Session, WebSession, bytes | None], None]) -> SessionCookies:
+        cookies = SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
+        with self.begin() as session:  # commits, so that a failure uses the challenge up too
+            waiting = sessions.waiting(session, self.secret, self.now)
+            challenge, waiting.challenge = waiting.challenge, None
+            account_id = waiting.account_id
+            is_known = known_devices.is_known(session, waiting.account, self.browser.device, self.now)
+        # Strangers who know the password share a limit that does not keep the owner out of a known browser.
+        device = digest_of(self.browser.device or "").hex() if is_known else ""
+        self.rates.hit("second-factor", account_id, device)
+        with self.begin() as session:
+            waiting = sessions.waiting(session, self.secret, self.now)
+            prove(session, waiting, challenge)
+            sessions.complete(waiting, secret=cookies.session, now=self.now)
+            known_devices.remember(session, waiting.account, cookies.device, now=self.now)
+        self.rates.reset("second-factor", account_id, device)
+        return cookies
+
+
+def second_factor_actions(
+    request: Request,
+    begin: Transactions,
+    rates: AppRateLimiter,
+    settings: AppSettings,
+    browser: CurrentBrowser,
+    now: Now,
+) -> SecondFactorActions:
+    """The actions of this request's browser."""
+    secret = session_cookies.session_secret(request) or ""
+    return SecondFactorActions(begin, rates, relying_party(settings.public_url), browser, now, secret)
+
+
+AppSecondFactorActions = Annotated[SecondFactorActions, Depends(second_factor_actions)]

@@ -1,0 +1,73 @@
+"""Schemas of second factors."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field, SecretStr
+
+from api.http.views import Request
+from scorer.accounts.passkeys import MAX_CREDENTIAL_LENGTH
+from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH
+
+
+class PasswordProof(Request):
+    """The present password, for what a borrowed browser must not do."""
+
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none."
+    )
+
+
+class SecondFactorProof(Request):
+    """A code or a passkey's answer."""
+
+    code: str = Field("", max_length=40, description="Of the authenticator, or a recovery code.")
+    passkey: str | None = Field(
+        None, max_length=MAX_CREDENTIAL_LENGTH, description="The browser's `PublicKeyCredential` as JSON text."
+    )
+
+
+class NewTotp(PasswordProof):
+    """A key for one-time codes (TOTP: SHA-1, six digits, 30 s), and the present code."""
+
+    key: str = Field(max_length=64, description="In base32.")
+    code: str = Field(max_length=10)
+
+
+class TotpKeyView(BaseModel):
+    """A key for one-time codes."""
+
+    key: str = Field(description="In base32.")
+    address: str = Field(description="`otpauth://...`, which authenticators open.")
+
+
+class NewPasskey(Request):
+    """A passkey that the browser has made."""
+
+    name: str = Field("", max_length=100, examples=["laptop"])
+    credential: str = Field(
+        max_length=MAX_CREDENTIAL_LENGTH, description="The browser's `PublicKeyCredential` as JSON text."
+    )
+
+
+class SecondFactorView(BaseModel):
+    """A second factor: `totp` or `passkey`."""
+
+    id: int
+    kind: str
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class SecondFactorsView(BaseModel):
+    """Your second factors."""
+
+    factors: list[SecondFactorView]
+    recovery_codes: int = Field(description="How many are left.")
+    required: bool = Field(description="Whether your role may do nothing without one here.")
+
+
+class RecoveryCodesView(BaseModel):
+    """New recovery codes, shown once; each works once."""
+
+    codes: list[str]

@@ -1,0 +1,47 @@
+"""Sessions: signing in and out with a password, and listing and ending one's sessions."""
+
+from fastapi import Request, Response
+
+from api.accounts.sign_in.sign_in import AppSignInActions
+from api.accounts.views import OpenSessionPage, OpenSessionView, SessionView, SignIn
+from api.http import csrf, session_cookies
+from api.http.dependencies import CurrentUser, DbSession, Now, SignedIn
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from scorer.accounts import sessions
+
+router = ApiRouter(tags=["sessions"])
+
+
+@router.post("/session", status_code=201)
+def sign_in(body: SignIn, request: Request, response: Response, actions: AppSignInActions) -> SessionView:
+    """Sign in: the session is a cookie, HttpOnly and SameSite=Lax. Every request but GET needs the CSRF token as
+    well."""
+    cookies = actions.sign_in(body.login, body.password.get_secret_value())
+    session_cookies.set_session_cookies(response, request, cookies)
+    response.headers["Cache-Control"] = "no-store"
+    return SessionView(csrf_token=csrf.csrf_token(cookies.session), second_factor=cookies.awaits_second_factor)
+
+
+@router.delete("/session", status_code=204)
+def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -> Response:
+    """Sign out: this session ends."""
+    sessions.end(session, caller.account, caller.session_id or 0, now=now)
+    response = Response(status_code=204)
+    session_cookies.delete_session_cookie(response, request)
+    return response
+
+
+@router.get("/sessions")
+def index(session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> OpenSessionPage:
+    """Your open sessions, the last used first."""
+    page = wanted.of_all(sessions.list_sessions(session, account, now))
+    views = [OpenSessionView.model_validate(each, from_attributes=True) for each in page.rows]
+    return OpenSessionPage(sessions=views, next_after=page.next_after)
+
+
+@router.delete("/sessions/{session_id}", status_code=204)
+def end(session_id: int, session: DbSession, caller: SignedIn, now: Now) -> Response:
+    """End one of your sessions."""
+    sessions.end(session, caller.account, session_id, now=now)
+    return Response(status_code=204)

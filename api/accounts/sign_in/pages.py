@@ -1,0 +1,211 @@
+"""Sign-up, sign-in, sign-out, password reset and address confirmation. All pages work without scripts."""
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from api.accounts.sign_in.sign_in import AppSignInActions
+from api.http import session_cookies
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
+from api.http.problem_details import headers_of, status_of
+from api.http.routing import Router
+from api.http.session_cookies import SessionCookies
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import sessions
+from scorer.accounts.sign_up import Application
+from scorer.errors import KennelError
+
+router = Router(include_in_schema=False)
+MAX_PASSWORD_LENGTH = 1024
+NO_LINK = {"link": ""}
+"""The secret of a mailed link is in the address's fragment: no server sees it before the form is sent."""
+
+
+def after_sign_in(cookies: SessionCookies, onward: str) -> str:
+    """Where a new session leads: to ``onward``, or to the second step."""
+    return f"/signin/second-factor?next={quote(onward, safe='')}" if cookies.awaits_second_factor else onward
+
+
+def form_with_error(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
+    """The form again, with the error."""
+    return render_page(
+        template, status=status_of(error), headers=headers_of(error), viewer=viewer, error=error.message, **values
+    )
+
+
+@router.api_route("/signup", methods=["GET", "HEAD"])
+def sign_up_form(
+    request: Request,
+    viewer: CurrentCaller,
+    settings: AppSettings,
+    next: str | None = None,  # noqa: A002
+) -> Response:
+    """The form for an account."""
+    if viewer is not None:
+        return see_other("/account")
+    onward = referring_path(request) if next is None else safe_redirect_path(next)
+    return render_page(
+        "accounts/sign_in/sign_up.html", **_sign_up_values(settings), given={"invitation": "", "next": onward}
+    )
+
+
+@router.post("/signup")
+def sign_up(
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
+    """Make the account and sign in."""
+    values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
+    try:
+        account = actions.sign_up(_application_of(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error(
+            "accounts/sign_in/sign_up.html", error, viewer, **_sign_up_values(settings), given=values
+        )
+    onward = safe_redirect_path(values["next"])
+    response = see_other(onward)
+    session_cookies.set_session_cookies(response, request, actions.open_session(account))
+    if onward != HOME:
+        session_cookies.set_next_cookie(response, request, onward)
+    return response
+
+
+def _application_of(values: dict[str, str]) -> Application:
+    return Application(
+        handle=values["handle"].strip(),
+        name=values["name"].strip(),
+        email=values["email"],
+        invitation=values["invitation"].strip(),
+    )
+
+
+def _sign_up_values(settings: AppSettings) -> dict[str, Any]:
+    return {"by_invitation": settings.sign_up == "invitation", "oidc": _oidc(settings)}
+
+
+def _oidc(settings: AppSettings) -> str | None:
+    return settings.oidc_name if settings.oidc_issuer is not None else None
+
+
+@router.api_route("/signin", methods=["GET", "HEAD"])
+def sign_in_form(
+    request: Request,
+    viewer: CurrentCaller,
+    settings: AppSettings,
+    next: str | None = None,  # noqa: A002
+) -> Response:
+    """The form for handle and password."""
+    onward = referring_path(request) if next is None else safe_redirect_path(next)
+    if viewer is not None:
+        return see_other(onward)
+    return render_page("accounts/sign_in/show.html", given={"login": "", "next": onward}, oidc=_oidc(settings))
+
+
+@router.post("/signin")
+def sign_in(
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+) -> Response:
+    """Open a session."""
+    values = {name: text(fields, name) for name in ("login", "next")}
+    try:
+        cookies = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error("accounts/sign_in/show.html", error, viewer, given=values, oidc=_oidc(settings))
+    response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
+    session_cookies.set_session_cookies(response, request, cookies)
+    return response
+
+
+@router.api_route("/signin/link", methods=["GET", "HEAD"])
+def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # noqa: A002
+    """The form for a sign-in link; viewing it does not use up the link."""
+    return render_page(
+        "accounts/sign_in/sign_in_link.html", viewer=viewer, given={**NO_LINK, "next": safe_redirect_path(next)}
+    )
+
+
+@router.post("/signin/link")
+def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Open a session in place of the present session."""
+    values = {name: text(fields, name).strip() for name in ("link", "next")}
+    try:
+        cookies = actions.sign_in_by_link(values["link"])
+    except KennelError as error:
+        return form_with_error("accounts/sign_in/sign_in_link.html", error, viewer, given=values)
+    response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
+    session_cookies.set_session_cookies(response, request, cookies)
+    return response
+
+
+@router.post("/signout")
+def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """End the session."""
+    sessions.end(session, viewer.account, viewer.session_id or 0, now=now)
+    response = see_other(HOME)
+    session_cookies.delete_session_cookie(response, request)
+    return response
+
+
+@router.api_route("/reset", methods=["GET", "HEAD"])
+def ask_reset_form(viewer: CurrentCaller) -> Response:
+    """The form for a forgotten password."""
+    return render_page("accounts/sign_in/forgotten_password.html", viewer=viewer, given={"email": ""})
+
+
+@router.post("/reset")
+def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Mail a reset link if the address is known; the answer is the same if it is not."""
+    values = {"email": text(fields, "email")}
+    try:
+        actions.ask_reset(values["email"])
+    except KennelError as error:
+        return form_with_error("accounts/sign_in/forgotten_password.html", error, viewer, given=values)
+    message = "If an account has this address, a mail is on its way to it. Its link works for an hour."
+    return render_page(
+        "rendering/message.html", viewer=viewer, title="Please look into your mail", message=message, way=None
+    )
+
+
+@router.api_route("/new-password", methods=["GET", "HEAD"])
+def reset_form(viewer: CurrentCaller) -> Response:
+    """The form for a new password; viewing it does not use up the link."""
+    return render_page("accounts/sign_in/new_password.html", viewer=viewer, given=NO_LINK)
+
+
+@router.post("/new-password")
+def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Set the new password."""
+    values = {"link": text(fields, "link").strip()}
+    try:
+        actions.reset(values["link"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+    except KennelError as error:
+        return form_with_error("accounts/sign_in/new_password.html", error, viewer, given=values)
+    message = (
+        "Your new password is set. Sessions, tokens and webhooks that your account had under the old one have ended."
+    )
+    return render_page("rendering/message.html", title="Done", message=message, way=("/signin", "Sign in"))
+
+
+@router.api_route("/confirm", methods=["GET", "HEAD"])
+def confirm_form(viewer: CurrentCaller) -> Response:
+    """A form with a button: mail scanners follow links, but press no buttons."""
+    return render_page("accounts/sign_in/confirm_address.html", viewer=viewer, given=NO_LINK)
+
+
+@router.post("/confirm")
+def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+    """Confirm the address, and lead back to what the person came for."""
+    values = {"link": text(fields, "link").strip()}
+    try:
+        account = actions.confirm(values["link"])
+    except KennelError as error:
+        return form_with_error("accounts/sign_in/confirm_address.html", error, viewer, given=values)
+    message = f"{account.email} is now the address of {account.handle}."
+    onward = remembered_path(request)
+    way = (onward, "Continue") if onward else (HOME, "All competitions")
+    response = render_page("rendering/message.html", viewer=viewer, title="Address confirmed", message=message, way=way)
+    session_cookies.delete_next_cookie(response, request)
+    return response

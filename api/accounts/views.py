@@ -1,0 +1,214 @@
+"""Schemas of accounts, sessions, API tokens, one-time links and accepted rules."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field, SecretStr
+
+from api.http.views import Page, Request
+from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
+from scorer.accounts.api_tokens import MAX_TOKENS, Scope
+from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
+
+Role = Literal["participant", "organizer", "admin"]
+MAX_LINK_LENGTH = 100
+
+
+class NewAccount(Request):
+    handle: str = Field(pattern=HANDLE_PATTERN.pattern, examples=["ada"])
+    name: str = Field("", max_length=100)
+    role: Role = "participant"
+
+
+class NewRole(Request):
+    role: Role
+
+
+class AccountView(BaseModel):
+    handle: str
+    name: str
+    role: str
+    created_at: datetime
+
+
+class AccountSummaryView(AccountView):
+    """An account, and how it is used."""
+
+    id: int
+    suspended_at: datetime | None = Field(description="Since when nobody may sign in; null if somebody may.")
+    last_seen_at: datetime | None = Field(description="When a session or token was last used.")
+    sessions: int
+    tokens: int
+    webhooks: int
+
+
+class AccountPage(Page):
+    """Accounts, oldest first."""
+
+    accounts: list[AccountSummaryView]
+
+
+class SuspensionWish(Request):
+    """Whether an account is to be suspended."""
+
+    suspended: bool = True
+    reason: str = Field("", max_length=1000, description="For the audit log.")
+
+
+class NewAccountView(AccountView):
+    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+
+
+PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, not among the commonest; no other rule."
+
+
+class NewPassword(Request):
+    """A new password."""
+
+    password: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
+
+
+class SignUp(NewPassword):
+    """An application for an account."""
+
+    handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
+    name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
+    email: str = Field(max_length=MAX_EMAIL_LENGTH, examples=["ada@example.org"], description="Never shown to others.")
+    invitation: str = Field(
+        "", max_length=MAX_LINK_LENGTH, description="The secret of an invitation's link, after `#`."
+    )
+
+
+class PasswordReset(NewPassword):
+    """A new password, set by a link that was mailed."""
+
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
+
+
+class EmailConfirmation(Request):
+    """The confirmation of a mail address by the link that was sent there."""
+
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
+
+
+class SignIn(Request):
+    """A login and its password."""
+
+    login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or mail address.")
+    password: SecretStr = Field(max_length=4 * MAX_PASSWORD_LENGTH)
+
+
+class PasswordChange(Request):
+    """The old password and the new one."""
+
+    old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
+    new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
+    keep_tokens: list[int] = Field([], max_length=MAX_TOKENS, description="Ids of API tokens that stay; others end.")
+    keep_webhooks: list[int] = Field([], max_length=100, description="Ids of webhooks that stay; others end.")
+
+
+class EmailChange(Request):
+    """Another mail address."""
+
+    email: str = Field(max_length=MAX_EMAIL_LENGTH)
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+    )
+
+
+class AccountDeletion(Request):
+    """The deletion of your account, confirmed."""
+
+    handle: str = Field(max_length=80, description="The account's handle, typed again.")
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+    )
+
+
+class EmailRequest(Request):
+    """A mail address."""
+
+    email: str = Field(max_length=MAX_EMAIL_LENGTH)
+
+
+class NewInvitation(Request):
+    """An invitation to sign up."""
+
+    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="Where to send the link, if anywhere.")
+
+
+class InvitationView(BaseModel):
+    """An invitation; the link is shown once."""
+
+    link: str
+
+
+class MeView(AccountView):
+    """Your account, with what nobody else sees."""
+
+    email: str | None = Field(description="Null until the link that was sent there has been followed.")
+    scopes: list[str] = Field(description="What this token or session may do.")
+
+
+class SessionView(BaseModel):
+    """A new session; its secret is in the cookie."""
+
+    csrf_token: str = Field(description="Send it as `X-CSRF-Token` with everything but GET, beside the cookie.")
+    second_factor: bool = Field(
+        description="Whether the session still waits for one: `POST /session/second-factor` within ten minutes."
+    )
+
+
+class OpenSessionView(BaseModel):
+    """One of your open sessions."""
+
+    id: int
+    address: str
+    agent: str
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+
+
+class OpenSessionPage(Page):
+    sessions: list[OpenSessionView]
+
+
+class NewToken(Request):
+    """A request for an API token."""
+
+    name: str = Field(min_length=1, max_length=100, examples=["laptop"])
+    scopes: set[Scope] = Field({"read", "submit"}, min_length=1)
+
+
+class TokenView(BaseModel):
+    """An API token, without its secret."""
+
+    id: int
+    name: str
+    scopes: list[str]
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class TokenPage(Page):
+    tokens: list[TokenView]
+
+
+class NewTokenView(TokenView):
+    """A new API token."""
+
+    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+
+
+class Acceptance(Request):
+    """The version of the rules that is accepted."""
+
+    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
+
+
+class AcceptanceView(BaseModel):
+    """An accepted version of the rules."""
+
+    rules_sha256: str
+    created_at: datetime

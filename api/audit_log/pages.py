@@ -1,0 +1,85 @@
+"""The audit log as a page: all entries for admins, a competition's entries for its organizers."""
+
+import json
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Admin, Caller, DbSession, Now, Organizer, SignedIn
+from api.http.routing import Router
+from api.rendering.templates import render_page
+from scorer import audit_log
+from scorer.competitions import competition_state
+from scorer.db.audit_log import AuditFilter
+
+router = Router(include_in_schema=False)
+PAGE_SIZE = 50
+Word = Annotated[str, Query(max_length=200)]
+BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+def audit_filters(action: Word = "", actor: Word = "", subject: Word = "") -> AuditFilter:
+    """The filters of the form; an empty field filters nothing."""
+    return AuditFilter(action or None, subject or None, actor or None)
+
+
+Filters = Annotated[AuditFilter, Depends(audit_filters)]
+
+
+@router.api_route("/admin/audit", methods=["GET", "HEAD"])
+def show_audit_log(
+    session: DbSession,
+    admin: Admin,
+    viewer: SignedIn,
+    now: Now,
+    filters: Filters,
+    before: BeforeId = None,
+) -> Response:
+    """Every entry, newest first."""
+    wanted = audit_log.filter_for_admin(session, filters, admin)
+    return _page(session, viewer, wanted, before, now=now, state=None, here="/admin/audit")
+
+
+@router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])
+def show_competition_audit_log(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+    filters: Filters,
+    before: BeforeId = None,
+) -> Response:
+    """A competition's entries, newest first."""
+    state = competition_state.state_of(session, slug, now)
+    wanted = replace(filters, competition=state.competition)
+    return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
+
+
+def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
+    newest = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
+    page = newest[:PAGE_SIZE]
+    return render_page(
+        "audit_log/show.html",
+        viewer=viewer,
+        entries=[(entry, [_change_texts(change) for change in audit_log.changes(entry)]) for entry in page],
+        actions=audit_log.actions(session, wanted.competition),
+        wanted=wanted,
+        older=page[-1].id if len(newest) > PAGE_SIZE else None,
+        before=before,
+        **values,
+    )
+
+
+def _change_texts(change: audit_log.FieldChange) -> tuple[str, str | None, str | None]:
+    return change.name, _text(change.before), _text(change.after)
+
+
+def _text(value: Any) -> str | None:
+    """A value as text: strings as they are, anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None)

@@ -1,0 +1,65 @@
+"""The audit log: all of it for admins, a competition's part for its organizers."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import Depends, Query
+from sqlalchemy.orm import Session
+
+from api.audit_log.views import AuditEntryView, AuditPage
+from api.http.dependencies import Admin, DbSession, Now, Organizer
+from api.http.paging import After
+from api.http.routing import ApiRouter
+from scorer import audit_log
+from scorer.competitions import competition_state
+from scorer.db.audit_log import AuditFilter
+
+router = ApiRouter(tags=["audit"])
+Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
+Subject = Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])]
+Actor = Annotated[str | None, Query(max_length=80, description="A handle.")]
+Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+def audit_filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> AuditFilter:
+    """The filters of a request's query."""
+    return AuditFilter(action, subject, actor)
+
+
+Filters = Annotated[AuditFilter, Depends(audit_filters)]
+
+
+@router.get("/admin/audit")
+def index(
+    session: DbSession,
+    admin: Admin,
+    filters: Filters,
+    after: After = None,
+    limit: Limit = 100,
+) -> AuditPage:
+    """Who did what and when, with the state before and after, newest first. Admins only."""
+    return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit)
+
+
+@router.get("/competitions/{slug}/audit")
+def of_competition(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    filters: Filters,
+    after: After = None,
+    limit: Limit = 100,
+) -> AuditPage:
+    """What was done to a competition, its parts and its entries, newest first. Organizers only."""
+    competition = competition_state.state_of(session, slug, now).competition
+    page = _page(session, replace(filters, competition=competition), after, limit)
+    for entry in page.entries:
+        entry.address = None  # addresses of people are for admins only
+    return page
+
+
+def _page(session: Session, filters: AuditFilter, after: int | None, limit: int) -> AuditPage:
+    entries = audit_log.list_entries(session, filters, before=after, limit=limit + 1)
+    views = [AuditEntryView.model_validate(each, from_attributes=True) for each in entries[:limit]]
+    return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

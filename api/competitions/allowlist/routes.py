@@ -1,0 +1,51 @@
+"""The allowlist: who may enter a competition that is by invitation. For organizers."""
+
+from sqlalchemy.orm import Session
+
+from api.accounts.sign_in.sign_in import new_secret
+from api.competitions.views import GuestPage, GuestView, NewGuests
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.http.paging import PageRequest, Paging
+from api.http.routing import ApiRouter
+from scorer.competitions import allowlist, competition_state
+from scorer.competitions.competition_state import CompetitionState
+
+router = ApiRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
+
+
+@router.get("")
+def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> GuestPage:
+    """Everybody who is invited, the last invited first. Organizers only."""
+    return _page(session, competition_state.state_of(session, slug, now), wanted)
+
+
+@router.post("")
+def invite(
+    slug: str,
+    body: NewGuests,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    now: Now,
+    wanted: Paging,
+) -> GuestPage:
+    """Let people enter, and send them a notice, or a mail with a link to sign up if they have no account. People who
+    are invited already get nothing again. Answers as the list of all who are invited. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    allowlist.invite_people(
+        session, state, body.who, author=author, new_secret=new_secret, site=settings.public_url, now=now
+    )
+    return _page(session, state, wanted)
+
+
+@router.delete("/{who}", status_code=204)
+def withdraw(slug: str, who: str, session: DbSession, author: Organizer, now: Now) -> None:
+    """Remove somebody by the handle or mail address that they are invited by; their entries stay. Organizers only."""
+    allowlist.withdraw(session, competition_state.state_of(session, slug, now), who, author=author, now=now)
+
+
+def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> GuestPage:
+    listed = allowlist.list_allowlist(session, state, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(listed, lambda each: each.id)
+    views = [GuestView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at) for each in page.rows]
+    return GuestPage(guests=views, next_after=page.next_after)

@@ -1,0 +1,78 @@
+"""Announcements of a competition: the page for everybody, with the organizers' form, and the feed."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import (
+    AppSettings,
+    Caller,
+    CurrentCaller,
+    DbSession,
+    Now,
+    Organizer,
+    SignedIn,
+    Visitor,
+)
+from api.http.etags import etag_of
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.atom import feed_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import announcements
+from scorer.competitions.competition_state import state_of
+from scorer.errors import KennelError
+from scorer.leaderboard.standings import visible_state
+
+router = Router(prefix="/competitions/{slug}", include_in_schema=False)
+
+
+@router.api_route("/announcements", methods=["GET", "HEAD"])
+def show_announcements(
+    slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = ""
+) -> Response:
+    """The announcements, newest first."""
+    return _page(session, slug, viewer, now, done="Everybody who takes part is told." if done else None)
+
+
+def _page(
+    session: Session, slug: str, viewer: Caller | None, now: datetime, *, status: int = 200, **outcome: Any
+) -> Response:
+    state = visible_state(session, slug, viewer.account if viewer else None, now)
+    return render_page(
+        "competitions/announcements/show.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        announcements=announcements.list_announcements(session, state),
+        limits=(announcements.MAX_TITLE_LENGTH, announcements.MAX_TEXT_LENGTH),
+        now=now,
+        **outcome,
+    )
+
+
+@router.post("/announcements")
+def announce(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Announce something."""
+    title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
+    body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
+    try:
+        announcements.announce(session, state_of(session, slug, now), title, body, author=author, now=now)
+    except KennelError as error:
+        typed = {"title": title, "text": body}
+        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, typed=typed)
+    return see_other(f"/competitions/{slug}/announcements?done=announced")
+
+
+@router.api_route("/announcements.atom", methods=["GET", "HEAD"])
+def show_feed(slug: str, session: DbSession, settings: AppSettings, account: Visitor, now: Now) -> Response:
+    """The announcements as an Atom feed."""
+    state = visible_state(session, slug, account, now)
+    body = feed_of(settings.public_url, state.competition, announcements.list_announcements(session, state))
+    headers = {"Cache-Control": "private, no-cache", "ETag": etag_of(body)}
+    return Response(body, media_type="application/atom+xml", headers=headers)

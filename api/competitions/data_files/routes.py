@@ -1,0 +1,110 @@
+"""Data files: files that organizers offer and participants download."""
+
+import secrets
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from api.competitions.data_files.downloads import download
+from api.competitions.views import DataFilePage, DataFileView
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    CurrentUser,
+    DbSession,
+    Now,
+    Organizer,
+    Transaction,
+    Transactions,
+    Visitor,
+)
+from api.http.paging import Paging
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.openapi.files import FILE, file_body
+from api.submissions.zip_uploads import declared_bytes, receive_blob, require_clean
+from scorer.blobs import ReceivedBlob, require_bytes
+from scorer.competitions import competition_state, data_files
+from scorer.db.tables import DataFile
+from scorer.leaderboard import standings
+
+router = ApiRouter(prefix="/competitions/{slug}/data", tags=["data files"])
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> DataFilePage:
+    """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
+    competition may read this list."""
+    state = standings.visible_state(session, slug, account, now)
+    page = wanted.of_all(state.files)
+    return DataFilePage(files=[_view(slug, each) for each in page.rows], next_after=page.next_after)
+
+
+@router.get("/{name}", response_class=Response, responses=FILE)
+def show(
+    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
+) -> Response:
+    """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
+    state = standings.visible_state(session, slug, account, now)
+    return download(request, data_files.find_file(session, state, name, account), store)
+
+
+@router.put("/{name}", openapi_extra=file_body("None with `source=train`.", is_required=False))
+async def offer(
+    slug: str,
+    name: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    author: Organizer,
+    now: Now,
+    source: Annotated[
+        Literal["body", "train"], Query(description="`train`: the training images that are attached.")
+    ] = "body",
+) -> DataFileView:
+    """Offer a file to participants: the body is the file. With `source=train` there is no body, and the attached
+    training images are offered. An earlier file of that name is replaced."""
+    data_files.require_name(name)
+    if source == "train":
+        return await run_in_threadpool(_offer_training, slug, name, begin, store, author, now)
+    limit = settings.max_upload_bytes
+    require_bytes(declared_bytes(request), limit)
+
+    def accept(received: ReceivedBlob, _: datetime) -> tuple[DataFileView, None]:
+        require_clean(store, received, settings)
+        return _offer(slug, name, received, begin, store, author, now), None
+
+    key = f"data/{secrets.token_hex(8)}/{name}"
+    return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
+
+
+def _offer_training(
+    slug: str, name: str, begin: Transaction, store: BlobStore, author: Organizer, now: Now
+) -> DataFileView:
+    with begin() as session:
+        images = data_files.training_images(session, competition_state.state_of(session, slug, now))
+    return _offer(slug, name, images, begin, store, author, now)
+
+
+def _offer(
+    slug: str, name: str, file: ReceivedBlob, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
+) -> DataFileView:
+    crc32 = store.crc32(file.key)
+    with begin() as session:
+        state = competition_state.state_of(session, slug, now)
+        return _view(slug, data_files.offer_file(session, state, name, file, crc32, author=author, now=now))
+
+
+@router.delete("/{name}", status_code=204)
+def withdraw(slug: str, name: str, session: DbSession, author: Organizer, now: Now) -> None:
+    """Stop offering a file."""
+    data_files.withdraw(session, competition_state.state_of(session, slug, now), name, author=author, now=now)
+
+
+def _view(slug: str, file: DataFile) -> DataFileView:
+    url = f"/api/v1/competitions/{slug}/data/{file.name}"
+    return DataFileView(name=file.name, bytes=file.bytes, sha256=file.sha256, offered_at=file.created_at, url=url)

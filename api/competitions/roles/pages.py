@@ -1,0 +1,112 @@
+"""Who organizes and reviews a competition: the organizers' page, and the page on which a person accepts a role."""
+
+from datetime import datetime
+from typing import Any, get_args
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_roles
+from scorer.competitions.competition_roles import RoleName
+from scorer.competitions.competition_state import state_of
+from scorer.errors import Invalid, KennelError
+
+router = Router(prefix="/competitions/{slug}", include_in_schema=False)
+DONE_MESSAGES = {
+    "offered": "They are told, and have the role once they accept it.",
+    "ended": "The role has ended.",
+    "accepted": "The role is yours.",
+}
+
+
+@router.api_route("/people", methods=["GET", "HEAD"])
+def show_people(
+    slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now, done: str = ""
+) -> Response:
+    """Who organizes and reviews, or is asked to."""
+    return _people(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _people(
+    session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, handle: str = "", **outcome: Any
+) -> Response:
+    state = state_of(session, slug, now)
+    return render_page(
+        "competitions/roles/show.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        people=competition_roles.list_roles(session, state),
+        roles=get_args(RoleName),
+        handle=handle,
+        now=now,
+        **outcome,
+    )
+
+
+@router.post("/people")
+def offer_role(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Offer somebody a role."""
+    handle = text(fields, "handle")
+    try:
+        role = _role_in(fields)
+        competition_roles.offer(session, state_of(session, slug, now), handle, role, author=author, now=now)
+    except KennelError as error:
+        return _people(session, slug, viewer, now, status=status_of(error), handle=handle, error=error.message)
+    return see_other(f"/competitions/{slug}/people?done=offered")
+
+
+def _role_in(fields: Fields) -> RoleName:
+    roles: dict[str, RoleName] = {"organizer": "organizer", "reviewer": "reviewer"}
+    role = roles.get(text(fields, "role"))
+    if role is None:
+        raise Invalid("bad-role", "Please say whether they organize or review.")
+    return role
+
+
+@router.post("/people/{handle}/end")
+def end_role(
+    slug: str, handle: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """End somebody's role, or take back its offer."""
+    try:
+        competition_roles.end(session, slug, handle, author=author, now=now)
+    except KennelError as error:
+        return _people(session, slug, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/competitions/{slug}" if handle == author.handle else f"/competitions/{slug}/people?done=ended")
+
+
+@router.api_route("/role", methods=["GET", "HEAD"])
+def show_own_role(slug: str, session: DbSession, viewer: KnownCaller, now: Now, done: str = "") -> Response:
+    """The role that a person holds or is offered."""
+    return _own_role(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _own_role(
+    session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any
+) -> Response:
+    state, role = competition_roles.offer_to(session, slug, viewer.account, now)
+    return render_page(
+        "competitions/roles/role.html", status=status, viewer=viewer, state=state, role=role, now=now, **outcome
+    )
+
+
+@router.post("/role")
+def answer_offer(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Accept the offered role, or (``accept=no``) decline it or lay it down."""
+    accepted = text(fields, "accept") == "yes"
+    try:
+        if accepted:
+            competition_roles.accept(session, slug, account=viewer.account, now=now)
+        else:
+            competition_roles.end(session, slug, viewer.account.handle, author=viewer.account, now=now)
+    except KennelError as error:
+        return _own_role(session, slug, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/competitions/{slug}/role?done=accepted" if accepted else "/")

@@ -1,0 +1,257 @@
+"""Competitions: creating, reading and changing them, their rules, and their reference sets."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, BinaryIO
+
+from fastapi import Query, Request, Response
+from sqlalchemy.orm import Session
+
+from api.accounts.views import Acceptance, AcceptanceView
+from api.competitions.views import CompetitionPage, CompetitionView, PreparationView, ReferenceView, TrackView
+from api.http.dependencies import (
+    AppResponseCache,
+    AppSettings,
+    BlobStore,
+    CompetitionCreator,
+    DbSession,
+    Now,
+    Organizer,
+    Submitter,
+    Transaction,
+    Transactions,
+    Visitor,
+)
+from api.http.etags import etag_of, is_known
+from api.http.paging import Paging
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.openapi.files import UNCHANGED, file_body
+from api.submissions.zip_uploads import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
+from scorer.accounts import roles
+from scorer.archive.limited_listing import require_features, require_references
+from scorer.blobs import ReceivedBlob, require_bytes
+from scorer.competitions import (
+    allowlist,
+    appeal_windows,
+    competition_state,
+    preparations,
+    reference_sets,
+    rules,
+    setup,
+    worker_weights,
+)
+from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.reference_sets import FEATURES_ROLES, ReferenceRole
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
+from scorer.db import tuning
+from scorer.db.tables import Account, ReferenceSet, Threshold
+from scorer.lifecycle import JobState, TrackKind
+
+router = ApiRouter(prefix="/competitions", tags=["competitions"])
+LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+
+
+@router.post("", status_code=201)
+def create(body: CompetitionSpec, session: DbSession, author: CompetitionCreator, now: Now) -> CompetitionView:
+    """Create a competition with its public and private track."""
+    setup.create(session, body, author=author, now=now)
+    return _view(session, competition_state.state_of(session, body.slug, now), author)
+
+
+@router.get("", response_model=CompetitionPage, responses=UNCHANGED)
+def index(
+    request: Request, session: DbSession, account: Visitor, cache: AppResponseCache, now: Now, wanted: Paging
+) -> Response:
+    """The competitions, newest first; drafts only for organizers."""
+    page = wanted.of_all(competition_state.visible_competitions(session, account, now))
+
+    def body() -> bytes:
+        states = competition_state.states_of(session, [each.id for each in page.rows], now)
+        view = CompetitionPage(competitions=_views(session, states, account), next_after=page.next_after)
+        return view.model_dump_json().encode()
+
+    if account is not None:
+        return Response(body(), media_type="application/json", headers=LIST_HEADERS)
+    # What this depends on has thresholds in it that visitors do not see: their ETag is that of the answer alone.
+    version = etag_of("competitions", page.next_after, *competition_state.list_version(session, page.rows, now))
+    content = cache.answer(session, version, body)
+    headers = LIST_HEADERS | {"ETag": etag_of(content)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="application/json", headers=headers)
+
+
+@router.get("/{slug}")
+def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
+    """One competition."""
+    return _view(session, competition_state.visible_state(session, slug, account, now), account)
+
+
+@router.patch("/{slug}")
+def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
+    """Change the fields given: in a draft all of them, later what may still change (409 `fixed-by-now` says what not).
+    Whoever has accepted the rules or competes is told. Organizers only."""
+    setup.change(session, slug, body, author=author, now=now)
+    return _view(session, competition_state.state_of(session, body.slug or slug, now), author)
+
+
+@router.delete("/{slug}", status_code=204)
+def delete_draft(slug: str, session: DbSession, author: Organizer, now: Now) -> Response:
+    """Delete a draft that nobody has entered. Organizers only."""
+    setup.delete_draft(session, slug, author=author, now=now)
+    return Response(status_code=204)
+
+
+def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:
+    return _views(session, [state], account)[0]
+
+
+def _views(session: Session, states: Sequence[CompetitionState], account: Account | None) -> list[CompetitionView]:
+    rows = [state.competition for state in states]
+    thresholds = tuning.newest_thresholds(session, [track.id for each in states for track in each.tracks.values()])
+    accepted = None if account is None else rules.accepted_in(session, rows, account)
+    invited = None if account is None else allowlist.may_enter(session, rows, account)
+
+    def view(state: CompetitionState) -> CompetitionView:
+        competition = state.competition
+        window = appeal_windows.window_of(state)
+        fields = {name: getattr(competition, name, None) for name in CompetitionView.model_fields}
+        fields |= {
+            "phase": state.phase,
+            "tracks": _track_views(state, account, thresholds),
+            "rebuttals_from": window.begins,
+            "rebuttals_until": window.ends,
+            "rules_sha256": rules.rules_version_of(competition),
+            "rules_accepted": None if accepted is None else competition.id in accepted,
+            "invited": None if invited is None else competition.id in invited,
+            "missing": list(state.missing) if roles.is_organizer(account, competition.id) else None,
+        }
+        return CompetitionView(**fields)
+
+    return [view(state) for state in states]
+
+
+def _track_views(
+    state: CompetitionState, account: Account | None, thresholds: Mapping[int, Threshold]
+) -> list[TrackView]:
+    visible = [
+        track
+        for kind, track in sorted(state.tracks.items(), reverse=True)
+        if kind == "public" or competition_state.may_see_private(state, account)
+    ]
+    return [
+        TrackView(
+            kind=track.kind,
+            extractor=track.extractor,
+            epsilon=track.epsilon,
+            tau=thresholds[track.id].tau if track.id in thresholds else None,
+        )
+        for track in visible
+    ]
+
+
+@router.put("/{slug}/rules-acceptance")
+def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submitter, now: Now) -> AcceptanceView:
+    """Accept the rules in the version that you have read; entering needs it. 409 if they have changed since."""
+    state = competition_state.visible_state(session, slug, account, now)
+    accepted = rules.accept_rules(session, state, body.rules_sha256, account=account, now=now)
+    return AcceptanceView.model_validate(accepted, from_attributes=True)
+
+
+@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs, or the file of features."))
+async def attach(
+    slug: str,
+    role: ReferenceRole,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    author: Organizer,
+    now: Now,
+    attach: Annotated[bool, Query(description="`false`: only store it, for a rescoring campaign.")] = True,
+) -> ReferenceView:
+    """Attach reference images or features in a role: a zip of images (PNG, JPEG or WebP, any size) as `train`
+    (participants train on them), `held_out` (real, in no statistic) or `private_extra` (in the private track's
+    reference only); as `public_features` or `private_features` a numpy archive (`features`, their mean `m`, their
+    covariance `s`), against which the track is measured in place of its images' features, as long as it has the
+    extractor that it has now.
+
+    The body is the file itself. The same bytes are stored and prepared once, whichever competitions use them.
+    """
+    limit = settings.max_upload_bytes
+    require_bytes(declared_bytes(request), limit)
+
+    def accept(received: ReceivedBlob, _: datetime) -> tuple[ReferenceView, str | None]:
+        require_clean(store, received, settings)
+        with store.open(received.key) as file:
+            ignored = _require_readable(file, role, limited=reads_limited(settings))
+        images = _attach(slug, role, received, begin, author, now, attach=attach)
+        view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes, ignored=ignored)
+        return view, unused_key_of(received, images.blob_key)
+
+    key = f"references/{secrets.token_hex(16)}.{'npz' if role in FEATURES_ROLES.values() else 'zip'}"
+    return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
+
+
+def _require_readable(file: BinaryIO, role: ReferenceRole, *, limited: bool) -> str | None:
+    if role in FEATURES_ROLES.values():
+        require_features(file, limited=limited)
+        return None
+    # The other roles are in no statistic, or in one together with the training images.
+    return require_references(file, limited=limited, two=role == "train")
+
+
+def _attach(
+    slug: str,
+    role: ReferenceRole,
+    received: ReceivedBlob,
+    begin: Transaction,
+    author: Account,
+    now: datetime,
+    *,
+    attach: bool,
+) -> ReferenceSet:
+    accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
+    with begin() as session:
+        state = competition_state.state_of(session, slug, now)
+        return accept(session, state, role, received, author=author, now=now)
+
+
+@router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
+def prepare(
+    slug: str, kind: TrackKind, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> PreparationView:
+    """Have a worker prepare the references of a track: features, statistics, held-out distance, first tau."""
+    state = competition_state.state_of(session, slug, now)
+    preparations.prepare(session, state, kind, weights=settings.weights_sha256, author=author, now=now)
+    return _preparation(session, state, kind)
+
+
+@router.get("/{slug}/tracks/{kind}/preparation")
+def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
+    """How far the references of a track are prepared."""
+    return _preparation(session, competition_state.state_of(session, slug, now), kind)
+
+
+def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> PreparationView:
+    track = competition_state.track_of(state, kind)
+    weights = None
+    if not competition_state.is_prepared(track):
+        weights = worker_weights.missing_weights(track.extractor, worker_weights.preparing_workers(session))
+    if track.preparation is None:
+        return PreparationView(state="none", missing_weights=weights)
+    job = preparations.job_for(session, track)
+    # Read after the job: a finished job has written its numbers to this row.
+    session.refresh(track.preparation)
+    unfinished = job.state if job else "none"
+    return PreparationView(
+        state=JobState.DONE if track.preparation.finished_at else unfinished,
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job else None,
+        missing_weights=weights,
+        images=track.preparation.count,
+        heldout_distance=track.preparation.heldout_distance,
+    )

@@ -1,0 +1,166 @@
+"""The settings of a competition: what organizers change, what is missing before entries are taken, deleting a draft."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.competitions.settings.form import (
+    DECLARED,
+    PARTS,
+    SPECIFICATION,
+    Declared,
+    FormField,
+    digest_of,
+    extractor_choices,
+    form_field,
+    parsed,
+    shown_values,
+    typed_in,
+)
+from api.http.dependencies import Caller, CompetitionCreator, DbSession, Now, Organizer, SignedIn, Transactions
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_state, setup
+from scorer.competitions.change_rules import LATER, fixed_fields
+from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
+from scorer.competitions.worker_weights import installed_defaults, preparing_workers
+from scorer.errors import Conflict, Invalid, KennelError
+from scorer.extractor_catalogue import find_extractor
+from scorer.lifecycle import Phase
+
+router = Router(prefix="/competitions/{slug}/settings", include_in_schema=False)
+DONE_MESSAGES = {"changed": "Settings saved.", "created": "The draft is there. It opens at the time you give it."}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_settings(
+    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
+) -> Response:
+    """The form, with what cannot change any more, and why."""
+    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+@router.post("")
+def change_settings(
+    slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Change what was typed over, whatever others have changed elsewhere; all of it, or nothing."""
+    shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
+    typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
+    try:
+        with begin() as session:
+            changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
+            setup.change(session, slug, changes, author=author, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return _page(session, slug, viewer, now, problem=error, typed=typed)
+    return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
+
+
+@router.post("/delete")
+def delete_draft(
+    slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Delete a draft, if its slug was typed once more."""
+    try:
+        if text(fields, "confirm").strip() != slug:
+            raise Invalid("not-confirmed", f"To delete the draft, please type its slug: {slug}.")
+        with begin() as session:
+            setup.delete_draft(session, slug, author=author, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return _page(session, slug, viewer, now, problem=error, place="delete")
+    return see_other("/")
+
+
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: Now,
+    *,
+    typed: Mapping[str, str] = {},
+    problem: KennelError | None = None,
+    **outcome: Any,
+) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    fixed = fixed_fields(setup.standing_of(session, state, now))
+    values = _values_of(state)
+    later = {} if state.phase is Phase.DRAFT else LATER
+
+    def shown(declared: Sequence[Declared]) -> list[FormField]:
+        return [form_field(each, values, typed, fixed, later) for each in declared]
+
+    return render_page(
+        "competitions/settings/show.html",
+        status=status_of(problem) if problem else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        parts={title: shown(declared) for title, declared in PARTS.items()},
+        extractors=extractor_choices(preparing_workers(session)),
+        problem=problem,
+        **outcome,
+    )
+
+
+def _values_of(state: CompetitionState) -> dict[str, str]:
+    return shown_values(setup.values_of(state))
+
+
+def _changes_of(state: CompetitionState, typed: Mapping[str, str], shown: Mapping[str, str]) -> CompetitionChanges:
+    """What was typed; ``Conflict`` if somebody else has changed the same field since the form was shown."""
+    values = _values_of(state)
+    if any(digest_of(values[name]) != shown[name] for name in typed):
+        raise Conflict("changed-meanwhile", "Somebody else has changed this meanwhile: please look at it again.")
+    return parsed(CompetitionChanges, typed, values)
+
+
+new_competition = Router(prefix="/new-competition", include_in_schema=False)
+ASKED = {"title", "slug", "image_count", "image_size", "public.extractor", "private.extractor"}
+FORM = tuple(each for each in DECLARED if each[0] in ASKED)
+DEFAULTS = {name: str(SPECIFICATION.get(name, {}).get("default", "")) for name, _, _ in FORM}
+
+
+@new_competition.api_route("", methods=["GET", "HEAD"])
+def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) -> Response:
+    """The form."""
+    return _new_page(session, viewer)
+
+
+@new_competition.post("")
+def create_competition(
+    fields: FormFields, begin: Transactions, author: CompetitionCreator, viewer: SignedIn, now: Now
+) -> Response:
+    """Create the draft, and go on to its settings."""
+    typed = {name: typed_in(fields, name) for name, _, _ in FORM}
+    try:
+        spec = parsed(CompetitionSpec, typed)
+        with begin() as session:
+            setup.create(session, spec, author=author, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return _new_page(session, viewer, typed, error)
+    return see_other(f"/competitions/{spec.slug}/settings?done=created")
+
+
+def _new_page(
+    session: Session, viewer: Caller, typed: Mapping[str, str] = {}, problem: KennelError | None = None
+) -> Response:
+    workers = preparing_workers(session)
+    defaults = {
+        f"{kind}.extractor": find_extractor(name).identity for kind, name in installed_defaults(workers).items()
+    }
+    return render_page(
+        "competitions/settings/new.html",
+        status=status_of(problem) if problem else 200,
+        viewer=viewer,
+        fields=[form_field(each, DEFAULTS | defaults, typed) for each in FORM],
+        extractors=extractor_choices(workers),
+        problem=problem,
+    )

@@ -1,0 +1,143 @@
+"""Schemas of competitions, tracks, reference sets, data files and allowlists."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from api.http.views import Page, Request
+from scorer.accounts.accounts import MAX_EMAIL_LENGTH
+from scorer.competitions.competition_roles import RoleName
+from scorer.competitions.spec import Prize
+from scorer.lifecycle import Phase, TrackKind
+
+
+class DataFileView(BaseModel):
+    """A file of a competition."""
+
+    name: str
+    bytes: int
+    sha256: str
+    offered_at: datetime
+    url: str = Field(description="Its address, for people who have accepted the rules.")
+
+
+class DataFilePage(Page):
+    files: list[DataFileView]
+
+
+class PreparationView(BaseModel):
+    """How far the preparation of a track's references is."""
+
+    state: Literal["none", "waiting", "running", "done", "failed"]
+    stage: str | None = None
+    fraction: float | None = None
+    error: str | None = None
+    missing_weights: str | None = Field(
+        None, description="How the operator installs the extractor's weights, if no running worker has them."
+    )
+    images: int | None = None
+    heldout_distance: float | None = None
+
+
+class TrackView(BaseModel):
+    kind: TrackKind
+    extractor: str
+    epsilon: float
+    tau: float | None
+
+
+class CompetitionView(BaseModel):
+    """A competition as everyone may see it; the private track is shown to organizers only."""
+
+    slug: str
+    title: str
+    description: str
+    rules: str
+    rules_sha256: str | None = Field(description="The version of the rules; null where there are none.")
+    rules_accepted: bool | None = Field(None, description="Whether you have accepted these very rules.")
+    phase: Phase
+    image_count: int
+    image_size: int
+    opens_at: datetime | None
+    team_merge_deadline: datetime | None
+    closes_at: datetime | None
+    upload_grace_seconds: int
+    review_days: int
+    appeal_days: int
+    rebuttals_from: datetime | None = Field(
+        description="The start of the time in which teams may appeal: of the review, or of the provisional board."
+    )
+    rebuttals_until: datetime | None
+    daily_limit: int | None
+    pending_limit: int
+    rejected_limit: int
+    max_team_size: int
+    final_picks: int
+    late_submissions: bool
+    invitation_only: bool = Field(description="Whether only invited people may enter.")
+    invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
+    prizes: list[Prize]
+    medals: dict[str, int]
+    score_decimals: int
+    tracks: list[TrackView]
+    missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
+
+
+class CompetitionPage(Page):
+    competitions: list[CompetitionView]
+
+
+class ReferenceView(BaseModel):
+    role: str
+    sha256: str
+    bytes: int
+    ignored: str | None = Field(description="Files in the zip that are not part of the set, such as hidden ones.")
+
+
+HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]
+
+
+class NewGuests(Request):
+    """People to invite."""
+
+    who: list[HandleOrEmail] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Handles, or mail addresses: an address counts for the person who confirms it, now or later.",
+        examples=[["ada", "bob@example.org"]],
+    )
+
+
+class OfferedRole(Request):
+    """The role that a person is offered."""
+
+    role: RoleName
+
+
+class RoleView(BaseModel):
+    """A person's role in a competition."""
+
+    competition: str
+    handle: str
+    name: str
+    role: RoleName
+    offered_by: str | None = Field(description="Null for a former admin, who had it in every competition.")
+    offered_at: datetime
+    accepted_at: datetime | None = Field(description="Null while it is only offered.")
+
+
+class RolePage(Page):
+    roles: list[RoleView]
+
+
+class GuestView(BaseModel):
+    """A person who may enter."""
+
+    who: str = Field(description="The handle or the mail address by which they are invited.")
+    invited_by: str
+    invited_at: datetime
+
+
+class GuestPage(Page):
+    guests: list[GuestView]

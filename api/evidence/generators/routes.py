@@ -1,0 +1,67 @@
+"""The generator of an entry: uploading it, and the result of its audit."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from api.evidence.generators.uploads import store_generator
+from api.evidence.generators.views import GeneratorView, generator_view
+from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
+from api.http.etags import etag_of, is_known
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.openapi.files import PICTURE, file_body
+from api.submissions.zip_uploads import declared_bytes
+from scorer.blobs import require_bytes
+from scorer.evidence import generator_audits
+from scorer.evidence.generator_audits import ImageGroup
+from scorer.evidence.generator_uploads import DeclaredLatent
+from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
+
+router = ApiRouter(tags=["generators"])
+Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
+
+
+@router.put(
+    "/submissions/{submission_id}/generator",
+    status_code=202,
+    openapi_extra=file_body("The ONNX file."),
+)
+async def hand_in(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    latent: Dimension,
+    distribution: Annotated[Distribution, Query(description="Of each number: normal, or uniform on [-1, 1].")],
+) -> GeneratorView:
+    """Upload the generator that made the entry, as ONNX: the body is the file itself. A worker searches it for
+    training and held-out images; a newer file replaces an older one. For the entry's team until the final board is
+    published, and for organizers."""
+    require_bytes(declared_bytes(request), settings.generator_max_bytes)
+    declared = DeclaredLatent(latent, distribution)
+    body = streamed_body(request, account.id)
+    return await store_generator(submission_id, declared, body, begin, store, account, settings)
+
+
+@router.get("/submissions/{submission_id}/generator")
+def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
+    """The newest generator of an entry, and how far its audit is or why the file was refused. The result is for
+    reviewers and organizers, and for the entry's team once the final board is published or the entry is ruled on."""
+    return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
+
+
+@router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response, responses=PICTURE)
+def pairs(
+    submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
+    held-out images (organizers only), or the generator's own."""
+    key = generator_audits.pairs_key(session, submission_id, group, account)
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(generator_audits.pairs_sheet(store.read(key), group), media_type="image/png", headers=headers)

@@ -1,0 +1,60 @@
+"""Evidence of copying: the findings for an entry on a track, and PNGs of the images concerned."""
+
+from typing import Annotated
+
+from fastapi import Path, Request, Response
+
+from api.evidence.views import EvidenceView, evidence_view
+from api.http.dependencies import CurrentUser, DbSession, Visitor
+from api.http.etags import etag_of, is_known
+from api.http.routing import ApiRouter
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.stored_images import ZipImages
+from api.openapi.files import PICTURE
+from scorer.accounts.roles import is_organizer
+from scorer.errors import NotFound
+from scorer.evidence import visibility
+from scorer.evidence.examples import example_sheet
+from scorer.lifecycle import TrackKind
+
+router = ApiRouter(prefix="/submissions/{submission_id}/evidence/{kind}", tags=["evidence"])
+Group = Annotated[
+    str,
+    Path(
+        pattern=r"^(near-copies|thumbnail-copies|hash-copies|relative-copies|partly-copied|repeats|identical"
+        r"|mirrored-twins|cell-\d{1,4})$"
+    ),
+]
+
+
+@router.get("")
+def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
+    """The findings of every test on an entry and track, or how far the tests are. For reviewers and organizers; for
+    everybody once the final board is published, but images for the entry's team alone."""
+    submission = visibility.require_visible(session, submission_id, account)
+    return evidence_view(session, submission, kind, account)
+
+
+@router.get("/{group}", response_class=Response, responses=PICTURE)
+def sheet(
+    submission_id: str,
+    kind: TrackKind,
+    group: Group,
+    request: Request,
+    session: DbSession,
+    images: ZipImages,
+    account: CurrentUser,
+) -> Response:
+    """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each the image that it is
+    near to (mirrored where that is the match). For reviewers and organizers, and for the entry's team once the final
+    board is published."""
+    submission = visibility.require_visible(session, submission_id, account)
+    visible = visibility.visible_evidence(session, submission, kind, account)
+    if visible.evidence is None or group not in visible.groups:
+        raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
+    etag = etag_of(visible.evidence.id, group, is_organizer(account, submission.competition_id))
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    picture = example_sheet(session, images, submission, visible.evidence, visible.groups[group])
+    return Response(picture, media_type="image/png", headers=headers)

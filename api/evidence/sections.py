@@ -1,0 +1,152 @@
+"""Sections of an entry's page and of its review page: rulings, evidence, generator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from api.evidence.generators.views import GeneratorView, visible_generator_view
+from api.evidence.views import CellView, EvidenceView, FindingView, MatchesView, SummaryView, evidence_view
+from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
+from api.review.review_queue.views import PairView, pair_view
+from api.review.rulings.views import CaseView, case_view
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account, Submission
+from scorer.errors import KennelError, TooMany
+from scorer.evidence import closest_pairs, generator_uploads
+from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
+from scorer.evidence.images import StoredImages
+from scorer.findings.summary import gravity
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.onnx_files import MAX_LATENT_DIMENSION
+from scorer.review import rebuttals, review_queue, reviews
+from scorer.review.flags import FlagReason
+
+NOT_YET = ("review-not-begun", "appeals-not-begun")
+
+
+@dataclass(frozen=True)
+class RulingsSection:
+    """Rulings and rebuttals. ``label``: what reviewers found, once there is a ruling. ``findings`` and ``pairs`` (by
+    track): what the team may appeal against, as far as it may see it. ``not_yet_reason``: why a rebuttal is not taken
+    yet, if it will be."""
+
+    view: CaseView
+    label: str | None
+    findings: Sequence[FlagReason]
+    pairs: Mapping[TrackKind, Sequence[PairView]]
+    may_rebut: bool
+    not_yet_reason: str | None
+
+
+def rulings_section_of(
+    session: Session,
+    images: StoredImages,
+    state: CompetitionState,
+    submission: Submission,
+    account: Account,
+    now: datetime,
+) -> RulingsSection:
+    """The rulings on an entry, as its team sees them."""
+    view = case_view(session, state, submission, inside=False)
+    refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
+    not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None
+    shown = closest_pairs.tracks_shown_to_team(session, state, submission)
+    if not shown:
+        return RulingsSection(view, None, (), {}, refused is None, not_yet_reason)
+    hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
+    reasons = review_queue.evidence_reasons(session, state, submission)
+    findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
+    closest = closest_pairs.pairs_of_entry(session, images, submission, account, shown)
+    pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
+    label = reviews.decided_label(session, submission) if view.rulings else None
+    return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)
+
+
+MAX_CELLS = 3
+"""Copied cells that are shown: those with the smallest Z."""
+
+
+@dataclass(frozen=True)
+class EvidenceSection:
+    """One track's evidence. ``sentences``: those of its signs, each once; ``notable_matches``: the groups that belong
+    to a sign, of those near to training images only the first; ``copied``: the cells with the clearest copying."""
+
+    view: EvidenceView
+    sentences: Sequence[str]
+    notable_matches: Sequence[MatchesView]
+    copied: Sequence[CellView]
+    collapsed_matches: Sequence[MatchesView]
+    findings: Sequence[FindingView]
+    is_open: bool
+    """Whether it is expanded when the page loads."""
+    is_gravest: bool
+    """Whether its summary is the gravest of the tracks'."""
+
+
+def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
+    """The evidence on every track; that with the gravest summary is open if it has a sign of copying."""
+    views = [evidence_view(session, submission, kind, account) for kind in TRACK_KINDS]
+    gravest = _gravest([view.summary for view in views])
+    return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
+
+
+def _gravest(summaries: Sequence[SummaryView | None]) -> SummaryView | None:
+    """The gravest of the tracks' summaries, the first of equal ones; None if there are none."""
+    made = [each for each in summaries if each is not None]
+    return min(made, key=lambda each: gravity(each.verdict, each.share), default=None)
+
+
+def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSection:
+    signs = {sign.name for sign in view.signs}
+    with_sign = [each for each in view.matches if has_sign(each.name, signs)]
+    overlapping = [each for each in with_sign if each.name in NEAR_DUPLICATE_GROUPS]
+    notable_matches = [each for each in with_sign if each not in overlapping[1:]]
+    copied = sorted((cell for cell in view.cells if cell.copied), key=lambda cell: cell.z or 0.0)
+    return EvidenceSection(
+        view=view,
+        sentences=list(dict.fromkeys(each.words for each in view.signs)),
+        notable_matches=notable_matches,
+        copied=copied[:MAX_CELLS],
+        collapsed_matches=[each for each in view.matches if each not in notable_matches],
+        findings=view.findings,
+        is_open=is_gravest and bool(view.signs),
+        is_gravest=is_gravest,
+    )
+
+
+@dataclass(frozen=True)
+class GeneratorSection:
+    """The generator upload, if there is one. ``not_yet_reason``: why no other is taken today, if that is so."""
+
+    upload: GeneratorView | None
+    errors: RecoveryErrorsChart | None
+    may_upload: bool
+    not_yet_reason: str | None
+    max_dimensions: int = MAX_LATENT_DIMENSION
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the section has any content."""
+        return self.upload is not None or self.may_upload or self.not_yet_reason is not None
+
+
+def generator_section_of(
+    session: Session, submission: Submission, account: Account, *, with_form: bool, now: datetime
+) -> GeneratorSection:
+    """The section as ``account`` sees it; ``with_form``: with the upload form, if they may upload one."""
+    upload = visible_generator_view(session, submission, account)
+    result = upload.result if upload is not None else None
+    errors = recovery_errors_chart_of(result.report) if result is not None else None
+    refused = _refusal_of(session, submission, account, now) if with_form else None
+    not_yet_reason = refused.message if isinstance(refused, TooMany) else None
+    return GeneratorSection(upload, errors, with_form and refused is None, not_yet_reason)
+
+
+def _refusal_of(session: Session, submission: Submission, account: Account, now: datetime) -> KennelError | None:
+    try:
+        generator_uploads.require_generator_change(session, submission.id, account, now)
+    except KennelError as error:
+        return error
+    return None

@@ -1,0 +1,190 @@
+"""Data releases: starting, listing, handing out and downloading them."""
+
+import hashlib
+import io
+from collections.abc import AsyncIterator
+from datetime import datetime
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated
+
+from fastapi import Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.http import ranges
+from api.http.dependencies import AnyOrganizer, BlobStore, DbSession, Now, Organizer, Transaction, Transactions, Visitor
+from api.http.paging import Paging
+from api.http.ranges import BlobPart, Content
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.import_export.data_releases import start_data_release
+from api.import_export.views import FileView, HandOut, NewRelease, ReleasePage, ReleaseView
+from api.insights.views import ImportView
+from api.openapi.files import FILE, file_body
+from api.submissions.zip_uploads import declared_bytes
+from scorer.accounts.roles import is_organizer
+from scorer.blobs import Blobs, require_bytes
+from scorer.competitions import competition_state
+from scorer.db.tables import Account
+from scorer.errors import Invalid
+from scorer.identifiers import new_public_id
+from scorer.import_export import data_release, import_results, results_csv
+from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
+from scorer.import_export.import_results import ImportRequest, ImportResult
+from scorer.leaderboard import standings
+from scorer.lifecycle import JobState
+
+router = ApiRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
+
+
+@router.post("", status_code=202)
+def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+    """Have a worker make a data release. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    release = start_data_release(session, state, body.images, new_names=body.new_names, author=author, now=now)
+    return release_view(data_release.find_release(session, state, release.id, author), author)
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> ReleasePage:
+    """The data releases that you may download: everybody those that are handed out, while the final board is
+    published; organizers all."""
+    state = standings.visible_state(session, slug, account, now)
+    page = wanted.of_all(data_release.visible_releases(session, state, account))
+    return ReleasePage(releases=[release_view(each, account) for each in page.rows], next_after=page.next_after)
+
+
+@router.get("/{release_id}")
+def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
+    """One data release: how far it is, and its files."""
+    state = standings.visible_state(session, slug, account, now)
+    return release_view(data_release.find_release(session, state, release_id, account), account)
+
+
+@router.put("/{release_id}/handed-out")
+def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+    """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    data_release.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
+    return release_view(data_release.find_release(session, state, release_id, author), author)
+
+
+@router.get("/{release_id}/files/{name}", response_class=Response, responses=FILE)
+def download(
+    slug: str,
+    release_id: str,
+    name: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Visitor,
+    now: Now,
+) -> Response:
+    """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
+    `manifest.json`."""
+    state = standings.visible_state(session, slug, account, now)
+    return _file(data_release.find_release(session, state, release_id, account), name, request, store)
+
+
+@router.get("/{release_id}/files/images/{name}", response_class=Response, responses=FILE)
+def download_images(
+    slug: str,
+    release_id: str,
+    name: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    account: Visitor,
+    now: Now,
+) -> Response:
+    """The images of one entry, `SUBMISSION.zip`, or a range of it."""
+    state = standings.visible_state(session, slug, account, now)
+    return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
+
+
+def _file(status: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
+    key, file = data_release.file_of(status, name)
+    release = status.release
+    file_name = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
+    modified = release.finished_at or release.created_at
+    content = Content(file_name, [BlobPart(key, file["bytes"])], file["sha256"], modified)
+    return ranges.range_response(request, content, store)
+
+
+def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
+    """A release as this person may see it; errors are for organizers."""
+    release = status.release
+    job = status.job
+    shows_error = is_organizer(account, release.competition_id) and status.state != JobState.DONE
+    return ReleaseView(
+        id=release.id,
+        state=status.state,
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job and shows_error else None,
+        images=release.images,
+        shown=status.shown,
+        sha256=release.sha256,
+        created_at=release.created_at,
+        finished_at=release.finished_at,
+        files=[FileView(**each) for each in release.files or ()],
+    )
+
+
+results = ApiRouter(tags=["insights"])
+TABLE = file_body("The table.", media_type="text/csv")
+MAX_CSV_BYTES = 1 << 27
+"""Over a million entries; they are held in memory during the import."""
+MAX_MEMORY_BYTES = 1 << 20
+
+
+@results.post("/competitions/{slug}/imports", status_code=201, openapi_extra=TABLE)
+async def load(
+    slug: str,
+    options: Annotated[ImportRequest, Query()],
+    request: Request,
+    response: Response,
+    begin: Transactions,
+    author: AnyOrganizer,
+    now: Now,
+) -> ImportView:
+    """Import the results of a competition that was held elsewhere. The body is the CSV itself, one entry a line:
+    `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and optionally `labels`,
+    `public_score`, `private_score` and `team`. The competition is made if there is none. Importing the same table again
+    adds nothing (200). Organizers only."""
+    require_bytes(declared_bytes(request), MAX_CSV_BYTES)
+    with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
+        sha256 = await _received(streamed_body(request, author.id), file)
+        result = await run_in_threadpool(_load_results, begin, slug, file, sha256, options, author, now)
+    if not result.added:
+        response.status_code = 200
+    return ImportView.of(result)
+
+
+def _load_results(
+    begin: Transaction, slug: str, file: IO[bytes], sha256: str, options: ImportRequest, author: Account, now: datetime
+) -> ImportResult:
+    table = _table(file, options)
+    with begin() as session:
+        return import_results.import_table(
+            session, slug, table, options, table_sha256=sha256, author=author, now=now, new_id=new_public_id
+        )
+
+
+async def _received(chunks: AsyncIterator[bytes], file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        require_bytes(size, MAX_CSV_BYTES)
+        digest.update(chunk)
+        await run_in_threadpool(file.write, chunk)
+    return digest.hexdigest()
+
+
+def _table(file: IO[bytes], options: ImportRequest) -> results_csv.ResultsTable:
+    file.seek(0)
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        try:
+            return results_csv.read_results_csv(text, options.names())
+        except UnicodeDecodeError as error:
+            raise Invalid("no-table", f"The file is not UTF-8: {error.reason} at byte {error.start:,}.") from None

@@ -1,0 +1,72 @@
+"""For organizers: images of entries at some ranks of a board, and entries that several teams have submitted."""
+
+from fastapi import Request, Response
+
+from api.http.dependencies import BlobStore, DbSession, Now, Organizer
+from api.http.etags import etag_of, is_known
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView, TwinView
+from api.openapi.files import PICTURE
+from scorer.competitions.competition_state import state_of
+from scorer.insights import gallery
+from scorer.lifecycle import TrackKind
+from scorer.submissions import access, files
+
+router = ApiRouter(prefix="/competitions/{slug}", tags=["insights"])
+
+
+PRIVATE_IMAGE_HEADERS = {
+    "Cache-Control": "private, max-age=86400",
+    "Vary": "Authorization, Cookie",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+}
+
+
+@router.get("/gallery")
+def index(
+    slug: str,
+    session: DbSession,
+    viewer: Organizer,
+    now: Now,
+    wanted: Paging,
+    track: TrackKind = "public",
+    seed: Seed = 0,
+) -> ExhibitPage:
+    """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
+    page = wanted.of_all(gallery.gallery_entries(session, state_of(session, slug, now), track, viewer))
+    views = [ExhibitView.of(slug, each, seed) for each in page.rows]
+    return ExhibitPage(entries=views, next_after=page.next_after)
+
+
+@router.get("/gallery/{submission_id}", response_class=Response, responses=PICTURE)
+def images(
+    slug: str,
+    submission_id: str,
+    request: Request,
+    session: DbSession,
+    store: BlobStore,
+    viewer: Organizer,
+    seed: Seed = 0,
+) -> Response:
+    """Ten of an entry's images side by side in one PNG, drawn by `seed`. Organizers only."""
+    entry = access.find_submission(session, submission_id, viewer)
+    if entry.competition.slug != slug:
+        raise access.unknown_submission(submission_id)
+    key = files.sprite_key(entry)
+    headers = PRIVATE_IMAGE_HEADERS | {"ETag": etag_of(key, seed)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(gallery.strip_of(store.read(key), entry, seed), media_type="image/png", headers=headers)
+
+
+@router.get("/twins")
+def twins(slug: str, session: DbSession, viewer: Organizer, now: Now, wanted: Paging) -> TwinsPage:
+    """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
+    page = wanted.of_all(gallery.shared_submissions_of(session, state_of(session, slug, now)))
+    views = [
+        TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
+        for each in page.rows
+    ]
+    return TwinsPage(twins=views, next_after=page.next_after)

@@ -1,0 +1,260 @@
+"""Human ratings: the organizers' page about their studies, and the page on which people rate."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import Depends, Path, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from api.http import session_cookies
+from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_state
+from scorer.db.tables import Rater
+from scorer.errors import Invalid, KennelError
+from scorer.insights import human_ratings
+from scorer.insights.human_ratings import RatingKind, StudySpec
+from scorer.lifecycle import STAGES
+
+router = Router(include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
+MAX_NAME_LENGTH = 100
+DONE_MESSAGES = {
+    "started": "The study begins as soon as its images are cut. This page shows how far that is.",
+    "ended": "The study has ended; its ratings stay.",
+    "dismissed": "No more ratings are taken from this rater; what they said stays.",
+}
+
+
+@router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
+def list_studies(
+    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
+) -> Response:
+    """The rating studies of a competition."""
+    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    status: int = 200,
+    link: str | None = None,
+    **outcome: Any,
+) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    standings = human_ratings.list_studies(session, state)
+    fields = StudySpec.model_fields
+    return render_page(
+        "insights/human_ratings/show.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        state=state,
+        standings=[
+            (each, *human_ratings.mean_ratings(session, each.study), human_ratings.raters(session, each.study))
+            for each in standings
+        ],
+        stages=STAGES,
+        kinds=human_ratings.RATING_KINDS,
+        numbers={name: fields[name].default for name in NUMBER_FIELDS},
+        max_length=MAX_NAME_LENGTH,
+        now=now,
+        link=link,
+        **outcome,
+    )
+
+
+@router.post("/competitions/{slug}/ratings")
+def start_study(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Start a study."""
+    state = competition_state.state_of(session, slug, now)
+    try:
+        human_ratings.start_study(
+            session, state, _study_spec_of(fields), seed=secrets.randbits(62), author=author, now=now
+        )
+    except KennelError as error:
+        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place="new")
+    return see_other(f"/competitions/{slug}/ratings?done=started")
+
+
+def _study_spec_of(fields: Fields) -> StudySpec:
+    numbers: dict[str, Any] = {
+        name: value for name in NUMBER_FIELDS if (value := text(fields, name, max_length=9).strip())
+    }
+    chosen = text(fields, "submissions", max_length=50_000).split()
+    try:
+        return StudySpec(**numbers, submissions=chosen or None)
+    except ValidationError as error:
+        faults = [f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()]
+        raise Invalid("bad-study", f"Not all numbers are as they should be: {'; '.join(faults)}.") from None
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/raters")
+def invite_rater(
+    slug: str,
+    study_id: RowId,
+    fields: FormFields,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+) -> Response:
+    """Make a link for one rater; only this response shows it."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    secret = new_rater_secret()
+    name = text(fields, "name", max_length=MAX_NAME_LENGTH)
+    try:
+        rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
+    except KennelError as error:
+        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
+    link = rating_link(secret, settings)
+    return _page(session, slug, viewer, now, status=201, link=link, place=study_id, invited=rater.name)
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
+def dismiss_rater(
+    slug: str, study_id: RowId, rater_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """End a rater's access; the ratings stay."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.dismiss(session, study, rater_id, author=author, now=now)
+    return see_other(f"/competitions/{slug}/ratings?done=dismissed")
+
+
+@router.post("/competitions/{slug}/ratings/{study_id}/end")
+def end_study(
+    slug: str, study_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """End a study; its ratings stay."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.end(session, study, author=author, now=now)
+    return see_other(f"/competitions/{slug}/ratings?done=ended")
+
+
+@dataclass(frozen=True)
+class RatingContext:
+    """A rater, the path of their page and API, and the signed-in caller (None: a rating link authorises)."""
+
+    rater: Rater
+    path: str
+    viewer: Caller | None
+
+
+def rating_context_by_role(
+    study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownCaller
+) -> RatingContext:
+    """A rater who is signed in and rates by role."""
+    return RatingContext(rater, f"/ratings/{study_id}", viewer)
+
+
+def rating_context_by_link(rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
+    """A rater with a personal link; a signed-in session is ignored."""
+    return RatingContext(rater, RATE_PATH, None)
+
+
+RatingByRole = Annotated[RatingContext, Depends(rating_context_by_role)]
+RatingByLink = Annotated[RatingContext, Depends(rating_context_by_link)]
+
+
+@router.api_route("/ratings/{study_id}", methods=["GET", "HEAD"])
+def show_rating_by_role(context: RatingByRole, session: DbSession, kind: RatingKind | None = None) -> Response:
+    """The next item to rate."""
+    return _rating_page(session, context, kind)
+
+
+@router.api_route(RATE_PATH, methods=["GET", "HEAD"])
+def show_rating_by_link(
+    secret: Annotated[str | None, Depends(session_cookies.rater_secret)],
+    session: DbSession,
+    kind: RatingKind | None = None,
+) -> Response:
+    """The next item to rate, for the holder of a link; the form that takes the link if none is open that works."""
+    if secret is None:
+        return _rating_link_form()
+    try:
+        rater = human_ratings.rater_of_link(session, secret)
+    except KennelError as error:
+        return _rating_link_form(error)
+    return _rating_page(session, rating_context_by_link(rater), kind)
+
+
+@router.post(f"{RATE_PATH}/link")
+def open_rating_link(request: Request, fields: FormFields, session: DbSession) -> Response:
+    """Let this browser rate by a link: the link's secret becomes a cookie."""
+    secret = text(fields, "link").strip()
+    try:
+        human_ratings.rater_of_link(session, secret)
+    except KennelError as error:
+        return _rating_link_form(error)
+    response = see_other(RATE_PATH)
+    session_cookies.set_rater_cookie(response, request, secret)
+    return response
+
+
+def _rating_link_form(error: KennelError | None = None) -> Response:
+    return render_page(
+        "insights/human_ratings/rating_link.html",
+        status=status_of(error) if error else 200,
+        headers={"Cache-Control": "no-store"},
+        show_account_nav=False,
+        error=error.message if error else None,
+    )
+
+
+def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:
+    study = context.rater.study
+    kinds: list[RatingKind] = [
+        each for each, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True) if count
+    ]
+    kind = kind if kind in kinds else kinds[0]
+    items = human_ratings.next_items(session, context.rater, kind, limit=1)
+    return render_page(
+        "insights/human_ratings/rate.html",
+        headers={"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"},
+        viewer=context.viewer,
+        show_account_nav=False,
+        here=context.path,
+        kind=kind,
+        kinds=kinds,
+        item=items[0] if items else None,
+        rated=human_ratings.count_by(session, context.rater).get(kind, 0),
+        side=study.side,
+        title=study.competition.title,
+    )
+
+
+@router.post("/ratings/{study_id}")
+def save_rating_by_role(
+    context: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
+) -> Response:
+    """Store one rating sent by the page's form, without a script."""
+    return _save_rating(session, context, fields, now)
+
+
+@router.post(RATE_PATH)
+def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
+    """Store one rating sent by the page's form, without a script."""
+    return _save_rating(session, context, fields, now)
+
+
+def _save_rating(session: Session, context: RatingContext, fields: Fields, now: datetime) -> Response:
+    item, value, kind = (text(fields, name, max_length=18) for name in ("item", "value", "kind"))
+    if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
+        raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
+    human_ratings.rate(session, context.rater, {int(item): int(value)}, now=now)
+    return see_other(f"{context.path}?kind={kind}")

@@ -1,0 +1,166 @@
+"""Human ratings: studies, which organizers hold, and the items that raters get and rate."""
+
+import base64
+import secrets
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
+from api.http.etags import etag_of, is_known
+from api.http.paging import Paging
+from api.http.routing import ApiRouter, Router
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.insights.human_ratings.seats import (
+    RATE_PATH,
+    RowId,
+    new_rater_secret,
+    rater_by_link,
+    rater_by_role,
+    rating_link,
+)
+from api.insights.human_ratings.views import (
+    BatchView,
+    InvitedView,
+    ItemView,
+    KindView,
+    MeanView,
+    NewRater,
+    NewRatings,
+    StudyPage,
+    StudyView,
+)
+from api.openapi.files import PICTURE
+from scorer.blobs import Blobs
+from scorer.competitions import competition_state
+from scorer.db.tables import Rater
+from scorer.insights import human_ratings
+from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
+from scorer.lifecycle import JobState
+
+router = ApiRouter(tags=["ratings"])
+
+
+STUDIES_PATH = "/competitions/{slug}/ratings"
+
+
+@router.post(STUDIES_PATH, status_code=202)
+def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """Begin a rating study: a worker cuts its images. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    study = human_ratings.start_study(session, state, body, seed=secrets.randbits(62), author=author, now=now)
+    return _view(human_ratings.study_status(session, study), {})
+
+
+@router.get(STUDIES_PATH)
+def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> StudyPage:
+    """The rating studies of a competition, newest first. Organizers only."""
+    state = competition_state.state_of(session, slug, now)
+    page = wanted.of_all(human_ratings.list_studies(session, state))
+    return StudyPage(studies=[_view(each, {}) for each in page.rows], next_after=page.next_after)
+
+
+@router.get(f"{STUDIES_PATH}/{{study_id}}")
+def show(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    means, agreement = human_ratings.mean_ratings(session, study)
+    view = _view(human_ratings.study_status(session, study), agreement)
+    view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
+    return view
+
+
+@router.post(f"{STUDIES_PATH}/{{study_id}}/raters", status_code=201)
+def invite(
+    slug: str, study_id: RowId, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
+) -> InvitedView:
+    """Make a link with which one person rates without an account. Organizers only."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    secret = new_rater_secret()
+    rater = human_ratings.invite_rater(session, study, body.name, secret=secret, author=author, now=now)
+    return InvitedView(id=rater.id, name=rater.name, link=rating_link(secret, settings))
+
+
+@router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
+def end(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: Now) -> StudyView:
+    """Take no more ratings. Organizers only."""
+    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    human_ratings.end(session, study, author=author, now=now)
+    return _view(human_ratings.study_status(session, study), {})
+
+
+def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
+    study = status.study
+    job = status.job
+    fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
+    kinds = [
+        KindView(
+            kind=kind,
+            items=status.totals[kind][0],
+            ratings=status.totals[kind][1],
+            wanted=status.wanted(kind),
+            agreement=agreement.get(kind),
+        )
+        for kind in human_ratings.RATING_KINDS
+        if kind in status.totals
+    ]
+    return StudyView(
+        **fields,
+        state=status.state,
+        stage=job.stage if job else None,
+        fraction=job.fraction if job else None,
+        error=job.error if job and status.state == JobState.FAILED else None,
+        entries=len(study.submission_refs),
+        created_at=study.created_at,
+        ended_at=study.ended_at,
+        kinds=kinds,
+    )
+
+
+def _rating_router(prefix: str, rater_dependency: Any) -> Router:
+    """The routes of a rater: equal for members and for people with a link, who differ in ``rater_dependency``."""
+    rating = Router(prefix=prefix)
+    AnyRater = Annotated[Rater, Depends(rater_dependency)]  # noqa: N806 - a type
+
+    @rating.get("/items")
+    def look(
+        rater: AnyRater,
+        session: DbSession,
+        store: BlobStore,
+        kind: RatingKind,
+        limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
+    ) -> BatchView:
+        """The next items to rate, with their images. No item comes twice."""
+        return _batch(session, store, rater, kind, limit=limit, exclude=())
+
+    @rating.post("/items")
+    def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
+        """Record ratings, and return further items. Repeating a request changes nothing."""
+        human_ratings.rate(session, rater, body.ratings, now=now)
+        return _batch(session, store, rater, body.kind, limit=body.more, exclude=body.at_hand)
+
+    @rating.get("/items/{item_id}/picture", response_class=Response, responses=PICTURE)
+    def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
+        """The image of one item."""
+        item = human_ratings.item_of(session, rater, item_id)
+        headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(item.blob_key, item.start)}
+        if is_known(request, headers["ETag"]):
+            return Response(status_code=304, headers=headers)
+        content = store.read_part(item.blob_key, item.start, item.length)
+        return Response(content, media_type="image/png", headers=headers)
+
+    return rating
+
+
+def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, exclude: Any) -> BatchView:
+    items = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
+    views = [
+        ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
+        for each in items
+    ]
+    return BatchView(items=views, rated=human_ratings.count_by(session, rater).get(kind, 0))
+
+
+router.include_router(_rating_router("/ratings/{study_id}", rater_by_role))
+router.include_router(_rating_router(RATE_PATH, rater_by_link))

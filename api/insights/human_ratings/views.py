@@ -1,0 +1,95 @@
+"""Schemas of human ratings: studies, their items, and ratings."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from api.http.views import Page, Request
+from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
+
+
+class NewRater(Request):
+    """A rater to invite."""
+
+    name: str = Field(min_length=1, max_length=100, description="What organizers call them; never in a release.")
+
+
+class InvitedView(BaseModel):
+    """An invited rater; the link is shown once."""
+
+    id: int
+    name: str
+    link: str
+
+
+class KindView(BaseModel):
+    """The progress of one kind of rating, and how far raters agree."""
+
+    kind: RatingKind
+    items: int
+    ratings: int
+    wanted: int
+    agreement: float | None = Field(description="Krippendorff's alpha, interval: 1 all agree, 0 as by chance.")
+
+
+class MeanView(BaseModel):
+    """The mean rating of an entry, from 1 to 5."""
+
+    submission_id: str
+    team: str
+    kind: RatingKind
+    mean: float
+    standard_error: float | None = Field(description="Of the mean, over the things that were rated.")
+    items: int
+    ratings: int
+
+
+class StudyView(BaseModel):
+    """A rating study."""
+
+    id: int
+    state: str = Field(examples=["open"])
+    stage: str | None
+    fraction: float | None
+    error: str | None
+    entries: int
+    images: int
+    grids: int
+    side: int
+    wanted: int
+    created_at: datetime
+    ended_at: datetime | None
+    kinds: list[KindView]
+    means: list[MeanView] | None = Field(None, description="Only of one study, not in a list.")
+
+
+class StudyPage(Page):
+    studies: list[StudyView]
+
+
+class ItemView(BaseModel):
+    """An item to rate. Nothing in it identifies its entry."""
+
+    id: int
+    png: str = Field(description="The picture in base64, so that a batch is one answer.")
+
+
+class BatchView(BaseModel):
+    """The next items to rate, and how many you have rated."""
+
+    items: list[ItemView]
+    rated: int = Field(description="Items of this kind that you have rated.")
+
+
+class NewRatings(Request):
+    """Ratings from 1 to 5 by item id, and how many further items to send."""
+
+    kind: RatingKind
+    ratings: dict[Annotated[int, Field(ge=1, le=2**62)], Annotated[int, Field(ge=1, le=5)]] = Field(
+        max_length=MAX_BATCH_LENGTH
+    )
+    at_hand: list[Annotated[int, Field(ge=1, le=2**62)]] = Field(
+        [], max_length=MAX_BATCH_LENGTH, description="Items that the rater's screen has already."
+    )
+    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="How many further items to send.")

@@ -1,0 +1,130 @@
+"""The insights page: figures and gallery of a competition's entries."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now, Visitor
+from api.http.etags import etag_of, is_known
+from api.http.request_charges import charge_figures
+from api.http.routing import Router
+from api.insights.views import LabelChoice, Seed, ShownName
+from api.rendering.charts.captions import CHOICES, sentence_of, title_of
+from api.rendering.charts.figure_chart import FigureChart
+from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
+from scorer.accounts.roles import is_organizer
+from scorer.archive.sprite_sheet import layout_of
+from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
+from scorer.competitions.shown_track_access import visible_shown_tracks
+from scorer.db.tables import Account, ShownTrack
+from scorer.insights import figures, gallery, overview, shown_tracks
+from scorer.insights.figures import Figure
+from scorer.leaderboard.standings import visible_state
+from scorer.lifecycle import Phase, TrackKind
+
+router = Router(include_in_schema=False)
+
+
+class Picture(NamedTuple):
+    """What the page shows of a figure. It has none of the values: a template keeps what it is given for a while."""
+
+    figure: str
+    track: TrackKind | None
+    label: str
+    shown: str | None
+    title: str
+    told: str
+    statistics: Mapping[str, Any]
+    drawing: FigureChart | None
+
+    @classmethod
+    def of(cls, figure: Figure) -> Self:
+        """The picture of a figure."""
+        names = figure.name, figure.track, figure.label, figure.shown
+        words = title_of(figure), sentence_of(figure)
+        return cls(*names, *words, figure.summary.statistics, figure_chart_of(figure))
+
+
+@router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])
+def show_insights(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    cache: AppResponseCache,
+    now: Now,
+    track: TrackKind | None = None,
+    label: Annotated[LabelChoice, Query()] = "all",
+    seed: Seed = 0,
+    shown: ShownName = "",
+) -> Response:
+    """Every figure that this person may see, of one track and of entries with one kind of label; ``shown``: with the
+    numbers of this shown track, if there is none such of the oldest. Without a ``track``: of the final board, if it is
+    published."""
+    state = visible_state(session, slug, account, now)
+    track = track or ("private" if state.phase is Phase.FINAL else "public")
+    require_results(state, track, account)
+    viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
+    tracks = visible_shown_tracks(session, state, account)
+    shown_track = next((each for each in tracks if each.name == shown), tracks[0] if tracks else None)
+    shown = shown_track.name if shown_track else ""  # no other name makes another answer
+    version = overview.insights_version(session, state, account)
+    etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
+    if is_known(request, etag):
+        return not_modified(etag)
+
+    def render_body() -> bytes:
+        values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
+        values |= _values(session, state, account, track)
+        for name, make in parts.items():  # the same for all who may see the same
+            part = cache.answer(session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
+            values[name] = part.decode()
+        return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
+
+    parts = {
+        "pictures": lambda: _render_pictures(request, session, state, account, track, label, tracks, shown_track),
+        "shared_submissions": lambda: _render_shared_submissions(session, state, account),
+    }
+    return page_from_cache(session, cache, etag, viewer, render_body)
+
+
+def _render_pictures(
+    request: Request,
+    session: Session,
+    state: CompetitionState,
+    account: Account | None,
+    track: TrackKind,
+    label: LabelChoice,
+    tracks: Sequence[ShownTrack],
+    shown: ShownTrack | None,
+) -> bytes:
+    names = figures.FIGURES if may_see_results(state, account) else tuple(figures.SINGLE)
+    charge_figures(request, account, len(names))
+    insights = overview.insights_of(session, state, account, label=label)
+    # One at a time: the values of a million entries go before the next one comes.
+    pictures = [Picture.of(figures.figure(session, insights, name, track, account)) for name in names]
+    if shown is not None:
+        pictures.append(Picture.of(shown_tracks.shown_track_figure(session, insights, shown, track, account)))
+    page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
+    return render("insights/figures.html", pictures=pictures, **page).encode()
+
+
+def _render_shared_submissions(session: Session, state: CompetitionState, account: Account | None) -> bytes:
+    shared = gallery.shared_submissions_of(session, state) if is_organizer(account, state.competition.id) else []
+    return render("insights/shared_submissions.html", shared_submissions=shared).encode()
+
+
+def _values(session: Session, state: CompetitionState, account: Account | None, track: TrackKind) -> dict[str, Any]:
+    return {
+        "choices": CHOICES,
+        "everything": may_see_results(state, account),
+        "exhibits": gallery.gallery_entries(session, state, track, account)
+        if account and is_organizer(account, state.competition.id)
+        else [],
+        "layout": layout_of(state.competition.image_count, state.competition.image_size),
+    }

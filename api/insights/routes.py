@@ -1,0 +1,133 @@
+"""Figures of a competition as JSON, CSV or SVG."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Annotated, Literal
+
+from fastapi import Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
+from api.http.etags import etag_of, is_known
+from api.http.paging import Paging
+from api.http.request_charges import charge_figures, charge_rows
+from api.http.routing import ApiRouter
+from api.insights.views import FigureLink, FigurePage, FigureView, LabelChoice, ShownName
+from api.openapi.files import UNCHANGED, also_as
+from api.rendering.charts.export import figure_csv_of, svg_of
+from scorer.competitions.competition_state import CompetitionState, may_see_results
+from scorer.competitions.shown_track_access import named, visible_shown_tracks
+from scorer.insights import figures, overview, shown_tracks
+from scorer.insights.figures import Figure
+from scorer.leaderboard import standings
+from scorer.lifecycle import TrackKind
+
+router = ApiRouter(prefix="/competitions/{slug}/insights", tags=["insights"])
+FigureName = Literal["distances", "fid", "fid-distance", "public-private", "ranks", "shake-up", "shown-track"]
+
+
+MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
+FIGURE_HEADERS = {
+    "Cache-Control": "private, no-cache",
+    "Vary": "Authorization, Cookie",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+}
+
+
+class FigureQuery(BaseModel):
+    """Of which entries, and in which format."""
+
+    track: Annotated[TrackKind, Field(description="For the figures of one track.")] = "public"
+    label: Annotated[LabelChoice, Field(description="Of entries with this decided label alone.")] = "all"
+    shown: ShownName = ""
+    format: Literal["json", "csv", "svg"] = "json"
+
+
+@router.get("")
+def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> FigurePage:
+    """The figures that you may see: of the public track, and of both with the final board."""
+    state = standings.visible_state(session, slug, account, now)
+    everything = may_see_results(state, account)
+    shown = [
+        FigureLink.of_shown_track(slug, each.name, everything=everything)
+        for each in visible_shown_tracks(session, state, account)
+    ]
+    names = figures.FIGURES if everything else tuple(figures.SINGLE)
+    page = wanted.of_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
+    return FigurePage(figures=page.rows, next_after=page.next_after)
+
+
+@router.get("/{figure}", response_model=FigureView, responses=also_as("text/csv", "image/svg+xml") | UNCHANGED)
+def show(
+    slug: str,
+    figure: FigureName,
+    request: Request,
+    session: DbSession,
+    begin: Transactions,
+    account: Visitor,
+    cache: AppResponseCache,
+    now: Now,
+    query: Annotated[FigureQuery, Query()],
+) -> Response:
+    """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
+    final board, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
+    state = standings.visible_state(session, slug, account, now)
+    query = _normalised(query, figure)
+    version = overview.insights_version(session, state, account)
+    headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+
+    def data() -> Figure:
+        charge_figures(request, account, 1)
+        only = query.track if figure in figures.SINGLE else None
+        insights = overview.insights_of(session, state, account, label=query.label, track=only)
+        if figure != shown_tracks.FIGURE:
+            return figures.figure(session, insights, figure, query.track, account)
+        shown = named(visible_shown_tracks(session, state, account), query.shown)
+        return shown_tracks.shown_track_figure(session, insights, shown, query.track, account)
+
+    headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
+    if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
+        of_all = data()
+        charge_rows(request, account, len(of_all))
+        if query.format == "csv":
+            return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
+        # The statistics take most of the time, and few bytes.
+        head = cache.answer(session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
+        return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
+    body = cache.answer(
+        session, headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, lambda: nullcontext(session)))
+    )
+    return Response(body, headers=headers)
+
+
+def _normalised(query: FigureQuery, figure: FigureName) -> FigureQuery:
+    """The query without what the figure does not depend on, so that its answer is made once."""
+    ignored: dict[str, str] = {}
+    if figure != shown_tracks.FIGURE:
+        ignored["shown"] = ""
+    if figure in figures.PAIRED:
+        ignored["track"] = "public"
+    return query.model_copy(update=ignored)
+
+
+def _pieces(
+    slug: str, state: CompetitionState, figure: Figure, query: FigureQuery, begin: Transaction
+) -> Iterator[bytes]:
+    if query.format == "svg":
+        return iter([svg_of(figure, state.competition.title).encode()])
+    if query.format == "csv":
+        return figure_csv_of(figure, begin)
+    return FigureView.json_of(FigureView.head_of(slug, figure), figure, begin)
+
+
+def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:
+    if query.format == "json":
+        return {}
+    track = None if figure in figures.PAIRED else query.track
+    shown = query.shown if figure == shown_tracks.FIGURE else ""
+    name = "-".join(part for part in (slug, figure, shown, track, query.label) if part and part != "all")
+    return {"Content-Disposition": f'attachment; filename="{name}.{query.format}"'}

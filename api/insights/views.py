@@ -1,0 +1,172 @@
+"""Schemas of imports, figures, the gallery and shared submissions."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from api.http.views import Page
+from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
+from scorer.competitions.shown_tracks import NAME
+from scorer.import_export.import_results import ImportResult
+from scorer.insights import shown_tracks
+from scorer.insights.figures import PAIRED, Figure, Transaction
+from scorer.insights.gallery import GalleryEntry
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+
+
+class ReproducedView(BaseModel):
+    """How closely recomputed scores match the scores in the imported table."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    compared: int
+    largest_relative_difference: float | None
+
+
+class ImportView(BaseModel):
+    """The result of an import."""
+
+    competition: str
+    created: bool = Field(description="Whether the competition was made for it.")
+    rows: int
+    added: int
+    known: int = Field(description="Entries that had been imported before; they were left as they are.")
+    labelled: int
+    disqualified: int
+    ignored_columns: list[str]
+    reproduced: dict[str, ReproducedView] = Field(
+        description="By track, if a tau was given and the table has scores that are not sealed."
+    )
+
+    @classmethod
+    def of(cls, result: ImportResult) -> Self:
+        """The view of an import."""
+        reproduced = {name: ReproducedView.model_validate(each) for name, each in result.reproduced.items()}
+        fields = {name: getattr(result, name, None) for name in cls.model_fields}
+        return cls(**fields | {"competition": result.state.competition.slug, "reproduced": reproduced})
+
+
+class FigureLink(BaseModel):
+    """A figure that you may see, and the address of its data."""
+
+    figure: str
+    title: str
+    tracks: list[TrackKind] = Field(description="The tracks that it can show; empty if it compares both.")
+    shown: str | None = Field(None, description="The shown track whose numbers it has.")
+    data: str
+
+    @classmethod
+    def of(cls, slug: str, name: str, *, everything: bool) -> Self:
+        """The link to a figure."""
+        tracks = [] if name in PAIRED else _visible_tracks(everything=everything)
+        return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
+
+    @classmethod
+    def of_shown_track(cls, slug: str, name: str, *, everything: bool) -> Self:
+        """The link to the figure of a shown track."""
+        data = f"/api/v1/competitions/{slug}/insights/{shown_tracks.FIGURE}?shown={name}"
+        tracks = _visible_tracks(everything=everything)
+        return cls(figure=shown_tracks.FIGURE, title=shown_track_title(name), tracks=tracks, shown=name, data=data)
+
+
+def _visible_tracks(*, everything: bool) -> list[TrackKind]:
+    return list(TRACK_KINDS if everything else TRACK_KINDS[:1])
+
+
+class FigurePage(Page):
+    figures: list[FigureLink]
+
+
+class FigureView(BaseModel):
+    """A figure as data: columns, rows, and statistics of them."""
+
+    competition: str
+    figure: str
+    title: str
+    told: str = Field(description="The statistics in sentences.")
+    track: TrackKind | None
+    label: str
+    shown: str | None = Field(description="The shown track whose numbers it has.")
+    tau: float | None
+    statistics: dict[str, Any]
+    groups: list[dict[str, Any]] = Field(
+        description="By label: count, mean, deviation and quantiles of the first value."
+    )
+    columns: list[str]
+    rows: list[list[Any]]
+
+    @classmethod
+    def head_of(cls, slug: str, figure: Figure) -> bytes:
+        """The beginning of the view of a figure as JSON: all but its rows, the last field."""
+        fields = {name: getattr(figure, name) for name in ("track", "label", "shown", "tau", "columns")}
+        words = {"title": title_of(figure), "told": sentence_of(figure)}
+        view = cls(competition=slug, figure=figure.name, rows=[], **fields, **figure.summary._asdict(), **words)
+        return view.model_dump_json().removesuffix("]}").encode()
+
+    @classmethod
+    def json_of(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
+        """The view of a figure as JSON, piece by piece, since its rows may be a million. ``head``: :meth:`head_of`."""
+        yield head
+        for number, rows in enumerate(figure.rows(begin)):
+            yield (b"," if number else b"") + to_json(rows)[1:-1]
+        yield b"]}"
+
+
+class ExhibitView(BaseModel):
+    """An entry at a rank of the board, and some of its images."""
+
+    rank: int
+    team: str
+    submission_id: str
+    score: float
+    images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
+
+    @classmethod
+    def of(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
+        """The view of a gallery entry."""
+        submission = entry.submission
+        path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
+        fields = {name: getattr(entry, name) for name in ("rank", "team", "score")}
+        return cls(**fields, submission_id=submission.id, images=path if submission.sprite_key else None)
+
+
+class ExhibitPage(Page):
+    entries: list[ExhibitView]
+
+
+class TwinView(BaseModel):
+    """One of several entries with the same contents."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    ref: int
+    team: str
+    status: str
+    accepted_at: datetime
+
+
+class TwinsView(BaseModel):
+    """Entries of different teams with the same zip, or with the same images under whatever names."""
+
+    same: Literal["zip", "images"]
+    entries: list[TwinView]
+
+
+class TwinsPage(Page):
+    twins: list[TwinsView]
+
+
+ShownName = Annotated[
+    str, Field(pattern=f"^({NAME.pattern})?$", description="The shown track, for the figure `shown-track`.")
+]
+Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]
+
+
+LabelChoice = Literal[
+    "all", "labelled", "memorising", "legitimate", "mgan", "sup", "ae", "aug", "other", "unlabelled"
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""For admins: jobs that wait, run or have failed, and mails that have not left."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.db.tables import Account
+from scorer.errors import KennelError, NotFound
+from scorer.jobs import failed_jobs
+from scorer.lifecycle import STAGES
+from scorer.notifications import outbox
+from scorer.review import failed_scores
+
+router = Router(prefix="/admin/work", include_in_schema=False)
+DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The queues, the running jobs, the failed jobs."""
+    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
+    backlog = failed_jobs.read_backlog(session)
+    mail_faults = outbox.list_faults(session, now)
+    shown: dict[str, Any] = {"backlog": backlog, "mail_faults": mail_faults, "stages": STAGES, "now": now}
+    return render_page("jobs/show.html", status=status, viewer=viewer, **shown, **outcome)
+
+
+@router.post("/requeue")
+def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
+    """Restart one job, or, without the field ``job``, all that have failed."""
+    job = text(fields, "job", max_length=18)
+    try:
+        _requeue(session, job, admin, now)
+    except KennelError as error:
+        return _page(session, viewer, now, status=status_of(error), error=error.message)
+    return see_other(f"/admin/work?done={'one' if job else 'all'}")
+
+
+def _requeue(session: Session, job: str, admin: Account, now: datetime) -> None:
+    if not job:
+        failed_scores.restart_failed(session, author=admin, now=now)
+    elif job.isdecimal():
+        failed_jobs.restart(session, int(job), author=admin, now=now)
+    else:
+        raise NotFound("no-job", f"There is no job {job!r}.")

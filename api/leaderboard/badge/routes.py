@@ -1,0 +1,57 @@
+"""A team's place on a board as a badge, for pages elsewhere."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
+from api.http.etags import etag_of, is_known
+from api.http.routing import ApiRouter
+from api.leaderboard.badge.picture import badge_svg
+from api.openapi.files import file_answer
+from api.rendering.formatting import number
+from scorer.competitions.competition_state import CompetitionState
+from scorer.leaderboard import standings
+from scorer.lifecycle import TrackKind
+
+router = ApiRouter(tags=["leaderboard"])
+HEADERS = {
+    "Cache-Control": "public, no-cache",
+    "Content-Type": "image/svg+xml",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+@router.get(
+    "/competitions/{slug}/leaderboard/badge",
+    response_class=Response,
+    responses=file_answer("image/svg+xml", is_cached=True),
+)
+def show(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    caller: CurrentCaller,
+    cache: AppResponseCache,
+    now: Now,
+    team: Annotated[str, Query(max_length=200, description="The team, by its name.")],
+    track: TrackKind = "public",
+) -> Response:
+    """A team's place and score as everybody sees them on the board: an SVG for pages elsewhere."""
+    state = standings.visible_state(session, slug, None, now)
+    etag = etag_of("badge", standings.board_version(session, state, track, None), state.competition.title, team)
+    headers = {**HEADERS, "ETag": etag}
+    if is_known(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(cache.answer(session, etag, lambda: _badge(session, state, track, team)), headers=headers)
+
+
+def _badge(session: Session, state: CompetitionState, track: TrackKind, team: str) -> bytes:
+    competition = state.competition
+    place, teams = standings.row_of_team(session, state, track, team)
+    rank = place.rank or 0
+    medal = state.awards_on(track).of_rank(rank).medal
+    score = number(place.score, competition.score_decimals)
+    return badge_svg(competition.title, f"{rank:,} of {teams:,} · MiFID {score}", medal).encode()

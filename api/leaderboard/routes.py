@@ -1,0 +1,201 @@
+"""The leaderboard as JSON and CSV."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime, BaseModel, Field
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import (
+    AppResponseCache,
+    DbSession,
+    Now,
+    Transactions,
+    Visitor,
+)
+from api.http.etags import etag_of, is_known
+from api.http.request_charges import charge_past_board, charge_rows
+from api.http.routing import ApiRouter
+from api.leaderboard.uncertainty import uncertainty_json
+from api.leaderboard.views import (
+    BenchmarkView,
+    BoardVersionsView,
+    BoardVersionView,
+    BoardView,
+    CopyView,
+    DisqualifiedView,
+    PlaceView,
+    RankChangeView,
+    UncertaintyView,
+    board_csv_of,
+)
+from api.openapi.files import UNCHANGED, also_as
+from api.tuning.shown_tracks.views import ShownValueView, shown_track_view
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account
+from scorer.leaderboard import board_access, board_versions, standings
+from scorer.leaderboard.all_places import all_places
+from scorer.leaderboard.board import Benchmark, Board, Place
+from scorer.lifecycle import TrackKind
+
+router = ApiRouter(tags=["leaderboard"])
+BOARD_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"}
+MEDIA_TYPES = {True: "text/csv; charset=utf-8", False: "application/json"}
+"""By whether the answer is CSV."""
+
+
+class BoardQuery(BaseModel):
+    """Which places of which board, and in which format."""
+
+    track: TrackKind = "public"
+    after: Annotated[int, Field(ge=0, le=10**9, description="Show places after this rank.")] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    format: Literal["json", "csv"] | None = None
+    late: Annotated[bool, Field(description="The board of the entries after the close.")] = False
+    search: Annotated[str, Field(max_length=100, description="Only teams whose name contains this.")] = ""
+    as_of: Annotated[
+        AwareDatetime | None,
+        Field(
+            description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
+            " of then. The private board can be seen as it was while it was published."
+        ),
+    ] = None
+
+    def wants_csv(self, accept: str) -> bool:
+        """Whether the answer is CSV: by ``format``, else by the header Accept."""
+        return self.format == "csv" or (self.format is None and "text/csv" in accept)
+
+    def inputs(self, *, as_csv: bool) -> dict[str, object]:
+        """What an answer depends on: CSV has every place."""
+        return self.model_dump(exclude={"format", "after", "limit"} if as_csv else {"format"})
+
+
+@router.get(
+    "/competitions/{slug}/leaderboard",
+    response_model=BoardView,
+    responses=also_as("text/csv") | UNCHANGED,
+)
+def show(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    cache: AppResponseCache,
+    begin: Transactions,
+    now: Now,
+    query: Annotated[BoardQuery, Query()],
+    accept: Annotated[str, Header()] = "",
+) -> Response:
+    """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
+    by their final picks; until it is published it is for organizers only."""
+    if query.as_of is not None:
+        charge_past_board(request, account)
+    board_access.require_past(query.as_of, now)
+    as_csv = query.wants_csv(accept)
+    for state in standings.states_to_show(session, slug, account, now):
+        version = standings.board_version(session, state, query.track, account, now)
+        etag = etag_of(version, as_csv, query.inputs(as_csv=as_csv))
+        headers = _headers(slug, query, etag, as_csv=as_csv)
+        if is_known(request, etag):
+            return Response(status_code=304, headers=headers)
+        if (body := cache.find(etag)) is not None:
+            return Response(body, headers=headers)
+    if not as_csv:
+        charge_rows(request, account, query.limit)
+        body = cache.answer(session, etag, lambda: _body(session, state, query, account, now))
+        return Response(body, headers=headers)
+    options = query.model_dump(include={"late", "as_of", "search"})
+    places = all_places(session, state, query.track, account, **options)
+    charge_rows(request, account, len(places.ranks))
+    return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
+
+
+def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[str, str]:
+    headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[as_csv]}
+    if as_csv:
+        name = f"{slug}-{'late' if query.late else query.track}.csv"
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return headers
+
+
+def _body(
+    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
+) -> bytes:
+    options = query.model_dump(include={"after", "limit", "late", "as_of", "search"})
+    board = standings.standings(session, state, query.track, account, **options, now=now)
+    return _view(board, account).model_dump_json(by_alias=True).encode()
+
+
+def _view(board: Board, account: Account | None) -> BoardView:
+    hidden = set() if is_organizer(account, board.state.competition.id) else {"submission_id", "label"}
+
+    def fields(row: object) -> dict[str, object]:
+        return {name: value for name, value in vars(row).items() if name not in hidden}
+
+    def place(row: Place) -> PlaceView:
+        return PlaceView.model_validate(fields(row) | {"shake_up": row.shake_up, "shown": _shown_of(row)})
+
+    last = board.places[-1].rank if board.places else None
+    return BoardView(
+        competition=board.state.competition.slug,
+        track=board.track.kind,
+        late=board.late,
+        as_of=board.as_of,
+        tau=board.threshold.tau if board.threshold else None,
+        teams=board.teams,
+        entries=[place(each) for each in board.places],
+        own=place(board.own) if board.own else None,
+        benchmarks=[BenchmarkView.model_validate(vars(each) | {"shown": _shown_of(each)}) for each in board.benchmarks],
+        copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
+        disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
+        measured_by=list(board.measured_by),
+        shown_tracks=[shown_track_view(each) for each in board.shown_tracks],
+        next_after=last if last is not None and last < board.teams else None,
+    )
+
+
+def _shown_of(row: Place | Benchmark) -> dict[str, ShownValueView]:
+    return {name: ShownValueView(**value._asdict()) for name, value in row.shown.items()}
+
+
+@router.get("/competitions/{slug}/leaderboard/versions")
+def list_versions(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Show moves after this many.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> BoardVersionsView:
+    """Every publication of the private board and its withdrawals, and the teams whose rank the newest one moved."""
+    charge_past_board(request, account)
+    state = standings.visible_state(session, slug, account, now)
+    page = board_versions.changes_page(session, state, account, after=after, limit=limit)
+    return BoardVersionsView(
+        versions=[BoardVersionView.model_validate(vars(act)) for act in state.publications],
+        changes=page.total,
+        moves=[RankChangeView.model_validate(vars(row)) for row in page.rows],
+        next_after=page.next_after,
+    )
+
+
+@router.get("/competitions/{slug}/leaderboard/uncertainty", response_model=UncertaintyView)
+def show_uncertainty(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    cache: AppResponseCache,
+    now: Now,
+    track: TrackKind = "public",
+) -> Response:
+    """How certain the ranks of the first 500 places are: 95 % intervals, probabilities of medals, and what medals and
+    prizes hang on. Of the private board once it is published; until then for organizers only."""
+    state = standings.visible_state(session, slug, account, now)
+    etag, body = uncertainty_json(session, state, track, account, cache)
+    headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}
+    return Response(status_code=304, headers=headers) if is_known(request, etag) else Response(body, headers=headers)

@@ -1,0 +1,200 @@
+"""Schemas of boards, and a board as CSV."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from api.http.views import Page
+from api.tuning.shown_tracks.views import ShownTrackView, ShownValueView
+from kennel_client.cli.formatting import escape_formula
+from scorer.leaderboard.all_places import AllPlaces, PlaceLine
+from scorer.lifecycle import TrackKind
+
+
+class PlaceView(BaseModel):
+    rank: int
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+    penalised: bool
+    entries: int
+    last_entry_at: datetime
+    medal: Literal["gold", "silver", "bronze"] | None = None
+    prize: str | None = Field(None, description="Private board only: what the place wins.")
+    moved: int | None = Field(
+        None, description="Public board only: ranks gained since the UTC day began; null for a team that had none then."
+    )
+    public_rank: int | None = Field(None, description="Private board only.")
+    shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
+    measured_by: str | None = Field(
+        None, description="The scorer version or references it was measured by, where most of the board were by others."
+    )
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+    shown: dict[str, ShownValueView] = Field(
+        description="By name: the numbers of `shown_tracks` of the entry, where they have been measured."
+    )
+
+
+class BenchmarkView(BaseModel):
+    team: str
+    score: float
+    fid: float
+    memorization_distance: float
+    measured_by: str | None = Field(None, description="As of a place.")
+    shown: dict[str, ShownValueView] = Field(description="As of a place.")
+
+
+class CopyView(BaseModel):
+    team: str
+    mifid: None = None
+    copy_: Literal[True] = Field(True, serialization_alias="copy")
+    reason: str
+    memorization_distance: float
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class DisqualifiedView(BaseModel):
+    team: str
+    reason: str = Field(description="The ruling's reason, in short.")
+    submission_id: str | None = Field(None, description="Organizers only.")
+    label: str | None = Field(None, description="Organizers only.")
+
+
+class BoardView(Page):
+    competition: str
+    track: TrackKind
+    late: bool = Field(description="Whether this is the board of the entries after the close.")
+    as_of: datetime | None = Field(description="The past moment that was asked for; null: the board as it is.")
+    tau: float | None
+    teams: int
+    entries: list[PlaceView]
+    own: PlaceView | None = Field(description="The place of your team, on whichever page it is.")
+    benchmarks: list[BenchmarkView]
+    copies: list[CopyView] = Field(description="Teams whose entries are all copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(description="Teams without a place that had an entry disqualified.")
+    measured_by: list[str] = Field(
+        description="Scorer versions and references, if not all were measured alike: that of most entries first."
+    )
+    shown_tracks: list[ShownTrackView] = Field(description="The numbers that stand beside the ranked ones.")
+
+
+class BoardVersionView(BaseModel):
+    """A publication of the private board, or its withdrawal."""
+
+    published: bool
+    final: bool = Field(description="Whether it is the final board; false: the provisional one.")
+    reason: str
+    created_at: datetime
+    as_of: datetime = Field(description="Pass as `as_of` for the board of this version.")
+
+
+class RankChangeView(BaseModel):
+    """A team whose rank changes; null: no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+class BoardVersionsView(BaseModel):
+    versions: list[BoardVersionView] = Field(description="Newest first.")
+    changes: int = Field(description="Teams whose rank is another one than in the version before.")
+    moves: list[RankChangeView] = Field(description="These teams, in the order of their ranks now.")
+    next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
+
+
+class UncertainPlaceView(BaseModel):
+    """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
+
+    rank: int
+    team: str
+    score: float
+    standard_error: float | None = Field(
+        description="Of the score, over fresh images of the same generator, penalised or not as it was measured."
+    )
+    lowest_score: float | None = Field(
+        description="The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without "
+        "the penalty to that with it."
+    )
+    highest_score: float | None
+    beside_tau: bool | None = Field(description="Whether the 95 % interval of the memorization distance contains tau.")
+    first_rank: int | None = Field(description="The 95 % interval of the rank, to `last_rank`.")
+    last_rank: int | None
+    medals: dict[str, float] | None = Field(description="The probability of each medal.")
+    other_generator: bool | None = Field(
+        description="Whether the generator submitted with the entry does not produce it: its images are out of reach, "
+        "or newly drawn ones look different. Shown to reviewers, and to everybody with the final board; else null."
+    )
+
+
+class AwardBoundaryView(BaseModel):
+    """The last place that wins something, and by how much its score is better than that of the next place."""
+
+    rank: int
+    awards: list[str] = Field(description="The medal, the prize, or both, that the next place does not win.")
+    difference: float
+    standard_error: float
+    in_standard_errors: float | None = Field(description="Null where the difference has no error.")
+    lowest_difference: float = Field(
+        description="The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an "
+        "entry beside tau."
+    )
+    highest_difference: float
+
+
+class UncertaintyView(BaseModel):
+    """How certain the ranks of a board's first places are, as things are now."""
+
+    competition: str
+    track: TrackKind
+    teams: int = Field(description="How many teams have a rank.")
+    without_error: int = Field(
+        description="Entries whose FID has no standard error (yet); others are compared with them as if they had none."
+    )
+    places: list[UncertainPlaceView]
+    boundaries: list[AwardBoundaryView] = Field(description="What medals and prizes hang on, best first.")
+
+
+COLUMNS = (
+    "rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at", "measured_by"
+)  # fmt: skip
+FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
+"""The columns of the private board."""
+ORGANIZER_COLUMNS = ("submission_id", "label")
+
+
+def board_csv_of(places: AllPlaces, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
+    """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it. A shown
+    track ``name`` has the columns ``shown_name`` and ``shown_name_se``, its standard error."""
+    columns: Sequence[str] = FINAL_COLUMNS if places.kind == "private" else COLUMNS
+    if places.organizer:
+        columns = (*columns, *ORGANIZER_COLUMNS)
+    shown = [each.name for each in places.shown]
+    yield _csv_of([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
+    for lines in places.lines(begin):
+        yield _csv_of([*_cells(line, columns), *_shown_cells(line, shown)] for line in lines)
+
+
+def _cells(line: PlaceLine, columns: Iterable[str]) -> list[object]:
+    values = line._asdict() | {"last_entry_at": line.last_entry_at.isoformat(), "team": escape_formula(line.team)}
+    return [values[column] for column in columns]
+
+
+def _shown_cells(line: PlaceLine, names: Iterable[str]) -> Iterator[float | None]:
+    for name in names:
+        yield from line.shown.get(name, (None, None))
+
+
+def _csv_of(lines: Iterable[Sequence[object]]) -> bytes:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\r\n").writerows(lines)
+    return file.getvalue().encode()

@@ -1,0 +1,127 @@
+"""A person's notices, and the channels by which they come: the site, mail, webhooks."""
+
+import secrets
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from fastapi.responses import Response
+
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.accounts import sessions
+from scorer.errors import Invalid, KennelError
+from scorer.notifications import notices, webhooks
+from scorer.notifications.notices import Kind
+from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
+
+router = Router(include_in_schema=False)
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+PAGE_SIZE = 50
+CHANNELS_PATH = "/account/notices"
+DONE_MESSAGES = {
+    "mails": "Your choice is kept.",
+    "removed": "The webhook is removed.",
+    "ping": "A trial is on its way; reload this page in half a minute to see what became of it.",
+}
+
+
+@router.api_route("/notices", methods=["GET", "HEAD"])
+def list_notices(
+    session: DbSession,
+    viewer: SignedIn,
+    now: Now,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> Response:
+    """A person's notices, newest first."""
+    newest = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    page = newest[:PAGE_SIZE]
+    older = page[-1].id if len(newest) > PAGE_SIZE else None
+    return render_page(
+        "notifications/list.html", viewer=viewer, notices=page, first=before is None, older=older, now=now
+    )
+
+
+@router.post("/notices/read")
+def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Mark as read the notices that the page has shown, and all older ones."""
+    up_to = text(fields, "up_to", max_length=18)
+    if not (up_to.isascii() and up_to.isdecimal()):
+        raise Invalid("bad-request", "This form says no notice.")
+    notices.mark_all_read(session, viewer.account, up_to=int(up_to), now=now)
+    return see_other("/notices")
+
+
+@router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
+def show_channels(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+    """The kinds of notice that are mailed, and the webhooks."""
+    return _channels_page(session, viewer, now, done=DONE_MESSAGES.get(done))
+
+
+def _channels_page(
+    session: DbSession,
+    viewer: Caller,
+    now: Now,
+    *,
+    status: int = 200,
+    secret: str | None = None,
+    url: str = "",
+    **outcome: Any,
+) -> Response:
+    account = viewer.account
+    hooks = webhooks.list_webhooks(session, account)
+    return render_page(
+        "notifications/channels.html",
+        status=status,
+        headers={"Cache-Control": "no-store"},
+        viewer=viewer,
+        names=notices.KIND_NAMES,
+        mailed=notices.mail_choices(session, account),
+        webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id, limit=1)), None)) for hook in hooks],
+        now=now,
+        secret=secret,
+        url=url,
+        **outcome,
+    )
+
+
+@router.post(f"{CHANNELS_PATH}/mails")
+def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Response:
+    """Store which kinds of notice are mailed: those whose boxes are ticked."""
+    ticked = set(fields.getlist("mailed"))
+    notices.choose_mails(session, viewer.account, {kind: kind.value in ticked for kind in Kind})
+    return see_other(f"{CHANNELS_PATH}?done=mails#mails")
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks")
+def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
+    """Register a webhook; only this response shows its secret."""
+    sessions.hold(session, viewer.session_id, now)
+    secret = encode_secret(secrets.token_bytes(KEY_BYTES))
+    local = settings.webhooks_local
+    url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
+    try:
+        webhooks.register(session, viewer.account, url, secret=secret, local=local, now=now)
+    except KennelError as error:
+        return _channels_page(session, viewer, now, status=status_of(error), error=error.message, url=url)
+    return _channels_page(session, viewer, now, status=201, secret=secret)
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
+def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Remove a webhook."""
+    webhooks.end(session, viewer.account, webhook_id, now=now)
+    return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
+
+
+@router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
+def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, rates: AppRateLimiter, now: Now) -> Response:
+    """Send a trial notice to a webhook."""
+    try:
+        rates.hit("webhook-ping", viewer.account.id)
+    except KennelError as error:
+        return _channels_page(session, viewer, now, status=status_of(error), error=error.message)
+    webhooks.ping(session, viewer.account, webhook_id, now=now)
+    return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -1,0 +1,72 @@
+"""Webhooks: signed POSTs of notices to an address that a person registers.
+
+A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. It is signed as
+[Standard Webhooks](https://www.standardwebhooks.com) are: its libraries verify the headers `webhook-id`,
+`webhook-timestamp` and `webhook-signature` with the webhook's secret.
+
+Answer with 2xx within five seconds. Other answers are tried again for a day, with growing intervals; 410 stops the
+webhook. A delivered notice is not sent again. Where delivery is in doubt it is, with the same `webhook-id`: ignore one
+that you know.
+"""
+
+import secrets
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from api.notifications.views import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
+from scorer.accounts import sessions
+from scorer.notifications import webhooks
+from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
+
+router = ApiRouter(prefix="/webhooks", tags=["notices"])
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
+
+
+@router.get("")
+def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPage:
+    """Your webhooks."""
+    page = wanted.of_all(webhooks.list_webhooks(session, account))
+    views = [WebhookView.model_validate(each, from_attributes=True) for each in page.rows]
+    return WebhookPage(webhooks=views, next_after=page.next_after)
+
+
+@router.post("", status_code=201, description=REGISTERING)
+def create(
+    body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
+) -> NewWebhookView:
+    """A session is needed: a leaked API token must not be able to make a webhook."""
+    sessions.hold(session, caller.session_id, now)
+    secret = encode_secret(secrets.token_bytes(KEY_BYTES))
+    local = settings.webhooks_local
+    webhook = webhooks.register(session, caller.account, body.url, secret=secret, local=local, now=now)
+    response.headers["Cache-Control"] = "no-store"
+    return NewWebhookView(id=webhook.id, url=webhook.url, created_at=webhook.created_at, secret=secret)
+
+
+@router.delete("/{webhook_id}", status_code=204)
+def end(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> Response:
+    """Remove a webhook; its pending deliveries are dropped."""
+    webhooks.end(session, caller.account, webhook_id, now=now)
+    return Response(status_code=204)
+
+
+@router.get("/{webhook_id}/deliveries")
+def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser, wanted: Paging) -> DeliveryPage:
+    """The latest deliveries of a webhook and their outcome, newest first."""
+    latest = webhooks.deliveries(session, account, webhook_id, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(latest, lambda each: each.id)
+    views = [DeliveryView.model_validate(each, from_attributes=True) for each in page.rows]
+    return DeliveryPage(deliveries=views, next_after=page.next_after)
+
+
+@router.post("/{webhook_id}/ping", status_code=202)
+def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRateLimiter, now: Now) -> DeliveryView:
+    """Send a webhook a test delivery."""
+    rates.hit("webhook-ping", caller.account.id)
+    delivery = webhooks.ping(session, caller.account, webhook_id, now=now)
+    return DeliveryView.model_validate(delivery, from_attributes=True)

@@ -1,0 +1,46 @@
+"""Seeing a rescoring campaign and deciding about it, as pages and JSON routes do."""
+
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from api.rescoring.views import CampaignView, campaign_view
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account
+from scorer.rescoring import campaigns, switching
+from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, list_campaigns
+from scorer.rescoring.requirements import possible_decisions
+
+AnyDecision = Literal["pause", "resume", "cancel", "switch", "undo"]
+
+
+def all_views(session: Session, state: CompetitionState) -> list[CampaignView]:
+    """All campaigns of a competition, newest first."""
+    return [view_of(session, state, status) for status in list_campaigns(session, state)]
+
+
+def view_of(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
+    """A campaign, how far it is, and what can be decided about it now."""
+    return campaign_view(status, possible_decisions(session, state, status))
+
+
+def decide(
+    session: Session,
+    state: CompetitionState,
+    campaign_id: int,
+    decision: AnyDecision,
+    *,
+    reason: str,
+    tau: float | None,
+    author: Account,
+    now: datetime,
+) -> None:
+    """Carry out what an organizer decides about a campaign; errors as those of :mod:`scorer.rescoring`."""
+    campaign = campaign_of(session, state, campaign_id)
+    if decision == "switch":
+        switching.switch(session, state, campaign, reason=reason, tau=tau, author=author, now=now)
+    elif decision == "undo":
+        switching.undo(session, state, campaign, reason=reason, author=author, now=now)
+    else:
+        campaigns.decide(session, state, campaign, decision, reason=reason, author=author, now=now)

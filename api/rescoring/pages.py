@@ -1,0 +1,161 @@
+"""The organizers' pages of rescoring campaigns: starting one, watching it, seeing what a switch would change."""
+
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from api.rescoring import decisions as rescoring
+from api.rescoring.decisions import AnyDecision
+from api.rescoring.views import preview_view
+from api.tuning.thresholds.pages import number_field, require_reason
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.errors import Invalid, KennelError
+from scorer.extractor_catalogue import EXTRACTORS
+from scorer.rescoring import campaign_status, campaigns
+from scorer.rescoring.campaigns import NewCampaign
+from scorer.rescoring.preview import preview
+
+router = Router(include_in_schema=False)
+MAX_SUBMISSIONS = 100_000
+"""Characters of the field with chosen entries."""
+
+
+@router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
+def list_campaigns(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+    """All campaigns, and the form that starts one."""
+    return _list_page(session, competition_state.state_of(session, slug, now), viewer, now)
+
+
+def _list_page(
+    session: Session, state: CompetitionState, viewer: Caller, now: datetime, *, error: KennelError | None = None
+) -> Response:
+    return render_page(
+        "rescoring/list.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        campaigns=rescoring.all_views(session, state),
+        extractors=[each.identity for each in EXTRACTORS.values()],
+        error=error.message if error else None,
+    )
+
+
+@router.post("/competitions/{slug}/rescoring")
+def start(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
+) -> Response:
+    """Start a campaign."""
+    state = competition_state.state_of(session, slug, now)
+    try:
+        weights, author = settings.weights_sha256, viewer.account
+        campaign = campaigns.start(session, state, _wanted(fields), weights=weights, author=author, now=now)
+    except KennelError as error:
+        return _list_page(session, state, viewer, now, error=error)
+    return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")
+
+
+def _wanted(fields: Fields) -> NewCampaign:
+    reason = text(fields, "reason", max_length=2000).strip()
+    require_reason(reason)
+    ids = text(fields, "submissions", max_length=MAX_SUBMISSIONS).split()
+    return NewCampaign(
+        track="private" if fields.get("track") == "private" else "public",
+        reason=reason,
+        submissions=ids or None,
+        extractor=text(fields, "extractor", max_length=100) or None,
+    )
+
+
+@router.api_route("/competitions/{slug}/rescoring/{campaign_id}", methods=["GET", "HEAD"])
+def show_campaign(
+    slug: str,
+    campaign_id: int,
+    session: DbSession,
+    author: Organizer,
+    viewer: KnownCaller,
+    now: Now,
+    tau: Annotated[float | None, Query(ge=0, le=2)] = None,
+) -> Response:
+    """How far a campaign is, what a switch would change, and the forms that decide about it."""
+    state = competition_state.state_of(session, slug, now)
+    return _campaign_page(session, state, campaign_id, viewer, now, tau=tau)
+
+
+def _campaign_page(
+    session: Session,
+    state: CompetitionState,
+    campaign_id: int,
+    viewer: Caller,
+    now: datetime,
+    *,
+    tau: float | None = None,
+    error: KennelError | None = None,
+) -> Response:
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
+    status = campaign_status.status_of(session, campaign)
+    shown: dict[str, Any] = {"preview": None, "refusal": None}
+    is_over = status.state == "cancelled" or status.track.kind == "former"
+    if status.difference.measured and not is_over:
+        try:
+            shown["preview"] = preview_view(preview(session, state, campaign, tau=tau))
+        except KennelError as refusal:
+            shown["refusal"] = refusal.message
+    return render_page(
+        "rescoring/show.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        campaign=rescoring.view_of(session, state, status),
+        tau=tau,
+        busy=status.state in {"preparing", "measuring"} and not is_over,
+        error=error.message if error else None,
+        **shown,
+    )
+
+
+@router.post("/competitions/{slug}/rescoring/{campaign_id}")
+def decide(
+    slug: str,
+    campaign_id: int,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+) -> Response:
+    """Decide about a campaign."""
+    state = competition_state.state_of(session, slug, now)
+    reason = text(fields, "reason", max_length=2000).strip()
+    try:
+        require_reason(reason)
+        tau = number_field(fields, "tau", float)
+        rescoring.decide(
+            session, state, campaign_id, _decision(fields), reason=reason, tau=tau, author=viewer.account, now=now
+        )
+    except KennelError as error:
+        return _campaign_page(session, state, campaign_id, viewer, now, error=error)
+    return see_other(f"/competitions/{slug}/rescoring/{campaign_id}")
+
+
+def _decision(fields: Fields) -> AnyDecision:
+    for decision in get_args(AnyDecision):
+        if fields.get("decision") == decision:
+            return decision  # type: ignore[no-any-return]
+    raise Invalid("no-decision", "Say what is to be done with the campaign.")

@@ -1,0 +1,81 @@
+"""Rescoring campaigns: starting, watching and previewing them, and deciding about them. Organizers only."""
+
+from typing import Annotated
+
+from fastapi import Query
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from api.rescoring import decisions as rescoring
+from api.rescoring.views import (
+    CampaignDecision,
+    CampaignPage,
+    CampaignView,
+    NewCampaignBody,
+    SwitchPreviewView,
+    preview_view,
+)
+from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.rescoring import campaign_status, campaigns
+from scorer.rescoring.preview import preview
+
+router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
+
+
+@router.get("")
+def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> CampaignPage:
+    """The rescoring campaigns of a competition, newest first."""
+    state = state_of(session, slug, now)
+    page = wanted.of_all(campaign_status.list_campaigns(session, state))
+    views = [rescoring.view_of(session, state, each) for each in page.rows]
+    return CampaignPage(campaigns=views, next_after=page.next_after)
+
+
+@router.post("", status_code=202)
+def start(
+    slug: str, body: NewCampaignBody, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> CampaignView:
+    """Have entries of a track measured anew when nothing else waits. Nothing on any board changes until a switch."""
+    wanted = campaigns.NewCampaign(**body.model_dump())
+    state, weights = state_of(session, slug, now), settings.weights_sha256
+    campaign = campaigns.start(session, state, wanted, weights=weights, author=author, now=now)
+    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))
+
+
+@router.get("/{campaign_id}")
+def get_campaign(slug: str, campaign_id: int, session: DbSession, author: Organizer, now: Now) -> CampaignView:
+    """A campaign, how far it is, and how its measurements differ from those before."""
+    return _view(session, state_of(session, slug, now), campaign_id)
+
+
+@router.get("/{campaign_id}/preview")
+def preview_switch(
+    slug: str,
+    campaign_id: int,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold to switch with.")] = None,
+) -> SwitchPreviewView:
+    """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
+    state = state_of(session, slug, now)
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
+    return preview_view(preview(session, state, campaign, tau=tau))
+
+
+@router.post("/{campaign_id}/decisions", status_code=201)
+def decide(
+    slug: str, campaign_id: int, body: CampaignDecision, session: DbSession, author: Organizer, now: Now
+) -> CampaignView:
+    """Pause a campaign, let it go on, cancel it, let its measurements count, or take that back. Refused with 409 in a
+    state that does not allow it, and a switch while the final board is published."""
+    state = state_of(session, slug, now)
+    rescoring.decide(session, state, campaign_id, **body.model_dump(), author=author, now=now)
+    return _view(session, state, campaign_id)
+
+
+def _view(session: Session, state: CompetitionState, campaign_id: int) -> CampaignView:
+    campaign = campaign_status.campaign_of(session, state, campaign_id)
+    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))

@@ -1,0 +1,151 @@
+"""Schemas of rescoring campaigns, and how responses are made."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.http.views import Page, Request
+from api.leaderboard.views import RankChangeView
+from scorer.competitions.reference_sets import ReferenceRole
+from scorer.lifecycle import TrackKind
+from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
+from scorer.rescoring.preview import SwitchPreview
+
+
+class NewCampaignBody(Request):
+    """Which entries are measured anew, and by which terms; by default the workers' scorer version alone is new."""
+
+    track: TrackKind = "public"
+    reason: str = Field(min_length=1, max_length=2000)
+    submissions: list[str] | None = Field(
+        None, min_length=1, max_length=10_000, description="Ids of entries; null: all that are scored on the track."
+    )
+    extractor: str | None = Field(None, examples=["nasnetalarge"], description="Another extractor, for all entries.")
+    references: dict[ReferenceRole, str] = Field(
+        default_factory=dict, description="Corrected reference sets by role: their SHA-256, as their upload answers."
+    )
+
+
+class CampaignDecision(Request):
+    """What is decided about a campaign. A switch lets its measurements count, undo takes that back."""
+
+    decision: Literal["pause", "resume", "cancel", "switch", "undo"]
+    reason: str = Field(min_length=1, max_length=2000)
+    tau: float | None = Field(
+        None, ge=0, le=2, description="With a switch: the track's threshold from then on; null: the one in force."
+    )
+
+
+class CampaignActView(BaseModel):
+    kind: Literal["pause", "resume", "cancel", "switch", "undo"]
+    reason: str
+    by: str
+    created_at: datetime
+
+
+class CampaignView(BaseModel):
+    """A rescoring campaign and how far it is."""
+
+    id: int
+    track: str = Field(description="`public` or `private`; `former` for a private track that was replaced since.")
+    state: CampaignState
+    reason: str
+    by: str
+    created_at: datetime
+    entries: int | None = Field(description="How many entries were chosen; null: all.")
+    extractor: str
+    references: int = Field(description="The number of the prepared references that it measures against.")
+    new_references: bool = Field(description="Whether they are others than the track had when it began.")
+    done: int
+    waiting: int
+    failed: int
+    error: str | None = Field(description="Of the job that failed last.")
+    missing: int = Field(description="Entries that it has not measured.")
+    without_zip: int = Field(description="Entries of the track that cannot be measured again.")
+    measured: int
+    changed: int = Field(description="Entries whose FID or memorization distance differs from the measurement before.")
+    fid_difference: float | None = Field(description="The largest difference of FID.")
+    distance_difference: float | None = Field(description="The largest difference of the memorization distance.")
+    scorer_versions: list[str] = Field(description="Those that have measured.")
+    allowed: list[str] = Field(description="What can be decided about it now.")
+    acts: list[CampaignActView] = Field(description="Newest first.")
+
+
+class CampaignPage(Page):
+    campaigns: list[CampaignView]
+
+
+class AwardChangeView(BaseModel):
+    team: str
+    before: str | None
+    after: str | None
+
+
+class BoardImpactView(BaseModel):
+    """What changes on one board."""
+
+    track: TrackKind
+    moves: int = Field(description="Teams whose rank changes.")
+    first_moves: list[RankChangeView] = Field(description="At most a hundred of them, in the order of their new ranks.")
+    medals: list[AwardChangeView]
+    prizes: list[AwardChangeView]
+    penalised_before: int
+    penalised_after: int
+
+
+class SwitchPreviewView(BaseModel):
+    undo: bool = Field(description="Whether the campaign is in force, so that this is what taking it back would do.")
+    tau: float | None = Field(description="The threshold that would be in force then; null: the one in force stays.")
+    boards: list[BoardImpactView]
+
+
+def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignView:
+    """A campaign, how far it is, and what is allowed to be decided about it."""
+    campaign, difference = status.campaign, status.difference
+    return CampaignView(
+        id=campaign.id,
+        track=status.track.kind,
+        state=status.state,
+        reason=campaign.reason,
+        by=campaign.author.handle,
+        created_at=campaign.created_at,
+        entries=None if campaign.submission_refs is None else len(campaign.submission_refs),
+        extractor=campaign.preparation.extractor,
+        references=campaign.preparation_id,
+        new_references=not campaign.keeps_references,
+        done=status.done,
+        waiting=status.waiting,
+        failed=status.failed,
+        error=status.error,
+        missing=status.missing,
+        without_zip=status.without_zip,
+        measured=difference.measured,
+        changed=difference.changed,
+        fid_difference=difference.fid,
+        distance_difference=difference.distance,
+        scorer_versions=list(difference.versions),
+        allowed=list(allowed),
+        acts=[
+            CampaignActView(kind=act.kind, reason=act.reason, by=act.author.handle, created_at=act.created_at)
+            for act in status.acts
+        ],
+    )
+
+
+def preview_view(preview: SwitchPreview) -> SwitchPreviewView:
+    """What a switch would change."""
+    boards = [
+        BoardImpactView(
+            track=board.kind,
+            moves=board.total,
+            first_moves=[RankChangeView.model_validate(vars(move)) for move in board.moves],
+            medals=[AwardChangeView.model_validate(vars(change)) for change in board.medals],
+            prizes=[AwardChangeView.model_validate(vars(change)) for change in board.prizes],
+            penalised_before=board.penalised_before,
+            penalised_after=board.penalised_after,
+        )
+        for board in preview.boards
+    ]
+    return SwitchPreviewView(undo=preview.undo, tau=preview.tau, boards=boards)

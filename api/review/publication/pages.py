@@ -1,0 +1,116 @@
+"""Publishing the final board: the checklist, the act of publication, its history."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer, SignedIn
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import appeal_windows, competition_state
+from scorer.errors import KennelError
+from scorer.leaderboard import uncertainty
+from scorer.review import failed_scores, publication, zip_retention
+from scorer.review.checklist import checklist
+from scorer.settings import Settings
+
+router = Router(prefix="/competitions/{slug}/publication", include_in_schema=False)
+MAX_TEXT_LENGTH = 2000
+DONE_MESSAGES = {
+    "provisional": "The provisional board is there for all to see, and everybody who competes is told.",
+    "final": "The final board is there for all to see, and everybody who competes is told.",
+    "withdrawn": "The board is withdrawn, and everybody who competes is told.",
+    "requeued": "The failed work is tried again.",
+}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_publication(
+    slug: str,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+    done: str = "",
+    final: bool | None = None,
+) -> Response:
+    """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
+    zips leave after the final board."""
+    return _page(session, slug, viewer, settings, now, final=final, done=DONE_MESSAGES.get(done))
+
+
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    settings: Settings,
+    now: datetime,
+    *,
+    final: bool | None = None,
+    status: int = 200,
+    act: str = "",
+    reason: str = "",
+    override: str = "",
+    **outcome: Any,
+) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    if final is None:
+        final = state.published or appeal_windows.had_time_to_appeal(session, state, now)
+    return render_page(
+        "review/publication/show.html",
+        status=status,
+        viewer=viewer,
+        state=state,
+        final=final,
+        appeals_end=appeal_windows.appeals_end(session, state),
+        checklist=checklist(session, state, now, final=final),
+        boundaries=uncertainty.award_boundaries(session, state),
+        acts=publication.publication_history(session, state),
+        zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now),
+        max_length=MAX_TEXT_LENGTH,
+        now=now,
+        act=act,
+        reason=reason,
+        override=override,
+        **outcome,
+    )
+
+
+@router.post("")
+def publish_or_withdraw(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
+) -> Response:
+    """Publish the board (the field ``act`` is ``provisional`` or ``final``), or withdraw it."""
+    act = text(fields, "act")
+    published, final = act in {"provisional", "final"}, act != "provisional"
+    reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
+    words: dict[str, Any] = {"reason": reason, "override": override}
+    state = competition_state.state_of(session, slug, now)
+    try:
+        after = text(fields, "after", max_length=40) or None
+        options: dict[str, Any] = {"published": published, "final": final, "after": after}
+        publication.publish(session, state, **options, **words, author=author, now=now)
+    except KennelError as error:
+        shown = final if published else None
+        failed: dict[str, Any] = {"status": status_of(error), "error": error.message, "act": act}
+        return _page(session, slug, viewer, settings, now, final=shown, **failed, **words)
+    return see_other(f"/competitions/{slug}/publication?done={act if published else 'withdrawn'}")
+
+
+@router.post("/requeue")
+def requeue_failed_jobs(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+    """Restart all failed jobs of the private track."""
+    state = competition_state.state_of(session, slug, now)
+    failed_scores.restart_failed(session, author=author, now=now, state=state)
+    return see_other(f"/competitions/{slug}/publication?done=requeued")

@@ -1,0 +1,316 @@
+"""The review queue, and an entry with all that helps to judge it. Everything works by keyboard, and without scripts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, get_args
+
+from fastapi import Depends, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.evidence.sections import evidence_sections_of, generator_section_of
+from api.http.dependencies import (
+    Caller,
+    KnownCaller,
+    Now,
+    Organizer,
+    Reviewer,
+    SignedIn,
+    Transaction,
+    Transactions,
+)
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.http.stored_images import ZipImages
+from api.rendering.charts.histogram import Histogram, histogram_of
+from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
+from api.rendering.templates import render_page, see_other
+from api.review.review_queue.views import DeskEntryView, PairView, entry_view
+from api.review.rulings.views import RebuttalId
+from api.submissions.views import MeasurementView
+from scorer.accounts.roles import is_organizer
+from scorer.archive.sprite_sheet import layout_of
+from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
+from scorer.db.review.claims import claimants
+from scorer.db.review.flag_query import QueueState
+from scorer.db.tables import Account
+from scorer.errors import Invalid, KennelError
+from scorer.evidence import closest_pairs, code_requests
+from scorer.evidence.images import StoredImages
+from scorer.review import claims, flags, rebuttals, review_queue, reviews, ruling_impact, rulings
+from scorer.review.reviews import Intent, LabelName
+from scorer.review.rulings import RulingKind
+from scorer.submissions import access
+from scorer.teams.teams import current_team_of
+
+router = Router(include_in_schema=False)
+PAGE_SIZE = 25
+MAX_TEXT_LENGTH = 5000
+TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer", "days", "text")
+"""What the desk's forms are filled in with; a page with an error shows it again."""
+SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
+DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
+"""The id of the entry that was reviewed just now."""
+QUEUE_TABS: dict[QueueState, str] = {
+    "open": "For you",
+    "waiting": "Waiting for another",
+    "disputed": "Disputed",
+    "unruled": "Labelled, not ruled",
+    "decided": "Decided",
+}
+
+
+@router.api_route("/competitions/{slug}/desk", methods=["GET", "HEAD"])
+def show_queue(
+    slug: str,
+    begin: Transactions,
+    reviewer: Reviewer,
+    viewer: KnownCaller,
+    now: Now,
+    state: QueueState = "open",
+    after: SkipCount = 0,
+    done: DoneKey = "",
+) -> Response:
+    """The flagged entries with their reasons, and the progress of the review."""
+    with begin() as session:
+        competition = visible_state(session, slug, reviewer, now)
+        access.require_reviewer(competition, reviewer)
+        values = _queue_values(session, competition, reviewer, state, after, now)
+        return render_page(
+            "review/review_queue/list.html", viewer=viewer, now=now, state=competition, done=done, **values
+        )
+
+
+def _queue_values(
+    session: Session, state: CompetitionState, reviewer: Account, shown: QueueState, after: int, now: datetime
+) -> dict[str, Any]:
+    organizes = is_organizer(reviewer, state.competition.id)
+    return {
+        "queue": flags.list_flagged(session, state, reviewer, states=[shown], after=after, limit=PAGE_SIZE),
+        "claimants": claimants(session, state.competition.id, reviewer.id, now),
+        "agreement": reviews.agreement(session, state),
+        "rebuttals": rebuttals.unanswered(session, state) if organizes else [],
+        "tabs": QUEUE_TABS,
+        "shown": shown,
+        "after": after,
+    }
+
+
+@router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
+def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: SkipCount = 0) -> Response:
+    """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
+    it."""
+    with begin() as session:
+        state = visible_state(session, slug, reviewer, now)
+        access.require_reviewer(state, reviewer)
+        return see_other(_next(session, state, reviewer, skip, now))
+
+
+def _next(
+    session: Session, state: CompetitionState, reviewer: Account, skip: int, now: datetime, done: str = ""
+) -> str:
+    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+    if claimed is None:
+        return f"/competitions/{state.competition.slug}/desk?done={done}"
+    return f"/submissions/{claimed.entry.submission_id}/desk?skip={claimed.skip}&done={done}"
+
+
+@dataclass(frozen=True)
+class ReviewContext:
+    """A request for an entry's review page: the entry, the viewer, the time."""
+
+    submission_id: str
+    begin: Transaction
+    images: StoredImages
+    viewer: Caller
+    now: datetime
+
+    def show(self, *, status: int = 200, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
+        """The page as this reviewer may see it; ``with_impact``: for organizers, with the impact of other rulings."""
+        account = self.viewer.account
+        with self.begin() as session:
+            submission = access.find_for_review(session, self.submission_id, account)
+            state = state_of(session, submission.competition.slug, self.now)
+            pairs = closest_pairs.pairs_of_entry(session, self.images, submission, account)
+            organizes = is_organizer(account, submission.competition_id)
+            view = entry_view(session, state, submission, account, pairs)
+            opinions = reviews.opinions(session, submission, account)
+            return render_page(
+                "review/review_queue/submission.html",
+                status=status,
+                viewer=self.viewer,
+                now=self.now,
+                state=state,
+                view=view,
+                tracks=_charts_of_tracks(session, state, view),
+                exhibits=evidence_sections_of(session, submission, account),
+                generator=generator_section_of(session, submission, account, with_form=organizes, now=self.now),
+                organizes=organizes,
+                team_id=current_team_of(session, submission).id,
+                may_decide=organizes and reviews.may_decide(session, submission, opinions, account),
+                size=state.competition.image_size,
+                sprite=layout_of(state.competition.image_count, state.competition.image_size),
+                labels=get_args(LabelName),
+                intents=get_args(Intent),
+                kinds=get_args(RulingKind),
+                skip=skip,
+                claimant=claimants(session, submission.competition_id, account.id, self.now).get(submission.ref),
+                impacts=with_impact and organizes and ruling_impact.ruling_impacts_of(session, state, submission),
+                **outcome,
+            )
+
+    def act(self, action: Callable[[Session], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
+        """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
+        error at ``place``, and what was typed there."""
+        try:
+            with self.begin() as session:
+                address = action(session)
+        except KennelError as error:
+            typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
+            return self.show(status=status_of(error), skip=skip, error=error.message, place=place, typed=typed)
+        return see_other(address)
+
+
+@dataclass(frozen=True)
+class TrackCharts:
+    """An entry's charts and pairs on a track."""
+
+    measured: MeasurementView
+    histogram: Histogram | None
+    strip_plot: StripPlot | None
+    pairs: Sequence[PairView]
+
+
+def _charts_of_tracks(session: Session, state: CompetitionState, view: DeskEntryView) -> list[TrackCharts]:
+    return [_charts_of_track(session, state, view, each) for each in view.entry.measurements]
+
+
+def _charts_of_track(
+    session: Session, state: CompetitionState, view: DeskEntryView, measured: MeasurementView
+) -> TrackCharts:
+    labelled = review_queue.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
+    farthest = max((distance for _, distance in labelled), default=0.0)
+    histogram = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
+    strip_plot = strip_plot_of(labelled, histogram.right) if histogram else None
+    return TrackCharts(measured, histogram, strip_plot, view.pairs.get(measured.track, []))
+
+
+def review_context(
+    submission_id: str, begin: Transactions, images: ZipImages, viewer: KnownCaller, now: Now
+) -> ReviewContext:
+    """The context of this request."""
+    return ReviewContext(submission_id, begin, images, viewer, now)
+
+
+CurrentReview = Annotated[ReviewContext, Depends(review_context)]
+
+
+@router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
+def show_submission(
+    page: CurrentReview,
+    reviewer: Reviewer,
+    skip: SkipCount = 0,
+    done: DoneKey = "",
+    with_impact: Annotated[bool, Query(alias="stakes")] = False,
+) -> Response:
+    """An entry with all that helps to judge it; ``with_impact``: with the impact of each possible ruling."""
+    return page.show(skip=skip, done=done, with_impact=with_impact)
+
+
+@router.post("/submissions/{submission_id}/desk")
+def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Store a review and go on to the next entry."""
+    skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
+
+    def review(session: Session) -> str:
+        label, intent = _review_in(fields)
+        note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
+        reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
+        submission = access.find_for_review(session, page.submission_id, reviewer)
+        state = state_of(session, submission.competition.slug, page.now)
+        return _next(session, state, reviewer, skip, page.now, submission.id)
+
+    return page.act(review, fields, place="review", skip=skip)
+
+
+def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
+    label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
+    if label is None:
+        raise Invalid("no-label", "Please say what the entry is.")
+    return label, None if label == "legitimate" else intent
+
+
+def _one_of(fields: Fields, name: str, among: Any) -> Any:
+    """A field's value if the ``Literal`` ``among`` allows it, None if it is empty or missing; else ``Invalid``."""
+    value = text(fields, name)
+    if value and value not in get_args(among):
+        raise Invalid("bad-field", f"The field {name} cannot be {value!r}.")
+    return value or None
+
+
+@router.post("/submissions/{submission_id}/desk/label")
+def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Decide the label of an entry as an organizer, without a second reviewer."""
+
+    def decide(session: Session) -> str:
+        submission = access.find_for_review(session, page.submission_id, author)
+        state = state_of(session, submission.competition.slug, page.now)
+        label = _one_of(fields, "label", LabelName)
+        note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
+        reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
+        return f"/submissions/{submission.id}/desk#review"
+
+    return page.act(decide, fields, place="decision")
+
+
+@router.post("/submissions/{submission_id}/desk/ruling")
+def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Rule on an entry."""
+    memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
+
+    def rule(session: Session) -> str:
+        kind = _one_of(fields, "kind", RulingKind)
+        reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
+        if kind is None:
+            raise Invalid("no-kind", "Please say what shall become of the entry.")
+        rulings.rule(
+            session, page.submission_id, kind, reason=reason, memorising=memorising, author=author, now=page.now
+        )
+        return f"/submissions/{page.submission_id}/desk#ruling"
+
+    return page.act(rule, fields, place="ruling")
+
+
+@router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
+def answer_rebuttal(
+    page: CurrentReview, rebuttal_id: RebuttalId, author: Organizer, viewer: SignedIn, fields: FormFields
+) -> Response:
+    """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
+
+    def answer(session: Session) -> str:
+        answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
+        granted = text(fields, "ruling")
+        ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
+        if not granted:
+            raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
+        rebuttals.answer(session, rebuttal_id, ruling=ruling, text=answer_text, author=author, now=page.now)
+        return f"/submissions/{page.submission_id}/desk#ruling"
+
+    return page.act(answer, fields, place="answer")
+
+
+@router.post("/submissions/{submission_id}/desk/code-request")
+def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Ask for the code of an entry within some days."""
+
+    def request(session: Session) -> str:
+        days, words = text(fields, "days"), text(fields, "text", max_length=code_requests.MAX_TEXT_LENGTH)
+        if not days.isdecimal() or len(days) > 3:
+            raise Invalid("bad-deadline", "Please say how many days the team has.")
+        until = page.now + timedelta(days=int(days))
+        code_requests.request_code(session, page.submission_id, until=until, text=words, author=author, now=page.now)
+        return f"/submissions/{page.submission_id}/desk#team"
+
+    return page.act(request, fields, place="code-request")

@@ -1,0 +1,173 @@
+"""The review queue: flagged entries, one entry with all its evidence, reviews, and images of the closest pairs."""
+
+from typing import Annotated
+
+from fastapi import Path, Query, Request, Response
+
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer
+from api.http.etags import etag_of, is_known
+from api.http.routing import ApiRouter
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
+from api.http.stored_images import ZipImages
+from api.openapi.files import PICTURE, file_answer
+from api.review.review_queue.views import (
+    DeskEntryView,
+    DeskView,
+    GuessView,
+    LabelView,
+    NewGuess,
+    NewLabel,
+    NewReview,
+    NextView,
+    OpinionsView,
+    entry_view,
+    flagged_view,
+    opinions_view,
+    review_queue_view,
+)
+from scorer.accounts.roles import is_organizer
+from scorer.competitions.competition_state import state_of, visible_state
+from scorer.db.review.flag_query import QueueState
+from scorer.evidence import closest_pairs, shared_images
+from scorer.evidence.closest_pairs import Side
+from scorer.lifecycle import TrackKind
+from scorer.review import claims, early_labels, flags, reviews
+from scorer.review.flag_weights import STATES
+from scorer.submissions import access
+
+router = ApiRouter(tags=["desk"])
+
+
+@router.get("/competitions/{slug}/desk")
+def queue(
+    slug: str,
+    session: DbSession,
+    reviewer: Reviewer,
+    now: Now,
+    state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
+    after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> DeskView:
+    """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
+    agree. Reviewers and organizers only."""
+    competition = visible_state(session, slug, reviewer, now)
+    access.require_reviewer(competition, reviewer)
+    page = flags.list_flagged(session, competition, reviewer, states=state or STATES, after=after, limit=limit)
+    return review_queue_view(competition, page, reviews.agreement(session, competition), after=after)
+
+
+@router.post("/competitions/{slug}/desk/next")
+def claim_next(
+    slug: str,
+    session: DbSession,
+    reviewer: Reviewer,
+    now: Now,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pass over so many.")] = 0,
+) -> NextView:
+    """Claim the most decisive entry that you have still to review, for some minutes: in that time other reviewers are
+    given others first. Nobody is kept from reviewing it. Reviewers and organizers only."""
+    state = visible_state(session, slug, reviewer, now)
+    access.require_reviewer(state, reviewer)
+    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+    if claimed is None:
+        return NextView(entry=None, skip=skip, claimed_until=None)
+    return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=now + claims.CLAIM_TIME)
+
+
+@router.get("/submissions/{submission_id}/desk")
+def show(submission_id: str, session: DbSession, images: ZipImages, reviewer: Reviewer, now: Now) -> DeskEntryView:
+    """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    state = state_of(session, submission.competition.slug, now)
+    return entry_view(
+        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, images, submission, reviewer)
+    )
+
+
+@router.post("/submissions/{submission_id}/reviews", status_code=201)
+def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Reviewer, now: Now) -> OpinionsView:
+    """Review an entry: its label, the intent, a note. The second review closes it: agreement decides, disagreement goes
+    to an admin. Until then you can replace yours."""
+    opinions = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
+    return opinions_view(access.find_for_review(session, submission_id, reviewer), opinions)
+
+
+@router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
+def sheet(
+    submission_id: str,
+    kind: TrackKind,
+    request: Request,
+    session: DbSession,
+    images: ZipImages,
+    account: CurrentUser,
+    now: Now,
+) -> Response:
+    """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
+    (mirrored where that is the better match). For reviewers and organizers. The entry's team sees those of the public
+    track once there is a ruling, or once the competition has closed if the entry is penalised there; those of the
+    private track once a board is published, if it is penalised there."""
+    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account, now)
+    etag = etag_of(measurement.id, is_organizer(account, submission.competition_id))
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, images, submission, measurement, account))
+    return Response(picture, media_type="image/png", headers=headers)
+
+
+@router.get(
+    "/submissions/{submission_id}/pairs/{kind}/{number}/{side}",
+    response_class=Response,
+    responses=file_answer("image/png"),
+)
+def image(
+    submission_id: str,
+    kind: TrackKind,
+    number: Annotated[int, Path(ge=1, le=1000)],
+    side: Side,
+    session: DbSession,
+    images: ZipImages,
+    reviewer: Reviewer,
+) -> Response:
+    """One image of a pair as PNG. Reviewers and organizers only."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    picture = closest_pairs.side_of(session, images, submission, kind, number, side, reviewer)
+    return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
+
+
+@router.get(
+    "/submissions/{submission_id}/shared-images/{other_ref}",
+    response_class=Response,
+    responses=file_answer("image/png"),
+)
+def shared_images_sheet(
+    submission_id: str,
+    other_ref: Annotated[int, Path(ge=1, le=2**63 - 1)],
+    session: DbSession,
+    images: ZipImages,
+    reviewer: Reviewer,
+) -> Response:
+    """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
+    where that is the better match). Reviewers and organizers only."""
+    submission = access.find_for_review(session, submission_id, reviewer)
+    picture = shared_images.shared_images_sheet(session, images, submission, other_ref)
+    return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
+
+
+labels = ApiRouter(tags=["reviews"])
+
+
+@labels.put("/competitions/{slug}/submissions/{submission_id}/label")
+def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, author: Organizer, now: Now) -> LabelView:
+    """Set the decided label of an entry; a later one replaces it, the same again changes nothing. Organizers only."""
+    state = state_of(session, slug, now)
+    label = reviews.decide(session, state, submission_id, **body.model_dump(), author=author, now=now)
+    return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
+
+
+@labels.put("/submissions/{submission_id}/coarse-label")
+def guess(submission_id: str, body: NewGuess, session: DbSession, author: Organizer, now: Now) -> GuessView:
+    """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
+    Organizers only."""
+    label = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
+    return GuessView.model_validate(label, from_attributes=True)

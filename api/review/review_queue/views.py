@@ -1,0 +1,315 @@
+"""Schemas of the review queue, labels and reviews."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from api.http.views import Page, Request
+from api.review.rulings.views import CaseView, case_view
+from api.submissions.views import SubmissionView, submission_view
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.evidence.shared_images import SharingEntry
+from scorer.db.review.flag_query import QueueState
+from scorer.db.submissions.duplicates import Duplicate
+from scorer.db.tables import Account, ImageComparison, Review, Submission
+from scorer.evidence.closest_pairs import PairImages
+from scorer.findings.duplicates import shared_images_sentence
+from scorer.lifecycle import TrackKind
+from scorer.review import review_queue
+from scorer.review.flags import FlaggedEntry, FlaggedPage
+from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
+
+
+class NewLabel(Request):
+    label: LabelName
+    note: str = Field("", max_length=5000)
+
+
+class LabelView(BaseModel):
+    submission_id: str
+    label: LabelName
+    note: str
+    created_at: datetime
+
+
+class ReasonView(BaseModel):
+    """A reason for a flag, or a finding."""
+
+    name: str = Field(examples=["borderline"])
+    words: str
+
+
+class FlaggedView(BaseModel):
+    """A flagged entry."""
+
+    submission_id: str
+    ref: int
+    team: str
+    reasons: list[ReasonView]
+    weight: int = Field(description="The sum of its reasons' weights; the heaviest entry comes first.")
+    state: QueueState
+    reviews: int
+    label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
+
+
+class GoalView(BaseModel):
+    """How many of the places that win something are reviewed."""
+
+    track: TrackKind
+    reviewed: int
+    places: int
+
+
+class AgreementView(BaseModel):
+    """How far the two reviewers of an entry agree."""
+
+    entries: int
+    agreed: int
+    kappa: float | None = Field(description="Cohen's kappa; null where it is not defined.")
+
+
+class DeskView(Page):
+    """A page of the queue, and the progress of the review."""
+
+    competition: str
+    entries: list[FlaggedView]
+    counts: dict[QueueState, int]
+    goals: list[GoalView]
+    agreement: AgreementView
+
+
+class NextView(BaseModel):
+    """The entry that you are given to review."""
+
+    entry: FlaggedView | None = Field(description="Null if nothing is left after the first `skip`.")
+    skip: int = Field(description="How many of your open entries precede it; one more skips it.")
+    claimed_until: datetime | None = Field(description="Until when other reviewers are given others first.")
+
+
+class NewReview(Request):
+    """A reviewer's label, intent and note."""
+
+    label: LabelName
+    intent: Intent | None = Field(None, description="Whether copying was meant; null for a legitimate entry.")
+    note: str = Field("", max_length=5000)
+
+
+class ReviewView(BaseModel):
+    """One reviewer's review."""
+
+    reviewer: str
+    label: LabelName
+    intent: Intent | None
+    note: str
+    created_at: datetime
+
+
+class OpinionsView(BaseModel):
+    """The reviews of an entry that you may see: those of others only once no more are accepted."""
+
+    own: ReviewView | None
+    others: list[ReviewView]
+    count: int
+    complete: bool
+    disputed: bool
+    decided: LabelView | None
+
+
+class PairView(BaseModel):
+    """A generated image and the reference image nearest to it."""
+
+    number: int
+    image: int = Field(description="Its index among the zip's names in order.")
+    reference_name: str
+    distance: float = Field(description="The cosine distance of their features.")
+    difference: float = Field(description="Root mean square difference of the pixels, in grey levels.")
+    mirrored_difference: float = Field(description="The same with left and right of the reference image exchanged.")
+    mirrored: bool = Field(description="Whether the mirrored reference image is the better match.")
+
+
+class DoubleView(BaseModel):
+    """Another entry with the same zip or the same images."""
+
+    submission_id: str
+    ref: int
+    team: str
+    same_zip: bool
+    accepted_at: datetime
+
+
+class SharingView(BaseModel):
+    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
+
+    submission_id: str
+    ref: int
+    team: str
+    accepted_at: datetime
+    images: int = Field(description="How many images both have.")
+    equal: int = Field(description="How many of these are equal pixel by pixel.")
+    share: float = Field(description="`images` in those of one entry.")
+    words: str = Field(description="The same in a sentence.")
+    came_first: str = Field(description="Which entry of the two teams with these images came first, and by how long.")
+    examples: list[tuple[int, int]] = Field(
+        description="Some of them: the image's index in this entry and in the other one."
+    )
+
+
+class ImageComparisonView(BaseModel):
+    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
+
+    compared: int = Field(description="How many entries it was compared with.")
+    common: int = Field(description="How many of its images so many teams have that they count for no pair of entries.")
+    created_at: datetime
+
+
+class OtherView(BaseModel):
+    """Another entry of the same team, judged on the public track."""
+
+    submission_id: str
+    ref: int
+    file_name: str
+    status: str
+    memorization_distance: float | None
+    penalised: bool | None
+    label: LabelName | None
+
+
+class GuessView(BaseModel):
+    """An early label, which decides nothing."""
+
+    label: LabelName
+    source: Literal["hand", "import"]
+    created_at: datetime
+
+
+class NewGuess(Request):
+    """An organizer's early label."""
+
+    label: LabelName
+
+
+class DeskEntryView(BaseModel):
+    """An entry with everything that helps to judge it."""
+
+    entry: SubmissionView
+    flagged: FlaggedView | None
+    findings: list[ReasonView]
+    pairs: dict[TrackKind, list[PairView]]
+    doubles: list[DoubleView]
+    sharing: list[SharingView] = Field(description="Beside the doubles; those that share most first.")
+    comparison: ImageComparisonView | None = Field(description="Null if its images were not compared.")
+    others: list[OtherView]
+    opinions: OpinionsView
+    guesses: list[GuessView]
+    case: CaseView
+
+
+def review_queue_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
+    """A page of the queue."""
+    kappa = None if math.isnan(agreement.kappa) else agreement.kappa
+    return DeskView(
+        competition=state.competition.slug,
+        entries=[flagged_view(each) for each in queue.entries],
+        counts=dict(queue.counts),
+        goals=[GoalView(**vars(each)) for each in queue.goals],
+        agreement=AgreementView(entries=agreement.entries, agreed=agreement.agreed, kappa=kappa),
+        next_after=after + len(queue.entries) if queue.more else None,
+    )
+
+
+def flagged_view(flagged: FlaggedEntry) -> FlaggedView:
+    """An entry in the queue."""
+    fields = vars(flagged) | {"reasons": [ReasonView(**vars(each)) for each in flagged.reasons]}
+    return FlaggedView.model_validate(fields)
+
+
+def entry_view(
+    session: Session,
+    state: CompetitionState,
+    submission: Submission,
+    reviewer: Account,
+    pairs: Mapping[str, Sequence[PairImages]],
+) -> DeskEntryView:
+    """An entry as this reviewer may see it."""
+    entry = review_queue.review_entry_for(session, state, submission, reviewer)
+    return DeskEntryView(
+        entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
+        flagged=flagged_view(entry.flagged) if entry.flagged else None,
+        findings=[ReasonView(**vars(each)) for each in entry.findings],
+        pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
+        doubles=[_double(each) for each in entry.duplicates],
+        sharing=[_sharing(each, entry.came_first[each.of, each.ref]) for each in entry.sharing],
+        comparison=_comparison(entry.comparison) if entry.comparison else None,
+        others=[_other(each) for each in entry.others],
+        opinions=opinions_view(submission, entry.opinions),
+        guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.early_labels],
+        case=case_view(session, state, submission, inside=True),
+    )
+
+
+def pair_view(pair: PairImages) -> PairView:
+    """A pair of images, with its distances."""
+    return PairView(
+        number=pair.number,
+        image=pair.place,
+        reference_name=pair.reference_name,
+        distance=pair.distance,
+        difference=pair.difference,
+        mirrored_difference=pair.mirrored_difference,
+        mirrored=pair.is_mirrored,
+    )
+
+
+def _double(row: Duplicate) -> DoubleView:
+    fields = {name: getattr(row, name) for name in ("ref", "team", "same_zip", "accepted_at")}
+    return DoubleView.model_validate(fields | {"submission_id": row.id})
+
+
+def _sharing(row: SharingEntry, came_first: str) -> SharingView:
+    names = ("ref", "team", "accepted_at", "images", "equal", "share", "examples")
+    fields = {name: getattr(row, name) for name in names}
+    words = shared_images_sentence(row.images, row.equal, row.share)
+    return SharingView.model_validate(fields | {"submission_id": row.id, "words": words, "came_first": came_first})
+
+
+def _comparison(row: ImageComparison) -> ImageComparisonView:
+    return ImageComparisonView.model_validate(row, from_attributes=True)
+
+
+def _other(other: review_queue.OtherEntry) -> OtherView:
+    submission = other.submission
+    score = other.score
+    return OtherView.model_validate(
+        {
+            "submission_id": submission.id,
+            "ref": submission.ref,
+            "file_name": submission.file_name,
+            "status": submission.status,
+            "memorization_distance": score.memorization_distance if score is not None else None,
+            "penalised": score.penalised if score is not None else None,
+            "label": other.label,
+        }
+    )
+
+
+def opinions_view(submission: Submission, opinions: Opinions) -> OpinionsView:
+    """The reviews of an entry as its viewer may see them."""
+    decided = opinions.decided
+    label = {name: getattr(decided, name) for name in ("label", "note", "created_at")} if decided else None
+    return OpinionsView(
+        own=_review(opinions.own) if opinions.own else None,
+        others=[_review(each) for each in opinions.others],
+        count=opinions.count,
+        complete=opinions.complete,
+        disputed=opinions.disputed,
+        decided=LabelView.model_validate(label | {"submission_id": submission.id}) if label else None,
+    )
+
+
+def _review(review: Review) -> ReviewView:
+    fields = {name: getattr(review, name) for name in ("label", "intent", "note", "created_at")}
+    return ReviewView.model_validate(fields | {"reviewer": review.reviewer.handle})

@@ -1,0 +1,168 @@
+"""Schemas of rulings, their impact and rebuttals, and how responses are made."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import Path
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from api.http.views import Page, Request
+from scorer.competitions import appeal_windows
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.review.rulings import Appeal
+from scorer.db.tables import Ruling, Submission
+from scorer.lifecycle import TrackKind
+from scorer.review import rebuttals, rulings
+from scorer.review.ruling_impact import RulingImpact
+from scorer.review.rulings import RulingKind
+
+
+class NewRuling(Request):
+    """An organizer's ruling on an entry."""
+
+    kind: RulingKind
+    reason: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
+    memorising: bool | None = Field(
+        None,
+        description="Whether the label `other` counts as memorising when tau is chosen; null leaves that unchanged.",
+    )
+
+
+class RulingView(BaseModel):
+    """A ruling."""
+
+    id: int
+    kind: RulingKind
+    reason: str
+    memorising: bool | None = Field(None, description="Organizers only.")
+    author: str | None = Field(None, description="Organizers and reviewers only.")
+    created_at: datetime
+
+
+class WinView(BaseModel):
+    """A rank, and the medal and prize that it wins."""
+
+    rank: int | None
+    medal: str | None
+    prize: str | None
+
+
+class TurnView(BaseModel):
+    """A team that would win something other than now."""
+
+    team: str
+    before: WinView
+    after: WinView
+
+
+class StakeView(BaseModel):
+    """The impact of another ruling on an entry on a track's board."""
+
+    kind: RulingKind
+    track: TrackKind
+    before: int | None = Field(description="The rank of the entry's team now; null where it has none.")
+    after: int | None
+    turns: list[TurnView] = Field(description="The teams that would win something other than now, by their new ranks.")
+
+
+class StakePage(Page):
+    stakes: list[StakeView]
+
+
+class NewRebuttal(Request):
+    """A team's appeal."""
+
+    text: str = Field(min_length=1, max_length=10_000)
+
+
+class NewAnswer(Request):
+    """The organizers' answer to a rebuttal."""
+
+    ruling: Literal["keep", "waive"] | None = Field(
+        None, description="Grants the rebuttal: the ruling that follows. Without it, or with null, it is refused."
+    )
+    answer: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
+
+
+class AnswerView(BaseModel):
+    """The answer to a rebuttal."""
+
+    granted: bool
+    answer: str
+    ruling_id: int | None
+    created_at: datetime
+
+
+class RebuttalView(BaseModel):
+    """A rebuttal, with its answer if there is one."""
+
+    id: int
+    submission_id: str
+    ruling_id: int | None = Field(description="The newest ruling when it was written; null where there was none.")
+    track: TrackKind | None = Field(
+        description="The track of the penalty that it is against; null: a disqualification."
+    )
+    text: str
+    written_by: str
+    created_at: datetime
+    answer: AnswerView | None
+
+
+class RebuttalPage(Page):
+    rebuttals: list[RebuttalView]
+
+
+class CaseView(BaseModel):
+    """Rulings on an entry and rebuttals against them, newest first. The first ruling counts."""
+
+    rulings: list[RulingView]
+    rebuttals: list[RebuttalView]
+    rebuttals_from: datetime | None = Field(
+        description="The start of the time in which rebuttals are accepted: of the review, or of the provisional board."
+    )
+    rebuttals_until: datetime | None = Field(
+        description="Its end for this entry: later than for others where a ruling, threshold or measurement came later."
+    )
+
+
+def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
+    """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
+    window = appeal_windows.window_of_entry(session, state, submission)
+    return CaseView(
+        rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
+        rebuttals=[rebuttal_view(submission, each) for each in rebuttals.rebuttal_history(session, submission)],
+        rebuttals_from=window.begins,
+        rebuttals_until=window.ends,
+    )
+
+
+def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
+    """A ruling; ``inside``: with its author and whether it counts the label ``other`` as memorising."""
+    fields = {name: getattr(ruling, name) for name in ("id", "kind", "reason", "created_at")}
+    extra = {"author": ruling.author.handle, "memorising": ruling.memorising} if inside else {}
+    return RulingView.model_validate(fields | extra)
+
+
+def ruling_impact_view(impact: RulingImpact) -> StakeView:
+    """The impact of another ruling."""
+    turns = [
+        TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))
+        for turn in impact.turns
+    ]
+    return StakeView(kind=impact.kind, track=impact.track, before=impact.before, after=impact.after, turns=turns)
+
+
+def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
+    """A rebuttal with its answer."""
+    rebuttal, answer = appeal
+    fields = {name: getattr(rebuttal, name) for name in ("id", "ruling_id", "track", "text", "created_at")}
+    return RebuttalView(
+        **fields,
+        submission_id=submission.id,
+        written_by=rebuttal.author.handle,
+        answer=AnswerView.model_validate(answer, from_attributes=True) if answer else None,
+    )
+
+
+RebuttalId = Annotated[int, Path(ge=1, le=2**62)]

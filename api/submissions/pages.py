@@ -1,0 +1,262 @@
+"""A team's list of entries with its final picks, and the page of an entry with its results."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.evidence.sections import evidence_sections_of, generator_section_of, rulings_section_of
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    CurrentUser,
+    DbSession,
+    KnownCaller,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+    utc_now,
+)
+from api.http.etags import etag_of, is_known
+from api.http.forms import FormFields, text
+from api.http.multipart import drain, open_page_form
+from api.http.problem_details import status_of
+from api.http.request_bodies import streamed_body
+from api.http.routing import Router
+from api.http.stored_images import ZipImages
+from api.rendering.charts.histogram import histogram_of
+from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
+from api.submissions.code_uploads import store_code
+from api.submissions.views import SubmissionView, submission_view, submission_views
+from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.archive.sprite_sheet import layout_of
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Submission
+from scorer.errors import Conflict, KennelError, NotFound
+from scorer.evidence import code_uploads
+from scorer.evidence.images import StoredImages
+from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES
+from scorer.review import rebuttals
+from scorer.submissions import access, outcomes
+from scorer.teams import final_picks
+from scorer.teams.final_picks import FinalEntries
+
+router = Router(include_in_schema=False)
+PAGE_SIZE = 50
+MAX_ID_LENGTH = 100
+BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+@router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
+def show_submission(
+    submission_id: str,
+    request: Request,
+    session: DbSession,
+    images: ZipImages,
+    account: CurrentUser,
+    viewer: KnownCaller,
+    now: Now,
+) -> Response:
+    """An entry: its progress, its faults, or its measurements; for its team and organizers."""
+    values = _entry(session, images, submission_id, viewer, now)
+    etag = _etag_of_entry(values, viewer, now)
+    if is_known(request, etag):
+        return not_modified(etag)
+    return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=now, **values)
+
+
+def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
+    """A hash of all that the page shows. It changes once a minute too, because the page shows relative times."""
+    competition = values["competition"]
+    columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
+    content = (
+        values["view"].model_dump_json(),
+        values["state"].phase,
+        *(values[name] for name in ("own", "at_desk", "may_attach", "pick", "exhibits", "case", "generator")),
+    )
+    viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
+    return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
+
+
+def _entry(session: Session, images: StoredImages, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+    """The template values of an entry's page."""
+    submission = access.find_submission(session, submission_id, viewer.account)
+    state = competition_state.state_of(session, submission.competition.slug, now)
+    view = submission_view(session, submission, viewer.account)
+    own = access.is_own(session, submission, viewer.account)
+    finals = _finals(session, state, viewer) if own else None
+    return {
+        "competition": state.competition,
+        "state": state,
+        "view": view,
+        "own": own,
+        "at_desk": is_reviewer(viewer.account, submission.competition_id),
+        "stage": STAGES.get(view.stage or "", view.stage),
+        "pending": view.status in PENDING,
+        "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
+        "may_cancel": view.status in CANCELLABLE,
+        "may_attach": own and code_uploads.takes_code(session, state, submission, now),
+        "generator": generator_section_of(session, submission, viewer.account, with_form=own, now=now),
+        "pick": _pick_of(finals, view.id),
+        "sprite": layout_of(state.competition.image_count, state.competition.image_size),
+        "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
+        "case": rulings_section_of(session, images, state, submission, viewer.account, now),
+        "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
+    }
+
+
+def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
+    """``picked`` for a final pick, ``standing`` for a best entry of a team that has not chosen, else None."""
+    if finals is None or submission_id not in [each.id for each in finals.picks]:
+        return None
+    return "picked" if finals.chosen else "standing"
+
+
+@router.post("/submissions/{submission_id}/code")
+async def upload_code(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    images: ZipImages,
+    settings: AppSettings,
+    viewer: Uploader,
+) -> Response:
+    """Attach the uploaded file as the entry's code."""
+    body = streamed_body(request, viewer.account.id)
+    try:
+        form = await open_page_form(request, body)
+        await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
+    except KennelError as error:
+        await drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_page_with_code_error, submission_id, begin, images, viewer, error)
+    return see_other(f"/submissions/{submission_id}#code")
+
+
+def _page_with_code_error(
+    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError
+) -> Response:
+    with begin() as session:
+        return page_with_error(session, images, submission_id, viewer, error, place="code", now=utc_now())
+
+
+def page_with_error(
+    session: Session,
+    images: StoredImages,
+    submission_id: str,
+    viewer: Caller,
+    error: KennelError,
+    *,
+    place: str,
+    now: datetime,
+) -> Response:
+    """The entry's page with an error at ``place``, the form that caused it."""
+    values = _entry(session, images, submission_id, viewer, now)
+    problem: dict[str, Any] = {"error": error.message, "place": place}
+    return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **problem, **values)
+
+
+@router.post("/submissions/{submission_id}/cancel")
+def cancel_submission(
+    submission_id: str, session: DbSession, images: ZipImages, viewer: SignedIn, now: Now
+) -> Response:
+    """Cancel the entry before its scoring begins."""
+    try:
+        outcomes.cancel(session, submission_id, viewer.account, now=now)
+    except Conflict as error:
+        return page_with_error(session, images, submission_id, viewer, error, place="cancel", now=now)
+    return see_other(f"/submissions/{submission_id}")
+
+
+@router.post("/submissions/{submission_id}/rebuttal")
+def submit_rebuttal(
+    submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
+) -> Response:
+    """Submit the team's rebuttal."""
+    try:
+        with begin() as session:
+            rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
+            rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
+    except KennelError as error:
+        with begin() as session:
+            return page_with_error(session, images, submission_id, viewer, error, place="rebuttal", now=now)
+    return see_other(f"/submissions/{submission_id}#ruling")
+
+
+@router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
+def list_submissions(
+    slug: str, session: DbSession, account: CurrentUser, viewer: KnownCaller, now: Now, before: BeforeRef = None
+) -> Response:
+    """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
+    return _entries(session, slug, viewer, now, before=before)
+
+
+def _entries(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: Now,
+    *,
+    before: int | None = None,
+    error: KennelError | None = None,
+) -> Response:
+    state = competition_state.visible_state(session, slug, viewer.account, now)
+    newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    page = newest[:PAGE_SIZE]
+    finals = _finals(session, state, viewer)
+    return render_page(
+        "submissions/list.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        error=error,
+        state=state,
+        lines=_submission_rows(session, page, viewer, finals),
+        finals=finals,
+        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
+        may_pick=finals is not None and final_picks.can_be_changed(state, now),
+        picks_until=competition_state.grace_end(state.competition),
+        everybody=is_organizer(viewer.account, state.competition.id),
+        next=page[-1].ref if len(newest) > PAGE_SIZE else None,
+        before=before,
+    )
+
+
+def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalEntries | None:
+    try:
+        team = final_picks.own_team(session, state, viewer.account)
+    except NotFound:
+        return None
+    return final_picks.final_entries_of(session, state, team)
+
+
+def _submission_rows(
+    session: Session, submissions: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
+) -> list[tuple[SubmissionView, str | None, bool]]:
+    """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
+    rows = []
+    own = access.own_refs(session, submissions, viewer.account) if finals is not None else ()
+    views = submission_views(session, submissions, viewer.account)
+    for submission, view in zip(submissions, views, strict=True):
+        can_be_picked = submission.ref in own and submission.status in PICKABLE and not submission.late
+        rows.append((view, _pick_of(finals, submission.id), can_be_picked))
+    return rows
+
+
+@router.post("/competitions/{slug}/picks")
+def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+    """Make the ticked entries the team's final picks."""
+    wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
+    try:
+        final_picks.pick(session, slug, wanted, account=viewer.account, now=now)
+    except KennelError as error:
+        return _entries(session, slug, viewer, now, error=error)
+    return see_other(f"/competitions/{slug}/entries#picks")

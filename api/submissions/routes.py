@@ -1,0 +1,256 @@
+"""Submissions: submitting a zip, listing, reading, cancelling."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from api.competitions.announcements.views import CodeRequestView, NewCodeRequest
+from api.http.concurrent_requests import uncount_request
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    CurrentUser,
+    DbSession,
+    Now,
+    Organizer,
+    Submitter,
+    Transaction,
+    Transactions,
+    utc_now,
+)
+from api.http.etags import etag_of, is_known
+from api.http.paging import After
+from api.http.ranges import chunks_of
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.server_sent_events import EventHub, StatusUpdate
+from api.openapi.files import PICTURE, file_answer, file_body
+from api.submissions.code_uploads import CODE_MEDIA_TYPES, store_code
+from api.submissions.views import CodeView, StateView, SubmissionPage, SubmissionView, submission_view, submission_views
+from api.submissions.zip_uploads import ZipUpload, declared_bytes
+from scorer.competitions.competition_state import visible_state
+from scorer.db.session import use_one_snapshot
+from scorer.db.tables import Account, Submission
+from scorer.evidence import code_requests, code_uploads
+from scorer.lifecycle import CANCELLABLE, STAGES
+from scorer.submissions import access, files, outcomes, progress
+from scorer.submissions.intake import NewSubmission
+from scorer.submissions.progress import StatusSnapshot
+
+router = ApiRouter(tags=["submissions"])
+
+
+@router.post(
+    "/competitions/{slug}/submissions",
+    status_code=202,
+    openapi_extra=file_body("The zip of PNGs."),
+)
+async def submit(
+    slug: str,
+    request: Request,
+    response: Response,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    note: Annotated[str, Query(max_length=2000)] = "",
+    file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
+    benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> SubmissionView:
+    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults in the zip's directory are refused at once.
+    A worker then decodes every image, within seconds; faults that it finds are on the submission.
+    """
+    entry = NewSubmission(file_name, note, idempotency_key, benchmark)
+    view = await ZipUpload(begin, store, settings).submit(
+        slug,
+        entry,
+        account,
+        streamed_body(request, account.id),
+        declared=declared_bytes(request),
+        view_of=lambda session, submission: submission_view(session, submission, account),
+    )
+    response.headers["Location"] = f"/api/v1/submissions/{view.id}"
+    return view
+
+
+@router.get("/competitions/{slug}/submissions")
+def index(
+    slug: str,
+    session: DbSession,
+    account: CurrentUser,
+    now: Now,
+    after: After = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> SubmissionPage:
+    """The submissions of your team, newest first; for organizers, those of all teams."""
+    state = visible_state(session, slug, account, now)
+    submissions = access.list_submissions(session, state, account, before=after, limit=limit + 1)
+    page: list[Submission] = submissions[:limit]
+    return SubmissionPage(
+        submissions=submission_views(session, page, account),
+        next_after=page[-1].ref if len(submissions) > limit else None,
+    )
+
+
+@router.get("/submissions/{submission_id}")
+def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
+    """One submission: its status, its faults, its measurements."""
+    return submission_view(session, access.find_submission(session, submission_id, account), account)
+
+
+@router.post("/submissions/{submission_id}/cancel")
+def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
+    """Cancel an entry before its scoring begins: it is not counted. Cancelling again changes nothing; 409 once
+    scoring has begun."""
+    return submission_view(session, outcomes.cancel(session, submission_id, account, now=now), account)
+
+
+events = ApiRouter(tags=["submissions"])
+
+STREAM = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+HEARTBEAT_COMMENT = ": still here\n\n"
+EXAMPLE = (
+    'id: 17\ndata: {"status":"queued","at":"2026-11-14T20:00:05Z","reason":null,"stage":null,"stage_in_words":null,'
+    '"fraction":null,"queue_position":3,"paused":false,"estimate_seconds":240,"cancellable":true,"over":false}\n\n'
+)
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {STREAM: {"schema": {"type": "string"}, "example": EXAMPLE}},
+        "description": "Each event's data is a `StateView`.",
+    },
+    204: {"description": "`Last-Event-ID` is that of the last state; do not reconnect."},
+}
+
+
+async def event_hub(request: Request) -> EventHub:
+    """The event streams of this process."""
+    hub: EventHub = request.app.state.hub
+    return hub
+
+
+@events.get("/submissions/{submission_id}/events", responses=RESPONSES, response_class=StreamingResponse)
+async def follow(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    account: CurrentUser,
+    hub: Annotated[EventHub, Depends(event_hub)],
+    last_event_id: Annotated[str, Header(max_length=100)] = "",
+) -> Response:
+    """Server-sent events of a submission: every status that it has had, in order, then each new one, until the last.
+    An event's id is the version of the status: a client that reconnects with `Last-Event-ID` gets every later status.
+    In between, the newest state is sent again whenever its progress changes.
+    """
+    hub.require_free_stream(account.id)
+    ref, known = await run_in_threadpool(_snapshot_of, begin, submission_id, account)
+    after = _last_seen_step(last_event_id, known)
+    if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:
+        return Response(status_code=204, headers=HEADERS)
+    uncount_request(request)
+    states = hub.follow(ref, known, after=after, account_id=account.id)
+    return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
+
+
+def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
+    with begin() as session:
+        use_one_snapshot(session)
+        ref = access.find_submission(session, submission_id, account).ref
+        return ref, progress.status_snapshots(session, {ref: 0}, now=utc_now())[ref]
+
+
+def _last_seen_step(last_event_id: str, known: StatusSnapshot) -> int:
+    """The id of the step in ``Last-Event-ID``; 0 for an unknown one."""
+    return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
+
+
+async def _lines(states: AsyncGenerator[StatusUpdate | None]) -> AsyncGenerator[str]:
+    yield "retry: 2000\n\n"
+    async with aclosing(states):
+        async for state in states:
+            yield HEARTBEAT_COMMENT if state is None else _event(state)
+
+
+def _event(state: StatusUpdate) -> str:
+    step, progress = state
+    view = StateView(
+        status=step.status,
+        at=step.at,
+        reason=step.reason,
+        stage=progress.stage,
+        stage_in_words=STAGES.get(progress.stage, progress.stage) if progress.stage else None,
+        fraction=progress.fraction,
+        paused=progress.paused,
+        queue_position=progress.queue_position,
+        estimate_seconds=progress.estimate_seconds,
+        cancellable=step.status in CANCELLABLE,
+        over=step.is_last,
+    )
+    return f"id: {step.id}\ndata: {view.model_dump_json(by_alias=True)}\n\n"
+
+
+results = ApiRouter(tags=["results"])
+CODE = file_answer(*CODE_MEDIA_TYPES.values())
+
+
+@results.get("/submissions/{submission_id}/sprite", response_class=Response, responses=PICTURE)
+def sprite(
+    submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+) -> Response:
+    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team, reviewers and
+    organizers."""
+    key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
+    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key)}
+    if is_known(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(store.read(key), media_type="image/png", headers=headers)
+
+
+@results.put(
+    "/submissions/{submission_id}/code",
+    openapi_extra=file_body("A zip or a notebook."),
+)
+async def attach(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+) -> CodeView:
+    """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
+    be replaced until the close, or until the time by which organizers ask for it."""
+    size = declared_bytes(request)
+    body = streamed_body(request, account.id)
+    return await store_code(submission_id, body, begin, store, account, settings, declared=size)
+
+
+@results.put("/submissions/{submission_id}/code-request")
+def ask_for_code(
+    submission_id: str, body: NewCodeRequest, session: DbSession, author: Organizer, now: Now
+) -> CodeRequestView:
+    """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
+    competition has closed. A later request replaces this one. Organizers only."""
+    made = code_requests.request_code(session, submission_id, until=body.until, text=body.text, author=author, now=now)
+    return CodeRequestView.model_validate(made, from_attributes=True)
+
+
+@results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
+def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser, now: Now) -> Response:
+    """The attached code of an entry; for reviewers and organizers. The audit log keeps who has downloaded it."""
+    submission, code = code_uploads.hand_out_code(session, submission_id, account, now=now)
+    name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
+    headers = INERT_HEADERS | {
+        "Cache-Control": "private, no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(code.bytes),
+    }
+    return StreamingResponse(
+        chunks_of(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
+    )

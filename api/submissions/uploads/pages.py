@@ -1,0 +1,130 @@
+"""The upload page: a script resumes interrupted uploads; without it a plain form works."""
+
+from datetime import datetime
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse, Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    Caller,
+    DbSession,
+    Now,
+    SignedIn,
+    Transaction,
+    Transactions,
+    Uploader,
+    utc_now,
+)
+from api.http.multipart import drain, open_page_form
+from api.http.problem_details import headers_of, status_of
+from api.http.request_bodies import streamed_body
+from api.http.routing import Router
+from api.rendering import formatting, templates
+from api.rendering.quota import quota_message_of
+from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
+from api.submissions.zip_uploads import ZipUpload
+from scorer.competitions import rules
+from scorer.competitions.competition_state import grace_end, takes_late, visible_state
+from scorer.db.tables import Submission
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import Phase
+from scorer.settings import Settings
+from scorer.submissions import intake, open_uploads
+from scorer.submissions.intake import NewSubmission
+from scorer.teams import quotas, storage
+
+router = Router(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
+def show_submit_form(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
+    """The form, or the reason why uploads are not taken at the moment."""
+    return _page(session, settings, slug, viewer, now)
+
+
+def _page(
+    session: Session,
+    settings: Settings,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    note: str = "",
+) -> Response:
+    state = visible_state(session, slug, viewer.account, now)
+    limits = storage.limits_of(settings)
+    try:
+        entry = NewSubmission("")
+        intake.admit(session, slug, entry, viewer.account, declared_bytes=None, limits=limits, now=now)
+        closed = None
+    except KennelError as refusal:
+        closed = refusal
+    may_enter = state.phase is Phase.OPEN or takes_late(state, now)
+    unfinished = open_uploads.list_open_uploads(session, state, viewer.account, now=now)
+    return templates.render_page(
+        "submissions/uploads/submit.html",
+        status=200 if error is None else status_of(error),
+        headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
+        viewer=viewer,
+        state=state,
+        deadline=formatting.deadline(state, now),
+        rules_sha256=rules.rules_version_of(state.competition),
+        quota=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
+        closed=closed if error is None else None,
+        takes_files=error is not None or closed is None or (closed.slug == "closed" and bool(unfinished)),
+        unfinished=unfinished,
+        finish_until=grace_end(state.competition),
+        error=error,
+        note=note,
+        max_note_length=MAX_NOTE_LENGTH,
+        max_bytes=intake.upload_limit(state, limits),
+        storage=storage.usage_of(session, state.competition, viewer.account, now),
+        storage_limit=limits.team,
+        now=now,
+    )
+
+
+@router.post("/competitions/{slug}/submit")
+async def submit_zip(
+    slug: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    viewer: Uploader,
+) -> Response:
+    """Accept the plain form: the zip is streamed into the blob store."""
+    note = ""
+    body = streamed_body(request, viewer.account.id)
+    try:
+        form = await open_page_form(request, body)
+        note = form.fields.get("note", "").strip()
+        entry = _entry_of(form.file_name, note)
+        upload = ZipUpload(begin, store, settings)
+        submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
+    except KennelError as error:
+        await drain(body, settings.max_upload_bytes)
+        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
+    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=templates.PAGE_HEADERS)
+
+
+def _entry_of(file_name: str, note: str) -> NewSubmission:
+    if len(note) > MAX_NOTE_LENGTH:
+        raise Invalid("too-long", f"The note may have {MAX_NOTE_LENGTH:,} characters.")
+    return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
+
+
+def _id_of(_: Session, submission: Submission) -> str:
+    return submission.id
+
+
+def _page_with_error(
+    begin: Transaction, settings: Settings, slug: str, viewer: Caller, error: KennelError, note: str
+) -> Response:
+    with begin() as session:
+        return _page(session, settings, slug, viewer, utc_now(), error=error, note=note)

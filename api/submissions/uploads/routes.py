@@ -1,0 +1,240 @@
+"""Resumable uploads: tus 1.0.0 for any client, a presigned PUT where the store offers one."""
+
+import secrets
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from api.http import tus
+from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
+    DbSession,
+    JoinLimiter,
+    Now,
+    Submitter,
+    Transaction,
+    Transactions,
+    utc_now,
+)
+from api.http.paging import Paging
+from api.http.request_bodies import streamed_body
+from api.http.routing import ApiRouter
+from api.openapi.files import file_body
+from api.submissions.uploads.views import (
+    MAX_NAME_LENGTH,
+    MAX_NOTE_LENGTH,
+    NewUpload,
+    UploadNote,
+    UploadPage,
+    UploadView,
+    upload_path_of,
+    upload_view,
+)
+from api.submissions.zip_uploads import begin_upload, declared_bytes, finalise_upload
+from scorer.blobs import Blobs
+from scorer.competitions.competition_state import visible_state
+from scorer.db.tables import Account, Upload
+from scorer.errors import Invalid
+from scorer.submissions import open_uploads, upload_bytes, uploads
+from scorer.submissions.intake import NewSubmission
+from scorer.submissions.upload_bytes import Appender
+from scorer.submissions.uploads import UploadRequest
+from scorer.teams.storage import limits_of
+
+router = ApiRouter(tags=["uploads"])
+resumable = ApiRouter(route_class=tus.TusRoute)
+Bytes = Annotated[int | None, Header(ge=0, le=2**62)]
+JSON_BODY = {
+    "requestBody": {
+        "description": "Without it, a creation in tus's headers.",
+        "content": {"application/json": {"schema": NewUpload.model_json_schema()}},
+    }
+}
+
+
+async def requested_upload_of(
+    request: Request,
+    store: BlobStore,
+    upload_length: Bytes = None,
+    upload_metadata: Annotated[str, Header(max_length=8000)] = "",
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> UploadRequest:
+    """The upload that a request announces, in JSON or in tus headers."""
+    if tus.is_tus_request(request):
+        tus.require_offered_extensions(request)
+        if upload_length is None:
+            raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
+        metadata = tus.metadata_of(upload_metadata)
+        entry = NewSubmission(
+            metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
+            metadata.get("note", "")[:MAX_NOTE_LENGTH],
+            idempotency_key,
+            metadata.get("benchmark") or None,
+        )
+        return UploadRequest(entry, upload_length, sha256=metadata.get("sha256"), described=upload_metadata)
+    try:
+        body = NewUpload.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+    if body.method == "put" and not store.supports_presigned_put:
+        raise Invalid("no-put", "This service takes no uploads straight into its store; use tus.")
+    entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
+    return UploadRequest(
+        entry, body.length, body.method or ("put" if store.supports_presigned_put else "tus"), body.sha256
+    )
+
+
+@resumable.options("/competitions/{slug}/uploads", status_code=204, include_in_schema=False)
+@resumable.options("/uploads/{upload_id}", status_code=204, include_in_schema=False)
+def discover(settings: AppSettings) -> Response:
+    """The supported version, extensions and limits of tus."""
+    return Response(status_code=204, headers={**tus.DISCOVERY, "Tus-Max-Size": str(settings.max_upload_bytes)})
+
+
+@resumable.post("/competitions/{slug}/uploads", status_code=201, response_model=UploadView, openapi_extra=JSON_BODY)
+def create(
+    slug: str,
+    request: Request,
+    wanted: Annotated[UploadRequest, Depends(requested_upload_of)],
+    session: DbSession,
+    store: BlobStore,
+    settings: AppSettings,
+    account: Submitter,
+    response: Response,
+    now: Now,
+) -> UploadView | Response:
+    """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
+    refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
+    upload = begin_upload(session, slug, wanted, account, settings, now)
+    headers = {"Location": upload_path_of(upload)}
+    if tus.is_tus_request(request):
+        return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
+    response.headers.update(headers)
+    return upload_view(upload, store, now)
+
+
+@resumable.get("/competitions/{slug}/uploads")
+def list_uploads(
+    slug: str, session: DbSession, store: BlobStore, account: Submitter, now: Now, wanted: Paging
+) -> UploadPage:
+    """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
+    state = visible_state(session, slug, account, now)
+    page = wanted.of_all(open_uploads.list_open_uploads(session, state, account, now=now))
+    return UploadPage(uploads=[upload_view(each, store, now) for each in page.rows], next_after=page.next_after)
+
+
+@resumable.head("/uploads/{upload_id}", response_class=Response)
+def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+    """The offset and length of an upload (tus)."""
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    uploads.require_not_refused(upload)
+    return Response(headers=tus.headers_of(upload))
+
+
+@resumable.get("/uploads/{upload_id}")
+def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
+    """How far an upload is, and the submission or the refusal that came of it."""
+    return upload_view(uploads.find_upload(session, upload_id, account, now=now), store, now)
+
+
+@resumable.post(
+    "/uploads/{upload_id}", status_code=204, include_in_schema=False, dependencies=[Depends(tus.require_override)]
+)
+@resumable.patch(
+    "/uploads/{upload_id}",
+    status_code=204,
+    openapi_extra=file_body("Bytes of the zip.", media_type=tus.PATCH_MEDIA_TYPE),
+)
+async def append(
+    upload_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    settings: AppSettings,
+    joins: JoinLimiter,
+    account: Submitter,
+    upload_offset: Bytes = None,
+    upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Append bytes (tus). The newest request wins: an older one that hangs gets 409 when it goes on. With the last byte
+    the submission is made; the header `Kennel-Submission` has its id."""
+    tus.require_patch_body(request)
+    if upload_offset is None:
+        raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
+    checksum = tus.checksum_of(upload_checksum)
+    writer = secrets.token_hex(8)
+    adds = declared_bytes(request)
+    upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
+    if upload.completed_at is None:
+        life = timedelta(seconds=settings.upload_life_seconds)
+        appender = Appender(begin, store, upload, writer, upload_offset, life, limits_of(settings), utc_now)
+        await _append(appender, streamed_body(request, account.id), checksum)
+    upload = await finalise_upload(joins, begin, store, settings, upload.id)
+    return Response(status_code=204, headers=tus.headers_of(upload))
+
+
+async def _append(appender: Appender, chunks: AsyncIterator[bytes], checksum: tus.Checksum | None) -> None:
+    if checksum is None:
+        await appender.append(chunks)
+    elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
+        raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
+
+
+def _begin_append(
+    begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str
+) -> Upload:
+    with begin() as session:
+        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
+        uploads.require_not_refused(upload)
+        uploads.take_over(session, upload, offset=offset, adds=adds, writer=writer)
+        return upload
+
+
+@router.post("/uploads/{upload_id}/complete")
+async def complete(
+    upload_id: str,
+    begin: Transactions,
+    store: BlobStore,
+    joins: JoinLimiter,
+    settings: AppSettings,
+    account: Submitter,
+) -> UploadView:
+    """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
+    await run_in_threadpool(_complete, begin, store, upload_id, account)
+    return upload_view(await finalise_upload(joins, begin, store, settings, upload_id), store, utc_now())
+
+
+def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account) -> None:
+    with begin() as session:
+        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
+        uploads.require_not_refused(upload)
+    if upload.method == "put" and upload.completed_at is None:
+        upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
+    else:
+        uploads.require_whole(upload)
+
+
+@resumable.put("/uploads/{upload_id}/note")
+def change_note(
+    upload_id: str, body: UploadNote, session: DbSession, store: BlobStore, account: Submitter, now: Now
+) -> UploadView:
+    """Change the note of an upload under way; the bytes that have arrived stay."""
+    upload = uploads.find_upload(session, upload_id, account, now=now)
+    open_uploads.change_note(session, upload, body.note)
+    return upload_view(uploads.current_upload(session, upload_id), store, now)
+
+
+@resumable.delete("/uploads/{upload_id}", status_code=204)
+def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+    """Terminate an upload (tus); its bytes are removed."""
+    uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
+    return Response(status_code=204)
+
+
+router.include_router(resumable)

@@ -1,0 +1,176 @@
+"""The page of a person's team in a competition: members, invitations sent and received, quota."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Path
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, SignedIn, Transaction, Transactions
+from api.http.forms import FormFields, text
+from api.http.problem_details import headers_of, status_of
+from api.http.routing import Router
+from api.rendering.quota import quota_message_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions.competition_state import visible_state
+from scorer.errors import KennelError
+from scorer.settings import Settings
+from scorer.teams import invitations, quotas, storage, team_messages, teams
+
+router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
+InvitationId = Annotated[int, Path(ge=1, le=2**62)]
+DONE_MESSAGES = {
+    "founded": "Your team is founded.",
+    "renamed": "Your team has its new name.",
+    "asked": "It is asked; here you see whether there is an answer yet.",
+    "withdrawn": "The invitation is withdrawn.",
+    "accepted": "Welcome to the team.",
+    "declined": "The invitation is declined.",
+    "left": "You have left the team.",
+}
+
+
+@dataclass(frozen=True)
+class TeamContext:
+    """A request for the team page: the competition, the viewer, the time."""
+
+    slug: str
+    begin: Transaction
+    viewer: Caller
+    now: datetime
+    settings: Settings
+
+    def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **outcome: Any) -> Response:
+        """The page, with the outcome of what was just done."""
+        account = self.viewer.account
+        with self.begin() as session:
+            state = visible_state(session, self.slug, account, self.now)
+            team = teams.find_own_team(session, state, account)
+            return render_page(
+                "teams/show.html",
+                status=status,
+                headers=headers,
+                viewer=self.viewer,
+                state=state,
+                roster=teams.own_roster(session, state, account) if team is not None else None,
+                entered=teams.has_entered(session, state, account),
+                received=invitations.received_invitations(session, state, account),
+                messages=team_messages.list_messages(session, team) if team is not None else (),
+                quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
+                storage=storage.usage_of(session, state.competition, account, self.now),
+                storage_limit=self.settings.max_team_bytes,
+                changeable=teams.is_changeable(state, self.now),
+                max_length=teams.MAX_TEAM_NAME_LENGTH,
+                now=self.now,
+                **outcome,
+            )
+
+    def act(self, action: Callable[[Session], object], *, place: str, done: str) -> Response:
+        """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``."""
+        try:
+            with self.begin() as session:
+                action(session)
+        except KennelError as error:
+            return self.show(status=status_of(error), headers=headers_of(error), error=error.message, place=place)
+        return see_other(f"/competitions/{self.slug}/team?done={done}")
+
+
+def team_context(slug: str, begin: Transactions, viewer: SignedIn, now: Now, settings: AppSettings) -> TeamContext:
+    """The context of this request."""
+    return TeamContext(slug, begin, viewer, now, settings)
+
+
+CurrentTeam = Annotated[TeamContext, Depends(team_context)]
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_team(page: CurrentTeam, done: str = "") -> Response:
+    """The team page."""
+    return page.show(done=DONE_MESSAGES.get(done))
+
+
+@router.post("")
+def create_team(page: CurrentTeam, fields: FormFields) -> Response:
+    """Create a team."""
+    name = text(fields, "name")
+    account = page.viewer.account
+    return page.act(
+        lambda session: teams.create(session, page.slug, name, account=account, now=page.now),
+        place="name",
+        done="founded",
+    )
+
+
+@router.post("/name")
+def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
+    """Give the team another name."""
+    name = text(fields, "name")
+    account = page.viewer.account
+    return page.act(
+        lambda session: teams.rename(session, page.slug, name, account=account, now=page.now),
+        place="name",
+        done="renamed",
+    )
+
+
+@router.post("/invitations")
+def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
+    """Invite a person."""
+    handle = text(fields, "handle")
+    author = page.viewer.account
+    rates.hit("team-invitation", author.id)
+    return page.act(
+        lambda session: invitations.invite_person(session, page.slug, handle, author=author, now=page.now),
+        place="handle",
+        done="asked",
+    )
+
+
+@router.post("/merges")
+def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
+    """Invite another team to merge into this one."""
+    name = text(fields, "team")
+    author = page.viewer.account
+    rates.hit("team-invitation", author.id)
+    return page.act(
+        lambda session: invitations.propose_merge(session, page.slug, name, author=author, now=page.now),
+        place="merge",
+        done="asked",
+    )
+
+
+@router.post("/invitations/{invitation_id}/withdrawal")
+def withdraw_invitation(page: CurrentTeam, invitation_id: InvitationId) -> Response:
+    """Withdraw an invitation."""
+    author = page.viewer.account
+    return page.act(
+        lambda session: invitations.withdraw(session, page.slug, invitation_id, author=author, now=page.now),
+        place="invitations",
+        done="withdrawn",
+    )
+
+
+@router.post("/invitations/{invitation_id}/answer")
+def answer_invitation(page: CurrentTeam, invitation_id: InvitationId, fields: FormFields) -> Response:
+    """Accept an invitation (the field ``accept`` is ``yes``) or decline it."""
+    accept = text(fields, "accept") == "yes"
+    account = page.viewer.account
+    return page.act(
+        lambda session: invitations.answer(
+            session, page.slug, invitation_id, accept=accept, account=account, now=page.now
+        ),
+        place="received",
+        done="accepted" if accept else "declined",
+    )
+
+
+@router.post("/leaving")
+def leave_team(page: CurrentTeam) -> Response:
+    """Leave the team."""
+    account = page.viewer.account
+    return page.act(
+        lambda session: teams.leave(session, page.slug, account=account, now=page.now), place="leave", done="left"
+    )

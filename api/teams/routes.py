@@ -1,0 +1,205 @@
+"""Teams: founding, renaming, invitations and mergers, leaving, and the team's quota."""
+
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, Submitter
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from api.teams.views import (
+    Answer,
+    LimitsView,
+    MemberView,
+    NewPicks,
+    NewTeamInvitation,
+    PicksView,
+    StorageView,
+    TeamInvitationPage,
+    TeamInvitationView,
+    TeamName,
+    TeamStorageView,
+    TeamView,
+)
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState, visible_state
+from scorer.db.tables import TeamInvitation
+from scorer.db.teams.storage import StorageUsage
+from scorer.teams import final_picks, invitations, quotas, storage, teams
+from scorer.teams.final_picks import FinalEntries
+from scorer.teams.quotas import Quota
+from scorer.teams.teams import Roster
+
+router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
+InvitationId = Annotated[int, Path(ge=1, le=2**62)]
+
+
+@router.post("/teams", status_code=201)
+def create(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
+    """Found a team. A person without one becomes a team of one with their first entry."""
+    roster = teams.create(session, slug, body.name, account=account, now=now)
+    return _view(visible_state(session, slug, account, now), roster)
+
+
+@router.get("/team")
+def show(slug: str, session: DbSession, account: CurrentUser, now: Now) -> TeamView:
+    """Your team."""
+    state = visible_state(session, slug, account, now)
+    return _view(state, teams.own_roster(session, state, account))
+
+
+@router.patch("/team")
+def rename(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
+    """Rename the team that you lead."""
+    roster = teams.rename(session, slug, body.name, account=account, now=now)
+    return _view(visible_state(session, slug, account, now), roster)
+
+
+@router.delete("/team/membership", status_code=204)
+def leave(slug: str, session: DbSession, account: Submitter, now: Now) -> Response:
+    """Leave your team. A member who has submitted cannot leave."""
+    teams.leave(session, slug, account=account, now=now)
+    return Response(status_code=204)
+
+
+@router.post("/team/invitations", status_code=201)
+def invite(
+    slug: str,
+    body: NewTeamInvitation,
+    session: DbSession,
+    account: Submitter,
+    rates: AppRateLimiter,
+    now: Now,
+) -> TeamInvitationView:
+    """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They get a
+    notice. Inviting again changes nothing."""
+    rates.hit("team-invitation", account.id)
+    who, ask = (
+        (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
+    )
+    return _invitation(ask(session, slug, who or "", author=account, now=now))
+
+
+@router.delete("/team/invitations/{invitation_id}", status_code=204)
+def withdraw(slug: str, invitation_id: InvitationId, session: DbSession, account: Submitter, now: Now) -> Response:
+    """Withdraw an invitation of the team that you lead."""
+    invitations.withdraw(session, slug, invitation_id, author=account, now=now)
+    return Response(status_code=204)
+
+
+@router.get("/invitations")
+def received(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> TeamInvitationPage:
+    """The open invitations to you or to your team, oldest first."""
+    state = visible_state(session, slug, account, now)
+    page = wanted.of_all(invitations.received_invitations(session, state, account))
+    return TeamInvitationPage(invitations=[_invitation(each) for each in page.rows], next_after=page.next_after)
+
+
+@router.put("/invitations/{invitation_id}/answer")
+def answer(
+    slug: str, invitation_id: InvitationId, body: Answer, session: DbSession, account: Submitter, now: Now
+) -> TeamInvitationView:
+    """Accept or decline an invitation. The leader answers a proposed merger; once accepted, all members and entries
+    belong to the team that proposed it."""
+    invitation = invitations.answer(session, slug, invitation_id, accept=body.accept, account=account, now=now)
+    return _invitation(invitation)
+
+
+@router.get("/limits")
+def show_limits(slug: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now) -> LimitsView:
+    """What your team has used of its limits, and when its next entry is possible."""
+    state = visible_state(session, slug, account, now)
+    used = storage.usage_of(session, state.competition, account, now)
+    return _limits_view(quotas.quota_of(session, state, account, now=now), used, settings.max_team_bytes)
+
+
+@router.get("/storage")
+def show_storage(slug: str, session: DbSession, organizer: Organizer, settings: AppSettings, now: Now) -> StorageView:
+    """What the zips of a competition take in the store, and which teams have most. Organizers only."""
+    competition = visible_state(session, slug, organizer, now).competition
+    used = storage.usage_of_competition(session, competition, now)
+    return StorageView(
+        stored_bytes=used.stored,
+        staged_bytes=used.staged,
+        max_bytes=settings.max_competition_bytes,
+        max_team_bytes=settings.max_team_bytes,
+        largest_teams=[
+            TeamStorageView(team=team, stored_bytes=stored)
+            for team, stored in storage.largest_teams(session, competition)
+        ],
+    )
+
+
+def _limits_view(quota: Quota, used: StorageUsage, max_bytes: int | None) -> LimitsView:
+    return LimitsView(
+        daily_limit=quota.limits.daily,
+        used_today=quota.usage.charged,
+        remaining_today=quota.remaining,
+        pending_limit=quota.limits.pending,
+        pending=quota.usage.pending,
+        rejected_limit=quota.limits.rejected,
+        rejected_today=quota.usage.rejected,
+        refusal=quota.refusal.value if quota.refusal else None,
+        resets_at=quota.resets_at,
+        next_entry_at=quota.next_entry_at,
+        stored_bytes=used.stored,
+        staged_bytes=used.staged,
+        max_bytes=max_bytes,
+    )
+
+
+def _view(state: CompetitionState, roster: Roster) -> TeamView:
+    return TeamView(
+        name=roster.team.name,
+        members=[
+            MemberView(handle=each.handle, name=each.name, leader=each.id == roster.leader.id)
+            for each in roster.members
+        ],
+        max_size=state.competition.max_team_size,
+        invitations=[_invitation(each) for each in roster.invitations],
+    )
+
+
+def _invitation(invitation: TeamInvitation) -> TeamInvitationView:
+    person, other = invitation.account, invitation.invited_team
+    return TeamInvitationView(
+        id=invitation.id,
+        kind="join" if other is None else "merge",
+        team=invitation.team.name,
+        handle=person.handle if person is not None else None,
+        invited_team=other.name if other is not None else None,
+        invited_by=invitation.inviter.handle,
+        state=invitation.state,
+        created_at=invitation.created_at,
+    )
+
+
+picks = ApiRouter(tags=["results"])
+
+
+@picks.get("/competitions/{slug}/picks")
+def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
+    """The entries that your team will be ranked by: its picks, or without picks its best public entries."""
+    state = competition_state.visible_state(session, slug, account, now)
+    team = final_picks.own_team(session, state, account)
+    return _picks(state, final_picks.final_entries_of(session, state, team))
+
+
+@picks.put("/competitions/{slug}/picks")
+def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
+    """Pick the entries that your team will be ranked by, until the last uploads have finished; also entries that still
+    wait for their score. An empty list removes the picks."""
+    finals = final_picks.pick(session, slug, body.submissions, account=account, now=now)
+    return _picks(competition_state.visible_state(session, slug, account, now), finals)
+
+
+def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
+    chosen = finals.chosen
+    return PicksView(
+        submissions=[each.id for each in finals.picks],
+        chosen=chosen is not None,
+        most=state.competition.final_picks,
+        until=competition_state.grace_end(state.competition),
+        picked_by=chosen.author.handle if chosen else None,
+        picked_at=chosen.created_at if chosen else None,
+    )

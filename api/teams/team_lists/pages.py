@@ -1,0 +1,138 @@
+"""Teams as organizers see them: the list, and one team with its members, messages and a ruling on all its entries."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, get_args
+
+from fastapi import Depends, Path, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, KnownCaller, Now, Organizer, SignedIn, Transaction, Transactions
+from api.http.forms import FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from scorer.competitions.competition_state import state_of
+from scorer.db.submissions.submissions import submissions_of
+from scorer.db.teams.members import members_of
+from scorer.db.teams.team_lists import list_teams
+from scorer.errors import Invalid, KennelError
+from scorer.review import team_rulings
+from scorer.review.rulings import RulingKind
+from scorer.teams import team_messages
+
+router = Router(prefix="/competitions/{slug}/teams", include_in_schema=False)
+PAGE_SIZE = 50
+MAX_REASON_LENGTH = 5000
+TeamId = Annotated[int, Path(ge=1, le=2**62)]
+DONE_MESSAGES = {"sent": "The team is told.", "ruled": "Every scored entry has the ruling, and the team is told."}
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_teams(
+    slug: str,
+    begin: Transactions,
+    author: Organizer,
+    viewer: KnownCaller,
+    now: Now,
+    search: Annotated[str, Query(max_length=100)] = "",
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+) -> Response:
+    """The teams and their members."""
+    with begin() as session:
+        state = state_of(session, slug, now)
+        page = list_teams(session, state.competition.id, search.strip(), after=after, limit=PAGE_SIZE + 1)
+        return render_page(
+            "teams/team_lists/list.html",
+            viewer=viewer,
+            state=state,
+            teams=page[:PAGE_SIZE],
+            next_after=page[PAGE_SIZE - 1].id if len(page) > PAGE_SIZE else None,
+            search=search.strip(),
+            after=after,
+            now=now,
+        )
+
+
+@dataclass(frozen=True)
+class OneTeam:
+    """A request for an organizers' page of one team."""
+
+    slug: str
+    team_id: int
+    begin: Transaction
+    viewer: Caller
+    now: datetime
+
+    def show(self, *, status: int = 200, **outcome: Any) -> Response:
+        """The page, with the outcome of what was just done."""
+        with self.begin() as session:
+            state = state_of(session, self.slug, self.now)
+            team = team_messages.find_team(session, state, self.team_id)
+            competition_id = state.competition.id
+            return render_page(
+                "teams/team_lists/one.html",
+                status=status,
+                viewer=self.viewer,
+                state=state,
+                team=team,
+                members=members_of(session, team.id),
+                entries=submissions_of(session, competition_id, team_id=team.id, before=None, limit=PAGE_SIZE),
+                messages=team_messages.list_messages(session, team),
+                kinds=get_args(RulingKind),
+                now=self.now,
+                **outcome,
+            )
+
+    def act(self, action: Callable[[Session], object], *, place: str, done: str, typed: str) -> Response:
+        """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``, and
+        what was typed there."""
+        try:
+            with self.begin() as session:
+                action(session)
+        except KennelError as error:
+            return self.show(status=status_of(error), error=error.message, place=place, typed=typed)
+        return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
+
+
+def one_team(slug: str, team_id: TeamId, begin: Transactions, viewer: KnownCaller, now: Now) -> OneTeam:
+    """The context of this request."""
+    return OneTeam(slug, team_id, begin, viewer, now)
+
+
+CurrentTeam = Annotated[OneTeam, Depends(one_team)]
+
+
+@router.api_route("/{team_id}", methods=["GET", "HEAD"])
+def show_team(team: CurrentTeam, author: Organizer, done: str = "") -> Response:
+    """A team with its members and what was written to it."""
+    return team.show(done=DONE_MESSAGES.get(done))
+
+
+@router.post("/{team_id}/messages")
+def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Write to a team."""
+    message = text(fields, "text", max_length=team_messages.MAX_TEXT_LENGTH)
+
+    def write(session: Session) -> None:
+        state = state_of(session, team.slug, team.now)
+        team_messages.write(session, state, team.team_id, message, author=author, now=team.now)
+
+    return team.act(write, place="message", done="sent", typed=message)
+
+
+@router.post("/{team_id}/rulings")
+def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Rule on all entries of a team."""
+    kinds: dict[str, RulingKind] = {kind: kind for kind in get_args(RulingKind)}
+    kind, reason = kinds.get(text(fields, "kind")), text(fields, "reason", max_length=MAX_REASON_LENGTH)
+
+    def rule(session: Session) -> None:
+        if kind is None:
+            raise Invalid("no-kind", "Please say what shall become of the entries.")
+        state = state_of(session, team.slug, team.now)
+        team_rulings.rule_on_team(session, state, team.team_id, kind, reason=reason, author=author, now=team.now)
+
+    return team.act(rule, place="ruling", done="ruled", typed=reason)

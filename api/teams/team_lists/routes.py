@@ -1,0 +1,115 @@
+"""Teams as organizers see them: their members, messages to them, a ruling on all entries of one."""
+
+import csv
+import io
+from typing import Annotated, Literal
+
+from fastapi import Path, Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.competitions.announcements.views import (
+    ListedMemberView,
+    MessagePage,
+    MessageView,
+    NewMessage,
+    NewTeamRuling,
+    TeamLineView,
+    TeamPage,
+)
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
+from api.http.paging import PageRequest, Paging
+from api.http.routing import ApiRouter
+from api.openapi.files import also_as
+from api.review.rulings.views import RulingView, ruling_view
+from kennel_client.cli.formatting import escape_formula
+from scorer.competitions.competition_state import state_of, visible_state
+from scorer.db.tables import Team, TeamMessage
+from scorer.db.teams.team_lists import ListedTeam, list_teams
+from scorer.review import team_rulings
+from scorer.teams import team_messages, teams
+
+router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
+TeamId = Annotated[int, Path(ge=1, le=2**62)]
+MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "joined_at")
+
+
+@router.get("/teams", response_model=TeamPage, responses=also_as("text/csv"))
+def index(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    now: Now,
+    search: Annotated[str, Query(max_length=100, description="In the team's name, or a member's.")] = "",
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    format: Annotated[Literal["json", "csv"], Query(description="CSV has all teams, a line for each member.")] = "json",  # noqa: A002 - the name of the parameter
+) -> TeamPage | Response:
+    """The teams and their members, the oldest team first. Organizers only."""
+    competition_id = state_of(session, slug, now).competition.id
+    if format == "csv":
+        return _members_csv(slug, list_teams(session, competition_id, search))
+    page = list_teams(session, competition_id, search, after=after, limit=limit + 1)
+    more = len(page) > limit
+    return TeamPage(teams=[_team_view(each) for each in page[:limit]], next_after=page[limit - 1].id if more else None)
+
+
+def _team_view(team: ListedTeam) -> TeamLineView:
+    return TeamLineView(**team._asdict() | {"members": [ListedMemberView(**each._asdict()) for each in team.members]})
+
+
+def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(MEMBER_COLUMNS)
+    for team in listed:
+        for place, member in enumerate(team.members):
+            names = [escape_formula(name) for name in (team.name, member.handle, member.name)]
+            writer.writerow((team.id, names[0], team.submissions, *names[1:], place == 0, member.joined_at.isoformat()))
+    headers = {"Content-Disposition": f'attachment; filename="{slug}-teams.csv"', "Cache-Control": "private, no-store"}
+    return Response(file.getvalue(), media_type="text/csv", headers=headers)
+
+
+@router.get("/teams/{team_id}/messages")
+def messages(
+    slug: str, team_id: TeamId, session: DbSession, author: Organizer, now: Now, wanted: Paging
+) -> MessagePage:
+    """What the organizers have written to a team, newest first. Organizers only."""
+    team = team_messages.find_team(session, state_of(session, slug, now), team_id)
+    return _message_page(session, team, wanted, inside=True)
+
+
+@router.post("/teams/{team_id}/messages", status_code=201)
+def write(slug: str, team_id: TeamId, body: NewMessage, session: DbSession, author: Organizer, now: Now) -> MessageView:
+    """Write to a team: its members get a notice, and the message stays on its page. Organizers only."""
+    state = state_of(session, slug, now)
+    return _message_view(team_messages.write(session, state, team_id, body.text, author=author, now=now), inside=True)
+
+
+@router.post("/teams/{team_id}/rulings", status_code=201)
+def rule(
+    slug: str, team_id: TeamId, body: NewTeamRuling, session: DbSession, author: Organizer, now: Now
+) -> list[RulingView]:
+    """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
+    state = state_of(session, slug, now)
+    made = team_rulings.rule_on_team(session, state, team_id, body.kind, reason=body.reason, author=author, now=now)
+    return [ruling_view(each, inside=True) for each in made]
+
+
+@router.get("/team/messages")
+def own_messages(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> MessagePage:
+    """What the organizers have written to your team, newest first."""
+    team = teams.own_roster(session, visible_state(session, slug, account, now), account).team
+    return _message_page(session, team, wanted, inside=False)
+
+
+def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:
+    listed = team_messages.list_messages(session, team, before=wanted.after, limit=wanted.one_more)
+    page = wanted.of_following(listed, lambda each: each.id)
+    views = [_message_view(each, inside=inside) for each in page.rows]
+    return MessagePage(messages=views, next_after=page.next_after)
+
+
+def _message_view(message: TeamMessage, *, inside: bool) -> MessageView:
+    author = message.author.handle if inside else None
+    return MessageView(text=message.text, created_at=message.created_at, author=author)

@@ -1,0 +1,111 @@
+"""The private track's extractor: comparing extractors on labelled entries, and choosing one."""
+
+from datetime import datetime
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from api.tuning.private_extractor.views import network_view
+from api.tuning.thresholds.pages import number_field, require_reason
+from scorer.competitions import competition_state
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import STAGES
+from scorer.tuning import extractor_choice, extractor_comparison
+
+router = Router(include_in_schema=False)
+
+
+@router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])
+def show_private_extractor(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+    """How well each extractor's distance separates labelled entries, and the private track's extractor."""
+    return _page(session, slug, viewer, now)
+
+
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    place: str = "",
+) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    view = network_view(session, state)
+    spaces = view.comparison.spaces
+    return render_page(
+        "tuning/private_extractor/show.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        view=view,
+        stages=STAGES,
+        choosable=[space.extractor for space in spaces if not space.present and space.state != "preparing"],
+        busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces),
+        error=error.message if error else None,
+        place=place,
+    )
+
+
+@router.post("/competitions/{slug}/network/comparisons")
+def start_comparison(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
+) -> Response:
+    """Compare the ticked extractors."""
+    state = competition_state.state_of(session, slug, now)
+    wanted = [each[:100] for each in fields.getlist("extractor")]
+    try:
+        extractor_comparison.start_comparison(
+            session,
+            state,
+            wanted,
+            coarse="coarse" in fields,
+            weights=settings.weights_sha256,
+            author=viewer.account,
+            now=now,
+        )
+    except KennelError as error:
+        return _page(session, slug, viewer, now, error=error, place="compare")
+    return see_other(f"/competitions/{slug}/network")
+
+
+@router.post("/competitions/{slug}/network")
+def choose_extractor(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
+) -> Response:
+    """Replace the private track's extractor."""
+    state = competition_state.state_of(session, slug, now)
+    reason = text(fields, "reason", max_length=2000).strip()
+    try:
+        require_reason(reason)
+        change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
+        weights = settings.weights_sha256
+        extractor_choice.replace_extractor(session, state, change, weights=weights, author=viewer.account, now=now)
+    except KennelError as error:
+        return _page(session, slug, viewer, now, error=error, place="choose")
+    return see_other(f"/competitions/{slug}/network")
+
+
+def _tau_of(fields: Fields) -> float | None:
+    tau: float | None = number_field(fields, "tau", float)
+    if tau is not None and not 0 <= tau <= 2:
+        raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
+    return tau

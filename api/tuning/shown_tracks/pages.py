@@ -1,0 +1,120 @@
+"""Shown tracks: the numbers beside the score, how far each is measured, and a form for another one."""
+
+from datetime import datetime
+from typing import cast
+
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.competitions.settings.form import extractor_names
+from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.templates import render_page, see_other
+from api.tuning.thresholds.pages import number_field
+from scorer.competitions import competition_state, shown_tracks
+from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import TRACK_KINDS
+from scorer.metrics.metric_catalogue import LIMITS, METRICS
+
+router = Router(prefix="/competitions/{slug}/shown-tracks", include_in_schema=False)
+FIELDS = ("name", "metric", "extractor", "reference", "visibility", *LIMITS)
+"""What the form is filled in with again beside an error."""
+BUSY_STATES = frozenset({"preparing", "measuring"})
+TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name in metric.constants) for name in LIMITS}
+"""The metrics that take a constant, by its name."""
+
+
+@router.api_route("", methods=["GET", "HEAD"])
+def show_shown_tracks(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+    """The numbers that stand beside the ranked ones."""
+    return _page(session, slug, viewer, now)
+
+
+def _page(
+    session: Session,
+    slug: str,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    typed: dict[str, str] | None = None,
+) -> Response:
+    state = competition_state.state_of(session, slug, now)
+    statuses = shown_tracks.list_statuses(session, state)
+    return render_page(
+        "tuning/shown_tracks/show.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        statuses=[(each, METRICS[each.shown.metric]) for each in statuses],
+        busy=any(each.state in BUSY_STATES for each in statuses),
+        metrics=METRICS,
+        constants=TAKEN_BY,
+        limits=LIMITS,
+        extractors=extractor_names(),
+        references=TRACK_KINDS,
+        name_pattern=NAME.pattern,
+        may_add=len(statuses) < MAX_SHOWN_TRACKS,
+        problem=error,
+        typed=dict.fromkeys(FIELDS, "") | (typed or {}),
+    )
+
+
+@router.post("")
+def add_shown_track(
+    slug: str,
+    fields: FormFields,
+    session: DbSession,
+    author: Organizer,
+    viewer: SignedIn,
+    settings: AppSettings,
+    now: Now,
+) -> Response:
+    """Show another number."""
+    state = competition_state.state_of(session, slug, now)
+    try:
+        wanted, weights = _wanted(fields), settings.weights_sha256
+        shown_tracks.add(session, state, wanted, weights=weights, author=viewer.account, now=now)
+    except KennelError as error:
+        typed = {name: fields.get(name, "")[:100] for name in FIELDS}
+        return _page(session, slug, viewer, now, error=error, typed=typed)
+    return see_other(f"/competitions/{slug}/shown-tracks")
+
+
+def _wanted(fields: Fields) -> NewShownTrack:
+    reference, visibility = text(fields, "reference"), text(fields, "visibility")
+    if reference not in TRACK_KINDS or visibility not in {"everybody", "organizers"}:
+        raise Invalid("bad-request", "Please say against which references, and who sees it.")
+    given = {name: number_field(fields, name, float) for name in LIMITS}
+    return NewShownTrack(
+        name=text(fields, "name").strip(),
+        metric=text(fields, "metric"),
+        extractor=text(fields, "extractor"),
+        reference=reference,
+        visibility=cast(Visibility, visibility),
+        constants={name: value for name, value in given.items() if value is not None},
+    )
+
+
+@router.post("/{shown_track}/removal")
+def remove_shown_track(
+    slug: str, shown_track: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Show a number no more."""
+    state = competition_state.state_of(session, slug, now)
+    shown_tracks.remove(session, state, shown_track, author=viewer.account, now=now)
+    return see_other(f"/competitions/{slug}/shown-tracks")
+
+
+@router.post("/{shown_track}/measurements")
+def measure_missing(
+    slug: str, shown_track: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Measure the entries whose measurement has failed."""
+    state = competition_state.state_of(session, slug, now)
+    shown_tracks.measure_missing(session, state, shown_track, author=viewer.account, now=now)
+    return see_other(f"/competitions/{slug}/shown-tracks")

@@ -1,0 +1,60 @@
+"""Shown tracks: numbers that stand beside the ranked ones. Everybody reads those that they may see."""
+
+from api.http.dependencies import AppSettings, DbSession, Now, Organizer, Visitor
+from api.http.paging import Paging
+from api.http.routing import ApiRouter
+from api.tuning.shown_tracks.views import (
+    MissingMeasurementsView,
+    NewShownTrackBody,
+    ShownTrackPage,
+    ShownTrackView,
+    shown_track_view,
+)
+from scorer.accounts.roles import is_organizer
+from scorer.competitions import shown_tracks
+from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.shown_track_access import visible_shown_tracks
+
+router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
+
+
+@router.get("")
+def list_shown_tracks(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> ShownTrackPage:
+    """The numbers that are shown beside the ranked ones, oldest first; for organizers with those that they alone see,
+    and with how far each is."""
+    state = visible_state(session, slug, account, now)
+    organizes = is_organizer(account, state.competition.id)
+    page = wanted.of_all(visible_shown_tracks(session, state, account))
+    views = [
+        shown_track_view(shown, shown_tracks.status_of(session, state, shown) if organizes else None)
+        for shown in page.rows
+    ]
+    return ShownTrackPage(shown_tracks=views, next_after=page.next_after)
+
+
+@router.post("", status_code=201)
+def add_shown_track(
+    slug: str, body: NewShownTrackBody, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+) -> ShownTrackView:
+    """Show another number, which ranks nothing: of the entries that are scored by now, and of later ones, measured when
+    nothing else waits."""
+    state = state_of(session, slug, now)
+    wanted = shown_tracks.NewShownTrack(**body.model_dump())
+    shown = shown_tracks.add(session, state, wanted, weights=settings.weights_sha256, author=author, now=now)
+    return shown_track_view(shown, shown_tracks.status_of(session, state, shown))
+
+
+@router.delete("/{shown_track}", status_code=204)
+def remove_shown_track(slug: str, shown_track: str, session: DbSession, author: Organizer, now: Now) -> None:
+    """Show a number no more. What was measured is kept; added again, it is measured anew."""
+    shown_tracks.remove(session, state_of(session, slug, now), shown_track, author=author, now=now)
+
+
+@router.post("/{shown_track}/measurements", status_code=202)
+def measure_missing(
+    slug: str, shown_track: str, session: DbSession, author: Organizer, now: Now
+) -> MissingMeasurementsView:
+    """Measure the entries that lack the number because their measurement, or the references' preparation, failed."""
+    state = state_of(session, slug, now)
+    entries = shown_tracks.measure_missing(session, state, shown_track, author=author, now=now)
+    return MissingMeasurementsView(entries=entries)

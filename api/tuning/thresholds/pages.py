@@ -1,0 +1,173 @@
+"""Choosing a track's tau: distances by label, and a preview of what any tau would do."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Query
+from fastapi.responses import Response
+from sqlalchemy.orm import Session
+
+from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.forms import Fields, FormFields, text
+from api.http.problem_details import status_of
+from api.http.routing import Router
+from api.rendering.charts.distribution import Distribution, distribution_of
+from api.rendering.templates import render_page, see_other
+from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
+from scorer.errors import Invalid, KennelError
+from scorer.lifecycle import TrackKind
+from scorer.tuning import threshold_history, thresholds
+from scorer.tuning.thresholds import Option, TrackEntries, TuningRequest
+
+router = Router(include_in_schema=False)
+MAX_SHOWN_CHANGES = 30
+"""Rows in a list of changes; the API has all of them, by pages."""
+METHODS = {
+    "margin": ("Margin", "In the paper, the memorization margin d(M) gives tau* as the mean of all distances (method"
+               " Paper). This method separates better: it catches the most memorisers without wronging more than a"
+               " share of the legitimate entries."),
+    "accuracy": ("Accuracy", "As few labelled entries as possible on the wrong side."),
+    "otsu": ("Otsu", "The split that leaves the least variance inside its two parts, labels aside."),
+    "heldout": ("Held-out", "Half the distance of the held-out photographs."),
+    "paper": ("Paper", "The mean of all distances, as the paper's formula says literally."),
+}  # fmt: skip
+
+
+@router.api_route("/competitions/{slug}/tau", methods=["GET", "HEAD"])
+def show_thresholds(
+    slug: str,
+    session: DbSession,
+    author: Organizer,
+    viewer: KnownCaller,
+    now: Now,
+    track: TrackKind = "private",
+    method: Annotated[str, Query(max_length=20)] = "",
+    alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
+    tau: Annotated[float | None, Query(ge=0, le=2)] = None,
+) -> Response:
+    """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
+    state = competition_state.state_of(session, slug, now)
+    wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
+    return _page(session, state, track, wanted, viewer, now)
+
+
+def _page(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    wanted: TuningRequest | None,
+    viewer: Caller,
+    now: datetime,
+    *,
+    error: KennelError | None = None,
+    place: str = "choice",
+    reason: str = "",
+) -> Response:
+    entries = thresholds.entries_of(session, state, kind)
+    options = thresholds.method_options(entries, alpha=wanted.alpha if wanted else 0.0)
+    request = wanted or _first(entries, options)
+    try:
+        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
+    except KennelError as wrong:
+        error = error or wrong
+        request = _first(entries, options)
+        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
+    return render_page(
+        "tuning/thresholds/show.html",
+        status=status_of(error) if error else 200,
+        viewer=viewer,
+        now=now,
+        state=state,
+        kind=kind,
+        in_force=entries.in_force,
+        drawing=_drawing(entries, retuning.choice.tau),
+        options=options,
+        methods=METHODS,
+        request=request,
+        retuning=retuning,
+        impact=retuning.impact,
+        history=threshold_history.threshold_history(session, entries),
+        shown=MAX_SHOWN_CHANGES,
+        error=error.message if error else None,
+        place=place,
+        reason=reason,
+    )
+
+
+def _drawing(entries: TrackEntries, tau: float) -> Distribution:
+    competing = entries.board.judged.is_competing
+    return distribution_of(entries.board.judged.columns.distance[competing], entries.labels.number[competing], tau)
+
+
+def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
+    """The preview shown first: the tau in force, else the first method that can choose one, else tau 0."""
+    if entries.in_force is not None:
+        return TuningRequest("manual", tau=entries.in_force.tau)
+    possible = [option.method for option in options if option.choice is not None]
+    return TuningRequest(possible[0]) if possible else TuningRequest("manual", tau=0.0)
+
+
+@router.post("/competitions/{slug}/tau")
+def choose_threshold(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Choose the tau that the page shows."""
+    state = competition_state.state_of(session, slug, now)
+    kind = _track_of(fields)
+    reason = text(fields, "reason", max_length=2000).strip()
+    request: TuningRequest | None = None
+    try:
+        request = _request(fields, reason)
+        thresholds.retune(session, state, kind, request, author=viewer.account, now=now)
+    except KennelError as error:
+        return _page(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+@router.post("/competitions/{slug}/tau/undo")
+def undo_threshold(
+    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+) -> Response:
+    """Undo the newest choice."""
+    state = competition_state.state_of(session, slug, now)
+    kind = _track_of(fields)
+    reason = text(fields, "reason", max_length=2000).strip()
+    try:
+        require_reason(reason)
+        after = number_field(fields, "after", int)
+        thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
+    except KennelError as error:
+        return _page(session, state, kind, None, viewer, now, error=error, place="undo")
+    return see_other(f"/competitions/{slug}/tau?track={kind}#history")
+
+
+def _track_of(fields: Fields) -> TrackKind:
+    return "public" if fields.get("track") == "public" else "private"
+
+
+def _request(fields: Fields, reason: str) -> TuningRequest:
+    require_reason(reason)
+    method = text(fields, "method", max_length=20) or "manual"
+    return TuningRequest(
+        method=method,
+        alpha=number_field(fields, "alpha", float) or 0.0,
+        tau=number_field(fields, "tau", float) if method == "manual" else None,
+        reason=reason,
+        after=number_field(fields, "after", int),
+    )
+
+
+def require_reason(reason: str) -> None:
+    """Raise ``Invalid`` if ``reason`` is empty."""
+    if not reason:
+        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
+
+
+def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
+    """A field's value as ``kind``, None if it is empty; ``Invalid`` if it is not a number."""
+    value = text(fields, name, max_length=40).strip()
+    try:
+        return kind(value) if value else None
+    except ValueError:
+        raise Invalid("no-number", f"{value!r} is not a number.") from None

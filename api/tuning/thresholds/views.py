@@ -1,0 +1,238 @@
+"""Schemas of thresholds, and how responses are made."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from api.http.views import Page, Request
+from api.leaderboard.views import RankChangeView
+from scorer.db.tables import Threshold
+from scorer.lifecycle import TrackKind
+from scorer.tuning.impact_lists import LISTED, ImpactPage
+from scorer.tuning.threshold_history import ThresholdStep
+from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
+
+Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
+
+
+class NewThreshold(Request):
+    """How to choose tau."""
+
+    method: Method = "margin"
+    alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
+    tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
+    reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
+    preview: bool = Field(False, description="Return what would change, and change nothing.")
+    after: int | None = Field(
+        None, description="The id of the threshold that this decision is based on: 409 if there is a newer one."
+    )
+
+
+class ImpactQuery(BaseModel):
+    """Which tau, compared with which."""
+
+    method: Method = "manual"
+    alpha: Annotated[
+        float, Field(ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
+    ] = 0.0
+    tau: Annotated[float | None, Field(ge=0, le=2, description="`manual`: the value.")] = None
+    previous: Annotated[
+        int | None,
+        Field(ge=0, description="The id of the threshold to compare with, 0 for none; left out: the one in force."),
+    ] = None
+
+    def request(self) -> TuningRequest:
+        """The choice of tau that is asked about."""
+        return TuningRequest(self.method, self.alpha, self.tau)
+
+
+class ImpactSummaryQuery(ImpactQuery):
+    """Which tau, and how much of each list."""
+
+    limit: Annotated[int, Field(ge=1, le=LISTED, description="Rows of each list.")] = LISTED
+
+
+class ImpactPageQuery(ImpactQuery):
+    """Which tau, and which page of a list."""
+
+    after: Annotated[int, Field(ge=0, le=10**9, description="Show rows after this many.")] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class NewUndo(Request):
+    """The undoing of the newest choice of tau."""
+
+    reason: str = Field(min_length=1, max_length=2000)
+    after: int | None = Field(None, description="As for a new threshold.")
+
+
+class ChangeView(BaseModel):
+    """An entry that is penalised or freed, or near tau."""
+
+    submission_id: str
+    team: str
+    memorization_distance: float
+    label: str | None
+
+
+class AwardMoveView(BaseModel):
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
+
+    team: str
+    before: str | None
+    after: str | None
+
+
+class ReviewsView(BaseModel):
+    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
+
+    places: int = Field(description="Medal places that can be filled.")
+    looked: int = Field(description="Entries from rank 1 down to the one that fills the last place.")
+    open: int = Field(description="How many of these have no decided label: at least so many reviews are left.")
+
+
+class ImpactCounts(BaseModel):
+    """How many rows each list of an impact has, of which the answer has the first ones."""
+
+    entries: int = Field(description="Entries that tau is chosen over: those in time, without benchmarks.")
+    below: int = Field(description="Entries that this tau penalises.")
+    penalised: int
+    freed: int
+    borderline: int
+    moves: int
+    medals: int
+    prizes: int
+
+
+class RetuningView(BaseModel):
+    """A choice of tau, the data it is based on, and its impact on the board that it was based on. Each list has its
+    first rows here, at most 100; `thresholds/impact/{name}` has all of them, by pages."""
+
+    track: TrackKind
+    preview: bool
+    threshold_id: int | None
+    tau: float
+    previous_id: int | None = Field(description="The threshold that it is compared with: `previous` of later pages.")
+    previous_tau: float | None
+    method: Method | Literal["undo"]
+    choice: dict[str, Any] = Field(
+        description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
+        " of tau within which nothing changes."
+    )
+    counts: ImpactCounts
+    penalised: list[ChangeView]
+    freed: list[ChangeView]
+    borderline: list[ChangeView] = Field(description="Entries within two standard errors of tau.")
+    moves: list[RankChangeView]
+    medals: list[AwardMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
+    prizes: list[AwardMoveView]
+    reviews: ReviewsView
+    reviews_before: ReviewsView
+
+
+class LackView(BaseModel):
+    """What a method needs but does not have."""
+
+    type: str = Field(examples=["no-labels"])
+    message: str
+
+
+class OptionView(BaseModel):
+    """The tau that one automatic method would choose, or what it lacks."""
+
+    method: Method
+    tau: float | None
+    choice: dict[str, Any] | None
+    lacks: LackView | None
+
+
+class OptionPage(Page):
+    choices: list[OptionView]
+
+
+class ThresholdView(BaseModel):
+    """A past or present tau, and what it changed among the entries of that time."""
+
+    id: int
+    tau: float
+    method: str
+    choice: dict[str, Any]
+    reason: str
+    author: str | None = Field(description="Null: set by the preparation of the references.")
+    created_at: datetime
+    standing: bool = Field(description="Not undone.")
+    penalised_count: int
+    freed_count: int
+    penalised: list[ChangeView] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
+    freed: list[ChangeView] = Field(description="As `penalised`.")
+
+
+class ThresholdPage(Page):
+    thresholds: list[ThresholdView]
+
+
+class ImpactPageView(Page):
+    """A page of one list of an impact."""
+
+    total: int
+    entries: list[ChangeView | RankChangeView | AwardMoveView]
+
+
+def retuning_view(retuning: Retuning, kind: TrackKind, method: str, threshold: Threshold | None = None) -> RetuningView:
+    """A choice and its impact; ``threshold``: the recorded row, None for a preview."""
+    impact = retuning.impact
+    totals = {name: page.total for name, page in retuning.lists.items()}
+    return RetuningView(
+        track=kind,
+        preview=threshold is None,
+        threshold_id=threshold.id if threshold else None,
+        tau=retuning.choice.tau,
+        previous_id=retuning.previous.id if retuning.previous else None,
+        previous_tau=retuning.previous.tau if retuning.previous else None,
+        method=method,
+        choice=choice_as_json(retuning.choice),
+        counts=ImpactCounts(entries=impact.entries, below=impact.below, **totals),
+        reviews=ReviewsView(**vars(impact.reviews)),
+        reviews_before=ReviewsView(**vars(impact.reviews_before)),
+        **_lists_of(retuning.lists),
+    )
+
+
+def _lists_of(pages: Mapping[Any, ImpactPage]) -> dict[str, Any]:
+    return {name: [vars(row) for row in page.rows] for name, page in pages.items()}
+
+
+def impact_page_view(page: ImpactPage) -> ImpactPageView:
+    """A page of a list."""
+    return ImpactPageView.model_validate(
+        {"total": page.total, "entries": [vars(row) for row in page.rows], "next_after": page.next_after}
+    )
+
+
+def option_view(option: Option) -> OptionView:
+    """The tau that a method would choose, or what it lacks."""
+    method: Method = option.method  # type: ignore[assignment] # pydantic knows the names
+    if option.choice is None:
+        lacks = LackView(type=option.lacks.slug, message=option.lacks.message) if option.lacks else None
+        return OptionView(method=method, tau=None, choice=None, lacks=lacks)
+    return OptionView(method=method, tau=option.choice.tau, choice=choice_as_json(option.choice), lacks=None)
+
+
+def threshold_view(step: ThresholdStep) -> ThresholdView:
+    """A tau of the history."""
+    row = step.threshold
+    return ThresholdView(
+        id=row.id,
+        tau=row.tau,
+        method=row.method,
+        choice=row.choice,
+        reason=row.reason,
+        author=row.author.handle if row.author else None,
+        created_at=row.created_at,
+        standing=step.standing,
+        penalised_count=step.penalised.total,
+        freed_count=step.freed.total,
+        **_lists_of({"penalised": step.penalised, "freed": step.freed}),
+    )
