@@ -82,6 +82,8 @@ compose-test: setup ## Build the images, run every service of docker-compose.yml
 faults: setup ## Count rounds of fault injection over the real service, from where the last run stopped (ROUNDS=1000 SEED=n)
 	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))
 
+# Long modules and full folders are worth a second look; what belongs together stays together.
+PRODUCT := 'api/*.py' 'client/*.py' 'deploy/*.py' 'scorer/*.py' 'worker/*.py'
 check: setup ## Format, lint, strict types, import contracts, migration drift, compose, Dockerfile, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -94,6 +96,8 @@ check: setup ## Format, lint, strict types, import contracts, migration drift, c
 	$(BIN)/python -m deploy.documentation --check
 	$(BIN)/python -m deploy.documentation --openapi | $(BIN)/openapi-spec-validator -
 	$(MKDOCS) build --strict
+	@git ls-files $(PRODUCT) | xargs wc -l | awk '$$2 != "total" && $$1 > 300 { print "warning: " $$2 " has " $$1 " lines" }'
+	@git ls-files $(PRODUCT) | xargs -n 1 dirname | sort | uniq -c | awk '$$1 > 21 { print "warning: " $$2 " has " $$1 " modules" }'
 
 docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)
 	$(MKDOCS) serve --strict --dev-addr 127.0.0.1:$(DOCS_PORT)

@@ -30,7 +30,7 @@ from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle import router as kaggle
+from api.kaggle.routers import ROUTERS as KAGGLE_ROUTERS
 from api.openapi.document import openapi_document
 from api.openapi.operation_ids import operation_id
 from api.rendering import templates
@@ -161,7 +161,7 @@ def routers() -> Iterator[Router]:
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    yield kaggle.router
+    yield from KAGGLE_ROUTERS
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:

@@ -3,6 +3,12 @@
 import hashlib
 import secrets
 
+
+def new_secret() -> str:
+    """256 random bits in base64url, for a cookie, an API token or a one-time link."""
+    return secrets.token_urlsafe(32)
+
+
 BYTES = 9
 
 

@@ -22,7 +22,8 @@ PLANTED = {
     "scorer/findings/signs.py": "import torch",
     "scorer/helpers.py": "ANYTHING = 1",
     "worker/runtime/heartbeat.py": "from worker.scoring import score",
-    "api/http/etags.py": "from api.http import views",
+    "api/http/etags.py": "from api.rendering import formatting",
+    "api/teams/routes.py": "from api.jobs import views",
     "client/kennel_client/archive/listing.py": "from scorer import archive",
 }
 """Lines that break the contracts: upwards, sideways, torch among pure packages, a module that no layer knows."""
@@ -34,7 +35,8 @@ CAUGHT = (
     "scorer.findings.signs -> torch",
     "- scorer.helpers",
     "worker.runtime.heartbeat -> worker.scoring.score",
-    "api.http.etags -> api.http.views",
+    "api.http.etags -> api.rendering.formatting",
+    "api.teams.routes -> api.jobs.views",
     "kennel_client.archive.listing -> scorer.archive",
 )
 

@@ -1,15 +1,15 @@
 """A person's own account: address, API tokens, password, sessions."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Path, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from api.accounts.personal_data import delete_own_account, own_data
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
-from api.accounts.sign_in.sign_in import AppSignInActions, new_secret
+from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import Caller, DbSession, Now, SignedIn
+from api.http.dependencies import Caller, DbSession, Now, RowId, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.http.routing import Router
@@ -17,10 +17,10 @@ from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
 from scorer.accounts.credentials import Kept
 from scorer.errors import Invalid, KennelError
+from scorer.identifiers import new_secret
 from scorer.notifications import webhooks
 
 router = Router(prefix="/account", include_in_schema=False)
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 MAX_NAME_LENGTH = 100
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from api.accounts.personal_data import delete_own_account, own_data
-from api.accounts.sign_in.sign_in import AppSignInActions, new_secret
+from api.accounts.sign_in.sign_in import AppSignInActions
 from api.accounts.views import (
     AccountDeletion,
     AccountView,
@@ -38,6 +38,7 @@ from scorer import audit_log
 from scorer.accounts import accounts, api_tokens
 from scorer.accounts.credentials import Kept
 from scorer.accounts.sign_up import Application, invite_account
+from scorer.identifiers import new_secret
 
 router = ApiRouter(tags=["accounts"])
 

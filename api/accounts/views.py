@@ -199,16 +199,3 @@ class NewTokenView(TokenView):
     """A new API token."""
 
     token: str = Field(description="Shown once; Kennel keeps only its hash.")
-
-
-class Acceptance(Request):
-    """The version of the rules that is accepted."""
-
-    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
-
-
-class AcceptanceView(BaseModel):
-    """An accepted version of the rules."""
-
-    rules_sha256: str
-    created_at: datetime

@@ -8,8 +8,15 @@ from typing import Annotated, BinaryIO
 from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.accounts.views import Acceptance, AcceptanceView
-from api.competitions.views import CompetitionPage, CompetitionView, PreparationView, ReferenceView, TrackView
+from api.competitions.views import (
+    Acceptance,
+    AcceptanceView,
+    CompetitionPage,
+    CompetitionView,
+    PreparationView,
+    ReferenceView,
+    TrackView,
+)
 from api.http.dependencies import (
     AppResponseCache,
     AppSettings,
@@ -25,10 +32,10 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
+from api.http.received_blobs import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import UNCHANGED, file_body
-from api.submissions.zip_uploads import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
 from scorer.accounts import roles
 from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes

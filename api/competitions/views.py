@@ -12,6 +12,19 @@ from scorer.competitions.spec import Prize
 from scorer.lifecycle import Phase, TrackKind
 
 
+class Acceptance(Request):
+    """The version of the rules that is accepted."""
+
+    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
+
+
+class AcceptanceView(BaseModel):
+    """An accepted version of the rules."""
+
+    rules_sha256: str
+    created_at: datetime
+
+
 class DataFileView(BaseModel):
     """A file of a competition."""
 

@@ -8,9 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import INTERVAL_COVERAGE
-from api.review.review_queue.views import ReasonView
-from api.tuning.shown_tracks.views import ShownNumberView, shown_numbers
+from api.http.views import INTERVAL_COVERAGE, ReasonView, ShownNumberView, shown_numbers
 from scorer.db.tables import Account, Submission
 from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair

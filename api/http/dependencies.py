@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from anyio import CapacityLimiter
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.security.utils import get_authorization_scheme_param
 from sqlalchemy.orm import Session
 
@@ -277,6 +277,8 @@ async def join_limiter(request: Request) -> CapacityLimiter:
     return limiter
 
 
+RowId = Annotated[int, Path(ge=1, le=2**62)]
+"""The id of a row, in a path."""
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]

@@ -1,6 +1,6 @@
 """URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Depends, Request, status
@@ -47,6 +47,21 @@ def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
     if len(value) > max_length:
         raise Invalid("too-long", f"The field {name} may have {max_length} characters.")
     return value
+
+
+def require_reason(reason: str) -> None:
+    """Raise ``Invalid`` if ``reason`` is empty."""
+    if not reason:
+        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
+
+
+def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
+    """A field's value as ``kind``, None if it is empty; ``Invalid`` if it is not a number."""
+    value = text(fields, name, max_length=40).strip()
+    try:
+        return kind(value) if value else None
+    except ValueError:
+        raise Invalid("no-number", f"{value!r} is not a number.") from None
 
 
 class TakenForms:

@@ -1,6 +1,19 @@
-"""The base classes of request bodies, and of pages of lists; descriptions that several schemas share."""
+"""The base classes of request bodies and of pages of lists; views and descriptions that several nouns show."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from scorer.competitions import shown_track_access
+from scorer.competitions.shown_tracks import ShownState, ShownTrackStatus, Visibility
+from scorer.db.tables import Account, ShownTrack, Submission
+from scorer.evidence.closest_pairs import PairImages
+from scorer.findings.finding import INTERVALS_THAT_MISS
+from scorer.lifecycle import TrackKind
+from scorer.metrics.metric_catalogue import METRICS
 
 INTERVAL_COVERAGE = (
     "How many of 1,000 simulated intervals of a value ± 1.96 standard errors held, as a share, where that is not"
@@ -19,3 +32,155 @@ class Page(BaseModel):
     """A part of a list."""
 
     next_after: int | None = Field(description="Pass as `after` for the next page; null at the end.")
+
+
+class RequeuedView(BaseModel):
+    """How many jobs were queued again."""
+
+    requeued: int
+
+
+class ReasonView(BaseModel):
+    """A reason for a flag, or a finding."""
+
+    name: str = Field(examples=["borderline"])
+    words: str
+
+
+class PairView(BaseModel):
+    """A generated image and the reference image nearest to it."""
+
+    number: int
+    image: int = Field(description="Its index among the zip's names in order.")
+    reference_name: str
+    distance: float = Field(description="The cosine distance of their features.")
+    difference: float = Field(description="Root mean square difference of the pixels, in grey levels.")
+    mirrored_difference: float = Field(description="The same with left and right of the reference image exchanged.")
+    mirrored: bool = Field(description="Whether the mirrored reference image is the better match.")
+
+
+def pair_view(pair: PairImages) -> PairView:
+    """A pair of images, with its distances."""
+    return PairView(
+        number=pair.number,
+        image=pair.place,
+        reference_name=pair.reference_name,
+        distance=pair.distance,
+        difference=pair.difference,
+        mirrored_difference=pair.mirrored_difference,
+        mirrored=pair.is_mirrored,
+    )
+
+
+class RankChangeView(BaseModel):
+    """A team whose rank changes; null: no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+class AwardBoundaryView(BaseModel):
+    """The last place that wins something, and by how much its score is better than that of the next place."""
+
+    rank: int
+    awards: list[str] = Field(description="The medal, the prize, or both, that the next place does not win.")
+    difference: float
+    standard_error: float
+    in_standard_errors: float | None = Field(description="Null where the difference has no error.")
+    lowest_difference: float = Field(
+        description="The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an "
+        "entry beside tau."
+    )
+    highest_difference: float
+
+
+class ShownTrackProgressView(BaseModel):
+    """How far a shown track is."""
+
+    state: ShownState
+    hidden: bool = Field(description="Whether participants do not see it now.")
+    measured: int
+    waiting: int
+    failed: int
+    missing: int = Field(description="Scored entries without a number, whether or not a job will measure them.")
+    without_zip: int = Field(description="Scored entries that cannot be measured.")
+    error: str | None = Field(description="Of the job that failed last.")
+
+
+class ShownTrackView(BaseModel):
+    """A number that is shown beside the ranked ones."""
+
+    name: str
+    metric: str
+    title: str = Field(description="The metric's name in words.")
+    better: Literal["lower", "higher"] = Field(description="Which values are better.")
+    constants: dict[str, float]
+    extractor: str
+    reference: TrackKind = Field(description="The track whose references it is measured against.")
+    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
+    visibility: Visibility
+    created_at: datetime
+    progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
+
+
+class ShownValueView(BaseModel):
+    """An entry's value on a shown track."""
+
+    value: float | None = Field(description="Null where the metric gives no number.")
+    standard_error: float | None = Field(description="Over the choice of the generated images, where it is known.")
+
+
+class ShownNumberView(ShownValueView):
+    """An entry's value on a shown track, with what the track is."""
+
+    name: str
+    title: str = Field(description="The metric's name in words.")
+    better: Literal["lower", "higher"] = Field(description="Which values are better.")
+    extractor: str
+    reference: TrackKind = Field(description="The track whose references it is measured against.")
+    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
+
+
+def shown_numbers(
+    session: Session, entries: Sequence[Submission], account: Account | None, *, for_review: bool
+) -> dict[int, list[ShownNumberView]]:
+    """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
+    first; ``for_review``: on all."""
+    numbers = shown_track_access.numbers_by_ref(session, entries, account, for_review=for_review)
+    return {ref: [_shown_number(number) for number in of_one] for ref, of_one in numbers.items()}
+
+
+def _shown_number(number: shown_track_access.ShownNumber) -> ShownNumberView:
+    shown, metric = number.shown, METRICS[number.shown.metric]
+    terms = {name: getattr(shown, name) for name in ("name", "extractor", "reference")}
+    return ShownNumberView(
+        **terms,
+        title=metric.title,
+        better=metric.direction,
+        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
+        **number.measured._asdict(),
+    )
+
+
+def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:
+    """A shown track; for organizers with its ``status``."""
+    metric = METRICS[shown.metric]
+    progress = None
+    if status is not None:
+        progress = ShownTrackProgressView(
+            **{name: getattr(status, name) for name in ShownTrackProgressView.model_fields}
+        )
+    return ShownTrackView(
+        name=shown.name,
+        metric=metric.name,
+        title=metric.title,
+        better=metric.direction,
+        constants=shown.constants,
+        extractor=shown.extractor,
+        reference=shown.reference,
+        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
+        visibility=shown.visibility,
+        created_at=shown.created_at,
+        progress=progress,
+    )

@@ -14,13 +14,12 @@ from api.http import ranges
 from api.http.dependencies import AnyOrganizer, BlobStore, DbSession, Now, Organizer, Transaction, Transactions, Visitor
 from api.http.paging import Paging
 from api.http.ranges import BlobPart, Content
+from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.import_export.data_releases import start_data_release
-from api.import_export.views import FileView, HandOut, NewRelease, ReleasePage, ReleaseView
-from api.insights.views import ImportView
+from api.import_export.views import FileView, HandOut, ImportView, NewRelease, ReleasePage, ReleaseView
 from api.openapi.files import FILE, file_body
-from api.submissions.zip_uploads import declared_bytes
 from scorer.accounts.roles import is_organizer
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import competition_state

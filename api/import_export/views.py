@@ -1,12 +1,45 @@
 """Schemas of data releases."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.http.views import Page, Request
 from scorer.import_export.data_release import ReleaseImages
+from scorer.import_export.import_results import ImportResult
+
+
+class ReproducedView(BaseModel):
+    """How closely recomputed scores match the scores in the imported table."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    compared: int
+    largest_relative_difference: float | None
+
+
+class ImportView(BaseModel):
+    """The result of an import."""
+
+    competition: str
+    created: bool = Field(description="Whether the competition was made for it.")
+    rows: int
+    added: int
+    known: int = Field(description="Entries that had been imported before; they were left as they are.")
+    labelled: int
+    disqualified: int
+    ignored_columns: list[str]
+    reproduced: dict[str, ReproducedView] = Field(
+        description="By track, if a tau was given and the table has scores that are not sealed."
+    )
+
+    @classmethod
+    def of(cls, result: ImportResult) -> Self:
+        """The view of an import."""
+        reproduced = {name: ReproducedView.model_validate(each) for name, each in result.reproduced.items()}
+        fields = {name: getattr(result, name, None) for name in cls.model_fields}
+        return cls(**fields | {"competition": result.state.competition.slug, "reproduced": reproduced})
 
 
 class NewRelease(Request):

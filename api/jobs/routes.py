@@ -2,8 +2,8 @@
 
 from api.http.dependencies import Admin, DbSession, Now
 from api.http.routing import ApiRouter
+from api.http.views import RequeuedView
 from api.jobs.views import BacklogView, JobView, PauseView, PauseWish, QueueView, RequeueWish
-from api.review.publication.views import RequeuedView
 from scorer.db.jobs.pauses import list_pauses
 from scorer.jobs import failed_jobs, pauses
 from scorer.review import failed_scores

@@ -12,12 +12,12 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
-from api.http.routing import Router
+from api.http.routing import ApiRouter
 from api.kaggle.protocol import KaggleRoute, error_response
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
 from scorer.errors import Forbidden, Unauthenticated
 
-router = Router(route_class=KaggleRoute)
+router = ApiRouter(route_class=KaggleRoute, include_in_schema=False)
 
 
 @router.post("/security.OAuthService/IntrospectToken")

@@ -1,18 +1,46 @@
-"""A page of the leaderboard, from a board: its rows in order, its neighbours, the tabs of other boards. Pure."""
+"""The leaderboard on a competition's page: a page of a board, the tabs of other boards; versions, uncertainty."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from fastapi import Query, Request
+from fastapi.responses import Response
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from sqlalchemy.orm import Session
 
+from api.http.dependencies import (
+    AppResponseCache,
+    Caller,
+    CurrentCaller,
+    DbSession,
+    Now,
+    Visitor,
+)
+from api.http.etags import etag_of, is_known
+from api.http.request_charges import charge_past_board
+from api.http.routing import Router
+from api.leaderboard.uncertainty import uncertainty_json
+from api.leaderboard.views import UncertaintyView
+from api.rendering import formatting, templates
+from api.rendering.timeline import timeline_of
+from scorer.accounts import roles
+from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
+from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS
 from scorer.db.tables import Account
+from scorer.leaderboard import board_versions, standings
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
 from scorer.lifecycle import TrackKind
+from scorer.metrics.metric_catalogue import find_metric
+from scorer.ranking.awards import MEDALS
+from scorer.teams import storage
 
+router = Router(include_in_schema=False)
 PAGE_SIZE = 100
+PODIUM = 3
+"""The places that a final board begins with, in addition to those that win a prize."""
 MAX_SHOWN_APART = 100
 """Rows of the list of copies, and of that of disqualified teams."""
 
@@ -25,6 +53,23 @@ AsOfTime = Annotated[
     datetime | None, BeforeValidator(lambda value: None if value == "" else value), AfterValidator(_in_utc)
 ]
 """A time in a page's query string, as a form field sends it: UTC where it names no zone, None where it is empty."""
+
+
+class BoardQuery(BaseModel):
+    """Which page of which board: from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``:
+    of the entries after the deadline; ``as_of``: as it was then; ``columns``: with these shown tracks. Without a
+    ``track``: the board that decides, if it is published."""
+
+    track: TrackKind | None = None
+    after: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    search: Annotated[str, Field(max_length=100)] = ""
+    late: bool = False
+    as_of: AsOfTime = None
+    columns: Annotated[list[str], Field(max_length=MAX_SHOWN_TRACKS)] = []
+
+    def track_of(self, state: CompetitionState) -> TrackKind:
+        """The board's track."""
+        return self.track or ("public" if self.late else state.first_board)
 
 
 @dataclass(frozen=True)
@@ -114,3 +159,103 @@ def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[
     earlier = after > 0 and (not places or benchmark.score < places[0].score)
     later = bool(beyond) and benchmark.score >= beyond[0].score
     return not earlier and not later
+
+
+def board_values(
+    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
+) -> dict[str, Any]:
+    """The page of the board, and what stands around it."""
+    after = query.after
+    search = query.search.strip()
+    organizes = roles.is_organizer(account, state.competition.id)
+    board = standings.standings(
+        session,
+        state,
+        query.track_of(state),
+        account,
+        after=after,
+        limit=PAGE_SIZE + 1,
+        late=query.late,
+        as_of=query.as_of,
+        search=search,
+        now=now,
+    )
+    return {
+        "state": state,
+        "storage": storage.usage_of_competition(session, state.competition, now) if organizes else None,
+        "board": board,
+        "page": board_page_of(board, after=after),
+        "shown_tracks": [(each, find_metric(each.metric)) for each in board.shown_tracks],
+        "columns": [each.name for each in board.shown_tracks if each.name in query.columns],
+        "deadline": formatting.deadline(state, now),
+        "timeline": timeline_of(state),
+        "window": appeal_windows.window_of(state),
+        "appeals_end": appeal_windows.appeals_end(session, state),
+        "winners": [place for place in board.places if place.rank <= PODIUM or place.prize],
+        "former": board_versions.former_version(state),
+        "tabs": board_tabs_of(state, account, now, late=query.late),
+        "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
+        "page_size": PAGE_SIZE,
+        "search": search,
+        "after": after,
+    }
+
+
+@router.api_route("/competitions/{slug}/versions", methods=["GET", "HEAD"])
+def show_versions(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    now: Now,
+    after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> Response:
+    """The versions of the private board, and the ranks that the newest one has moved."""
+    charge_past_board(request, account)
+    state = standings.visible_state(session, slug, account, now)
+    page = board_versions.changes_page(session, state, account, after=after, limit=PAGE_SIZE)
+    former = board_versions.former_version(state)
+    return templates.render_page(
+        "leaderboard/versions.html", viewer=viewer, state=state, page=page, former=former, now=now
+    )
+
+
+@router.api_route("/competitions/{slug}/uncertainty", methods=["GET", "HEAD"])
+def show_uncertainty(
+    slug: str,
+    request: Request,
+    session: DbSession,
+    account: Visitor,
+    viewer: CurrentCaller,
+    cache: AppResponseCache,
+    now: Now,
+    track: TrackKind | None = None,
+) -> Response:
+    """How certain the ranks of a board are, and what medals and prizes hang on."""
+    state = standings.visible_state(session, slug, account, now)
+    track = track or state.first_board
+    version, body = uncertainty_json(session, state, track, account, cache)
+    etag = etag_of(*etag_parts(session, state, track, viewer, now), version)
+    if is_known(request, etag):
+        return templates.not_modified(etag)
+
+    def render() -> bytes:
+        shown = UncertaintyView.model_validate_json(body)
+        return bytes(
+            templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
+        )
+
+    return templates.page_from_cache(session, cache, etag, viewer, render)
+
+
+def etag_parts(
+    session: DbSession, state: CompetitionState, track: TrackKind, viewer: Caller | None, now: datetime
+) -> tuple[object, ...]:
+    """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
+    minute, because the page shows relative times; what is stored is no older than that, too."""
+    account = viewer.account if viewer else None
+    columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
+    version = standings.board_version(session, state, track, account, now)
+    viewer_parts = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
+    return templates.BUILD_DIGEST, version, track, columns, viewer_parts, now.replace(second=0, microsecond=0)

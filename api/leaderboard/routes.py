@@ -18,6 +18,7 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board, charge_rows
 from api.http.routing import ApiRouter
+from api.http.views import RankChangeView, ShownValueView, shown_track_view
 from api.leaderboard.uncertainty import uncertainty_json
 from api.leaderboard.views import (
     BenchmarkView,
@@ -27,12 +28,10 @@ from api.leaderboard.views import (
     CopyView,
     DisqualifiedView,
     PlaceView,
-    RankChangeView,
     UncertaintyView,
     board_csv_of,
 )
 from api.openapi.files import UNCHANGED, also_as
-from api.tuning.shown_tracks.views import ShownValueView, shown_track_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account

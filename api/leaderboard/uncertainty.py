@@ -4,7 +4,8 @@ from sqlalchemy.orm import Session
 
 from api.http.etags import etag_of
 from api.http.response_cache import ResponseCache
-from api.leaderboard.views import AwardBoundaryView, UncertainPlaceView, UncertaintyView
+from api.http.views import AwardBoundaryView
+from api.leaderboard.views import UncertainPlaceView, UncertaintyView
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import uncertainty

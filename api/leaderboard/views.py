@@ -10,8 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page
-from api.tuning.shown_tracks.views import ShownTrackView, ShownValueView
+from api.http.views import AwardBoundaryView, Page, RankChangeView, ShownTrackView, ShownValueView
 from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.all_places import AllPlaces, PlaceLine
 from scorer.lifecycle import TrackKind
@@ -97,14 +96,6 @@ class BoardVersionView(BaseModel):
     as_of: datetime = Field(description="Pass as `as_of` for the board of this version.")
 
 
-class RankChangeView(BaseModel):
-    """A team whose rank changes; null: no rank."""
-
-    team: str
-    before: int | None
-    after: int | None
-
-
 class BoardVersionsView(BaseModel):
     versions: list[BoardVersionView] = Field(description="Newest first.")
     changes: int = Field(description="Teams whose rank is another one than in the version before.")
@@ -134,21 +125,6 @@ class UncertainPlaceView(BaseModel):
         description="Whether the generator submitted with the entry does not produce it: its images are out of reach, "
         "or newly drawn ones look different. Shown to reviewers, and to everybody with the final board; else null."
     )
-
-
-class AwardBoundaryView(BaseModel):
-    """The last place that wins something, and by how much its score is better than that of the next place."""
-
-    rank: int
-    awards: list[str] = Field(description="The medal, the prize, or both, that the next place does not win.")
-    difference: float
-    standard_error: float
-    in_standard_errors: float | None = Field(description="Null where the difference has no error.")
-    lowest_difference: float = Field(
-        description="The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an "
-        "entry beside tau."
-    )
-    highest_difference: float
 
 
 class UncertaintyView(BaseModel):

@@ -3,10 +3,10 @@
 import secrets
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, SignedIn
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, RowId, SignedIn
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
@@ -18,7 +18,6 @@ from scorer.notifications.notices import Kind
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
 router = Router(include_in_schema=False)
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 PAGE_SIZE = 50
 CHANNELS_PATH = "/account/notices"
 DONE_MESSAGES = {

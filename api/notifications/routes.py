@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Query, Request, Response
 
-from api.http.dependencies import CurrentUser, DbSession, Now, Submitter
+from api.http.dependencies import CurrentUser, DbSession, Now, RowId, Submitter
 from api.http.etags import etag_of, is_known
 from api.http.paging import After
 from api.http.routing import ApiRouter
@@ -53,9 +53,7 @@ def mark_all_read(body: ReadMark, session: DbSession, account: Submitter, now: N
 
 
 @router.put("/notices/{notice_id}/read", status_code=204)
-def mark_read(
-    notice_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, account: Submitter, now: Now
-) -> Response:
+def mark_read(notice_id: RowId, session: DbSession, account: Submitter, now: Now) -> Response:
     """Mark a notice as read."""
     notices.mark_read(session, account, notice_id, now=now)
     return Response(status_code=204)

@@ -8,14 +8,13 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, text
+from api.http.forms import Fields, FormFields, number_field, require_reason, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.rescoring import decisions as rescoring
 from api.rescoring.decisions import AnyDecision
 from api.rescoring.views import preview_view
-from api.tuning.thresholds.pages import number_field, require_reason
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, Request
-from api.leaderboard.views import RankChangeView
+from api.http.views import Page, RankChangeView, Request
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.lifecycle import TrackKind
 from scorer.rescoring.campaign_status import CampaignState, CampaignStatus

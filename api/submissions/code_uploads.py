@@ -7,8 +7,8 @@ from datetime import datetime
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import Transaction, utc_now
+from api.http.received_blobs import reads_limited, receive_blob, require_clean
 from api.submissions.views import CodeView, code_view
-from api.submissions.zip_uploads import reads_limited, receive_blob, require_clean
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.db.tables import Account
 from scorer.evidence import code_uploads

@@ -9,7 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.evidence.sections import evidence_sections_of, generator_section_of, rulings_section_of
+from api.evidence.generators.uploads import hand_in_generator
+from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
     AppSettings,
     BlobStore,
@@ -33,6 +34,7 @@ from api.http.routing import Router
 from api.http.stored_images import ZipImages
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
+from api.review.rulings.sections import rulings_section_of
 from api.submissions.code_uploads import store_code
 from api.submissions.views import SubmissionView, submission_view, submission_views
 from scorer.accounts.roles import is_organizer, is_reviewer
@@ -137,18 +139,36 @@ async def upload_code(
         await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
     except KennelError as error:
         await drain(body, settings.max_upload_bytes)
-        return await run_in_threadpool(_page_with_code_error, submission_id, begin, images, viewer, error)
+        return await run_in_threadpool(_refused_upload, submission_id, begin, images, viewer, error, "code")
     return see_other(f"/submissions/{submission_id}#code")
 
 
-def _page_with_code_error(
-    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError
+def _refused_upload(
+    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError, place: str
 ) -> Response:
     with begin() as session:
-        return page_with_error(session, images, submission_id, viewer, error, place="code", now=utc_now())
+        return _page_with_error(session, images, submission_id, viewer, error, place=place, now=utc_now())
 
 
-def page_with_error(
+@router.post("/submissions/{submission_id}/generator")
+async def upload_generator(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    images: ZipImages,
+    settings: AppSettings,
+    viewer: Uploader,
+) -> Response:
+    """Store the uploaded file as the entry's generator."""
+    try:
+        await hand_in_generator(submission_id, request, begin, store, viewer.account, settings)
+    except KennelError as error:
+        return await run_in_threadpool(_refused_upload, submission_id, begin, images, viewer, error, "generator")
+    return see_other(f"/submissions/{submission_id}#generator")
+
+
+def _page_with_error(
     session: Session,
     images: StoredImages,
     submission_id: str,
@@ -172,7 +192,7 @@ def cancel_submission(
     try:
         outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
-        return page_with_error(session, images, submission_id, viewer, error, place="cancel", now=now)
+        return _page_with_error(session, images, submission_id, viewer, error, place="cancel", now=now)
     return see_other(f"/submissions/{submission_id}")
 
 
@@ -187,7 +207,7 @@ def submit_rebuttal(
             rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
     except KennelError as error:
         with begin() as session:
-            return page_with_error(session, images, submission_id, viewer, error, place="rebuttal", now=now)
+            return _page_with_error(session, images, submission_id, viewer, error, place="rebuttal", now=now)
     return see_other(f"/submissions/{submission_id}#ruling")
 
 

@@ -8,7 +8,6 @@ from fastapi import Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.competitions.announcements.views import CodeRequestView, NewCodeRequest
 from api.http.concurrent_requests import uncount_request
 from api.http.dependencies import (
     AppSettings,
@@ -25,14 +24,24 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.paging import After
 from api.http.ranges import chunks_of
+from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.http.server_sent_events import EventHub, StatusUpdate
 from api.openapi.files import PICTURE, file_answer, file_body
 from api.submissions.code_uploads import CODE_MEDIA_TYPES, store_code
-from api.submissions.views import CodeView, StateView, SubmissionPage, SubmissionView, submission_view, submission_views
-from api.submissions.zip_uploads import ZipUpload, declared_bytes
+from api.submissions.views import (
+    CodeRequestView,
+    CodeView,
+    NewCodeRequest,
+    StateView,
+    SubmissionPage,
+    SubmissionView,
+    submission_view,
+    submission_views,
+)
+from api.submissions.zip_uploads import ZipUpload
 from scorer.competitions.competition_state import visible_state
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account, Submission

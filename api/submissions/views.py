@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page
-from api.tuning.shown_tracks.views import ShownNumberView, shown_numbers
+from api.http.views import Page, Request, ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
 from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
 from scorer.evidence import code_requests, code_uploads
@@ -17,6 +16,23 @@ from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
 from scorer.submissions.progress import JobProgress, job_progress_of
 from scorer.teams import teams
+
+
+class NewCodeRequest(Request):
+    """A request for the code of an entry."""
+
+    until: AwareDatetime = Field(
+        description="The team may attach it until then, even after the close. At most 365 days from now."
+    )
+    text: str = Field("", max_length=code_requests.MAX_TEXT_LENGTH)
+
+
+class CodeRequestView(BaseModel):
+    """A request for the code of an entry."""
+
+    until: datetime
+    text: str
+    created_at: datetime
 
 
 class CodeView(BaseModel):

@@ -1,27 +1,22 @@
 """Receives uploads into the blob store; refused ones are deleted. A zip becomes a submission in the same request."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
-from api.http.request_bodies import content_length
+from api.http.received_blobs import reads_limited, receive_blob, unused_key_of
 from api.http.right_clock import require_right_clock
-from scorer import clamd
-from scorer.archive.decoder_pool import processes_of
 from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
-from scorer.errors import Invalid, KennelError
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
 from scorer.submissions import intake, upload_bytes, uploads
@@ -30,66 +25,6 @@ from scorer.submissions.uploads import UploadRequest
 from scorer.teams import storage
 
 View = TypeVar("View")
-Answer = TypeVar("Answer")
-
-FORM_MEDIA_TYPES = ("multipart/form-data", "application/x-www-form-urlencoded")
-
-
-def declared_bytes(request: Request) -> int | None:
-    """The request's Content-Length, if it has one; ``Invalid`` for a form: the body must be the zip itself."""
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORM_MEDIA_TYPES:
-        raise Invalid(
-            "not-a-form",
-            "Send the zip itself as the body, not a form: curl -X POST -T entry.zip URL",
-        )
-    return content_length(request.scope)
-
-
-def require_clean(store: Blobs, received: ReceivedBlob, settings: Settings) -> None:
-    """``Invalid`` if the operator's scanner finds malware in a received file, ``Unavailable`` if it cannot be asked."""
-    if settings.clamd is not None:
-        with store.open(received.key) as file:
-            clamd.require_clean(settings.clamd, file)
-
-
-@contextmanager
-def discard_refused(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
-    """Delete the received blob if the body of the ``with`` refuses it with a ``KennelError``.
-
-    After any other error the row may be there: the acknowledgement of its commit may be what was lost. A blob that no
-    row refers to is deleted by the cleanup of orphans.
-    """
-    try:
-        yield
-    except KennelError:
-        store.discard([received.key])
-        raise
-
-
-async def receive_blob(
-    store: Blobs,
-    key: str,
-    chunks: AsyncIterator[bytes],
-    *,
-    limit: int,
-    accept: Callable[[ReceivedBlob, datetime], tuple[Answer, str | None]],
-) -> Answer:
-    """Stream a blob into the store and call ``accept`` with it in a thread.
-
-    ``accept`` gets the received blob and the time, records it in a transaction of its own, and returns the answer with
-    the key of a blob that is no longer needed, or None; that blob is deleted. If it refuses with a ``KennelError``, the
-    received one is.
-    """
-    received = await store.receive(key, chunks, limit=limit)
-
-    def keep(complete: datetime) -> Answer:
-        with discard_refused(store, received):
-            answer, unused = accept(received, complete)
-        if unused is not None:
-            store.discard([unused])
-        return answer
-
-    return await run_in_threadpool(keep, utc_now())
 
 
 def begin_upload(
@@ -130,16 +65,6 @@ async def finalise_upload(
     upload = await to_thread.run_sync(finalise, limiter=limiter)
     uploads.require_not_refused(upload)
     return upload
-
-
-def reads_limited(settings: Settings) -> bool:
-    """Whether limited processes read what is uploaded: this process only hands them the bytes."""
-    return processes_of(settings.decoding_processes) > 0
-
-
-def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
-    """The key of the received blob, unless it is the recorded one: an earlier blob may have had the same bytes."""
-    return received.key if received.key != kept_key else None
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Depends, Path
+from fastapi import Depends
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, SignedIn, Transaction, Transactions
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, RowId, SignedIn, Transaction, Transactions
 from api.http.forms import FormFields, text
 from api.http.problem_details import headers_of, status_of
 from api.http.routing import Router
@@ -21,7 +21,6 @@ from scorer.settings import Settings
 from scorer.teams import invitations, quotas, storage, team_messages, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
-InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 DONE_MESSAGES = {
     "founded": "Your team is founded.",
     "renamed": "Your team has its new name.",
@@ -143,7 +142,7 @@ def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
 
 
 @router.post("/invitations/{invitation_id}/withdrawal")
-def withdraw_invitation(page: CurrentTeam, invitation_id: InvitationId) -> Response:
+def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
     """Withdraw an invitation."""
     author = page.viewer.account
     return page.act(
@@ -154,7 +153,7 @@ def withdraw_invitation(page: CurrentTeam, invitation_id: InvitationId) -> Respo
 
 
 @router.post("/invitations/{invitation_id}/answer")
-def answer_invitation(page: CurrentTeam, invitation_id: InvitationId, fields: FormFields) -> Response:
+def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormFields) -> Response:
     """Accept an invitation (the field ``accept`` is ``yes``) or decline it."""
     accept = text(fields, "accept") == "yes"
     account = page.viewer.account

@@ -1,10 +1,8 @@
 """Teams: founding, renaming, invitations and mergers, leaving, and the team's quota."""
 
-from typing import Annotated
+from fastapi import Response
 
-from fastapi import Path, Response
-
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, Submitter
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, RowId, Submitter
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.teams.views import (
@@ -31,7 +29,6 @@ from scorer.teams.quotas import Quota
 from scorer.teams.teams import Roster
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
-InvitationId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 @router.post("/teams", status_code=201)
@@ -81,7 +78,7 @@ def invite(
 
 
 @router.delete("/team/invitations/{invitation_id}", status_code=204)
-def withdraw(slug: str, invitation_id: InvitationId, session: DbSession, account: Submitter, now: Now) -> Response:
+def withdraw(slug: str, invitation_id: RowId, session: DbSession, account: Submitter, now: Now) -> Response:
     """Withdraw an invitation of the team that you lead."""
     invitations.withdraw(session, slug, invitation_id, author=account, now=now)
     return Response(status_code=204)
@@ -97,7 +94,7 @@ def received(slug: str, session: DbSession, account: CurrentUser, now: Now, want
 
 @router.put("/invitations/{invitation_id}/answer")
 def answer(
-    slug: str, invitation_id: InvitationId, body: Answer, session: DbSession, account: Submitter, now: Now
+    slug: str, invitation_id: RowId, body: Answer, session: DbSession, account: Submitter, now: Now
 ) -> TeamInvitationView:
     """Accept or decline an invitation. The leader answers a proposed merger; once accepted, all members and entries
     belong to the team that proposed it."""

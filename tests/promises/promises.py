@@ -130,7 +130,7 @@ PROMISES = (
     Promise(
         "An accepted zip outlives a lost acknowledgement of its COMMIT.",
         f"{UPLOADS}::test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
-        "api/submissions/zip_uploads.py",
+        "api/http/received_blobs.py",
         "    except KennelError:\n        store.discard([received.key])",
         "    except Exception:\n        store.discard([received.key])",
         ("commit-not-acknowledged",),

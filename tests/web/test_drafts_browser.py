@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from api.rendering.templates import HERE
+from api.rendering.templates import API
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as SessionBrowser
 from scorer.db.tables import SecondFactor
@@ -149,7 +149,7 @@ def check_forms(page: Page, address: str, actions: Sequence[str], failures: Iter
     page.evaluate("sessionStorage.clear()")
 
 
-@pytest.mark.parametrize("template", sorted(HERE.glob("templates/**/*.html")), ids=lambda path: path.name)
+@pytest.mark.parametrize("template", sorted(API.glob("**/templates/*.html")), ids=lambda path: path.name)
 def test_every_form_has_an_address_by_which_its_draft_is_kept(template: Path) -> None:
     for form in FORM.findall(template.read_text()):
         if TYPED.search(form):

@@ -1,15 +1,13 @@
 """API tokens: listing, making (the secret is shown once) and revoking them."""
 
-from typing import Annotated
+from fastapi import Response
 
-from fastapi import Path, Response
-
-from api.accounts.sign_in.sign_in import new_secret
 from api.accounts.views import NewToken, NewTokenView, TokenPage, TokenView
-from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, SignedIn, require_session
+from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, RowId, SignedIn, require_session
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens, sessions
+from scorer.identifiers import new_secret
 
 router = ApiRouter(prefix="/tokens", tags=["tokens"])
 
@@ -34,9 +32,7 @@ def create(body: NewToken, response: Response, session: DbSession, caller: Signe
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke(
-    token_id: Annotated[int, Path(ge=1, le=2**62)], session: DbSession, caller: KnownCaller, now: Now
-) -> Response:
+def revoke(token_id: RowId, session: DbSession, caller: KnownCaller, now: Now) -> Response:
     """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
     if caller.token_id != token_id:
         require_session(caller)

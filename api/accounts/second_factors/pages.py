@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
 from fastapi.responses import Response
 
 from api.accounts.second_factors.second_step import AppSecondFactorActions
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH, form_with_error
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.local_paths import HOME, remembered_path, safe_redirect_path
 from api.http.problem_details import status_of
@@ -22,7 +22,6 @@ from scorer.errors import KennelError
 
 router = Router(include_in_schema=False)
 HERE = "/account/second-factor"
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 DONE_MESSAGES = {
     "totp": "From now on you are asked for a code. Make recovery codes for the day on which you have lost your phone.",
     "passkey": "From now on you may use this passkey. Make recovery codes for the day on which you have lost it.",

@@ -1,8 +1,8 @@
 """Second factors: the second step of signing in, and setting one's codes, passkeys and recovery codes up."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Path, Request, Response
+from fastapi import Request, Response
 
 from api.accounts.second_factors.second_step import AppSecondFactorActions
 from api.accounts.second_factors.views import (
@@ -18,13 +18,12 @@ from api.accounts.second_factors.views import (
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.accounts.views import SessionView
 from api.http import csrf, session_cookies
-from api.http.dependencies import AppSettings, DbSession, Now, SignedIn
+from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.routing import ApiRouter
 from scorer.accounts import passkeys, second_factors
 from scorer.db.tables import WebSession
 
 router = ApiRouter(tags=["second factors"])
-FactorId = Annotated[int, Path(ge=1, le=2**62)]
 
 
 @router.post("/session/passkey-options")
@@ -96,7 +95,7 @@ def add_passkey(body: NewPasskey, session: DbSession, caller: SignedIn, settings
 
 @router.post("/me/second-factors/{factor_id}/removal", status_code=204)
 def remove_second_factor(
-    factor_id: FactorId, body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
+    factor_id: RowId, body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
 ) -> Response:
     """Remove a second factor; with the last one the recovery codes end."""
     actions.require_password(caller, body.password.get_secret_value())

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
-from api.accounts.sign_in.sign_in import new_secret
 from api.http import session_cookies
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transaction, Transactions
 from api.http.session_cookies import SessionCookies
@@ -17,7 +16,7 @@ from scorer.accounts.passkeys import RelyingParty, relying_party
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import WebSession
-from scorer.identifiers import digest_of
+from scorer.identifiers import digest_of, new_secret
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 Hashing a password takes time and memory on purpose, so no transaction is open meanwhile.
 """
 
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,13 +39,8 @@ from scorer.accounts.sessions import Browser
 from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account, WebSession
 from scorer.errors import Forbidden, TooMany, Unauthenticated
-from scorer.identifiers import digest_of
+from scorer.identifiers import digest_of, new_secret
 from scorer.settings import Settings
-
-
-def new_secret() -> str:
-    """256 random bits in base64url, for a cookie, an API token or a one-time link."""
-    return secrets.token_urlsafe(32)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from sqlalchemy.orm import Session
 
-from api.accounts.sign_in.sign_in import new_secret
 from api.competitions.views import GuestPage, GuestView, NewGuests
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from scorer.competitions import allowlist, competition_state
 from scorer.competitions.competition_state import CompetitionState
+from scorer.identifiers import new_secret
 
 router = ApiRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
 

@@ -22,10 +22,10 @@ from api.http.dependencies import (
     Visitor,
 )
 from api.http.paging import Paging
+from api.http.received_blobs import declared_bytes, receive_blob, require_clean
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import FILE, file_body
-from api.submissions.zip_uploads import declared_bytes, receive_blob, require_clean
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile

@@ -112,17 +112,12 @@ def form_field(
     return FormField(name, label, kind, shown, digest, hint, constraints, fixed.get(field), later.get(field))
 
 
-def extractor_names() -> list[str]:
-    """The extractors that a form offers."""
-    return [spec.identity for spec in EXTRACTORS.values()]
-
-
 def extractor_choices(workers: Sequence[WorkerReport]) -> dict[str, str]:
     """What a field of the kind ``extractor`` offers, with labels that say whether one of these workers has the
     weights."""
     return {
         name: f"{name} (no worker has its weights)" if missing_weights(name, workers) else name
-        for name in extractor_names()
+        for name in (spec.identity for spec in EXTRACTORS.values())
     }
 
 

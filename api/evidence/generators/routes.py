@@ -8,11 +8,11 @@ from api.evidence.generators.uploads import store_generator
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
 from api.http.etags import etag_of, is_known
+from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_body
-from api.submissions.zip_uploads import declared_bytes
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import ImageGroup

@@ -1,19 +1,24 @@
-"""Receives a generator file: streams it into the store and records it."""
+"""Receives a generator file, as a request's body or in the form of a page: streams it into the store, records it."""
 
 import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime
+from typing import cast, get_args
 
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import Transaction, utc_now
-from api.submissions.zip_uploads import receive_blob, require_clean, unused_key_of
+from api.http.multipart import drain, open_page_form
+from api.http.received_blobs import receive_blob, require_clean, unused_key_of
+from api.http.request_bodies import streamed_body
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
+from scorer.errors import Invalid, KennelError
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_uploads import DeclaredLatent
-from scorer.onnx_files import MAGIC_BYTES, require_onnx
+from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
 from scorer.settings import Settings
 from scorer.teams import storage
 
@@ -56,3 +61,30 @@ async def store_generator(
             return view, unused_key_of(received, generator.blob_key)
 
     return await receive_blob(store, key, chunks, limit=settings.generator_max_bytes, accept=accept)
+
+
+async def hand_in_generator(
+    submission_id: str, request: Request, begin: Transaction, store: Blobs, account: Account, settings: Settings
+) -> None:
+    """Store the file of a page's form as an entry's generator. A refused body is read to its end, because browsers show
+    no answer before."""
+    body = streamed_body(request, account.id)
+    try:
+        form = await open_page_form(request, body)
+        declared = declaration_in(form.fields)
+        await store_generator(submission_id, declared, form.chunks, begin, store, account, settings)
+    except KennelError:
+        await drain(body, settings.generator_max_bytes)
+        raise
+
+
+def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
+    """The latent vector that a form declares; ``Invalid`` if its fields are missing or out of range."""
+    digits = fields.get("latent", "").strip()
+    distribution = fields.get("distribution")
+    dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    if not 1 <= dimension <= MAX_LATENT_DIMENSION:
+        raise Invalid("bad-latent", f"A latent vector has between 1 and {MAX_LATENT_DIMENSION:,} numbers.")
+    if distribution not in get_args(Distribution):
+        raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+    return DeclaredLatent(dimension, cast(Distribution, distribution))

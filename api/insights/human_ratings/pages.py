@@ -5,13 +5,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import (
+    AppSettings,
+    Caller,
+    CurrentCaller,
+    DbSession,
+    KnownCaller,
+    Now,
+    Organizer,
+    RowId,
+    SignedIn,
+)
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
@@ -25,7 +35,6 @@ from scorer.insights.human_ratings import RatingKind, StudySpec
 from scorer.lifecycle import STAGES
 
 router = Router(include_in_schema=False)
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
 MAX_NAME_LENGTH = 100
 DONE_MESSAGES = {

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer, RowId
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
-from api.http.routing import ApiRouter, Router
+from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.insights.human_ratings.seats import (
     RATE_PATH,
-    RowId,
     new_rater_secret,
     rater_by_link,
     rater_by_role,
@@ -118,9 +117,9 @@ def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stu
     )
 
 
-def _rating_router(prefix: str, rater_dependency: Any) -> Router:
+def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
     """The routes of a rater: equal for members and for people with a link, who differ in ``rater_dependency``."""
-    rating = Router(prefix=prefix)
+    rating = ApiRouter(prefix=prefix, tags=["ratings"])
     AnyRater = Annotated[Rater, Depends(rater_dependency)]  # noqa: N806 - a type
 
     @rating.get("/items")
@@ -162,5 +161,5 @@ def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, li
     return BatchView(items=views, rated=human_ratings.count_by(session, rater).get(kind, 0))
 
 
-router.include_router(_rating_router("/ratings/{study_id}", rater_by_role))
-router.include_router(_rating_router(RATE_PATH, rater_by_link))
+members = _rating_router("/ratings/{study_id}", rater_by_role)
+people_with_a_link = _rating_router(RATE_PATH, rater_by_link)

@@ -3,10 +3,10 @@
 import secrets
 from typing import Annotated
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
 
 from api.http.csrf import SAFE_METHODS
-from api.http.dependencies import DbSession, KnownCaller, Now
+from api.http.dependencies import DbSession, KnownCaller, Now, RowId
 from api.http.session_cookies import rater_secret
 from scorer.accounts import api_tokens
 from scorer.db.tables import Rater
@@ -14,7 +14,6 @@ from scorer.errors import Unauthenticated
 from scorer.insights import human_ratings
 from scorer.settings import Settings
 
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 RATE_PATH = "/rate"
 """Where people with a rating link rate, on pages and below the API."""
 

@@ -10,11 +10,10 @@ that you know.
 """
 
 import secrets
-from typing import Annotated
 
-from fastapi import Path, Response
+from fastapi import Response
 
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, SignedIn
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, RowId, SignedIn
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.notifications.views import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
@@ -23,7 +22,6 @@ from scorer.notifications import webhooks
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
 
 router = ApiRouter(prefix="/webhooks", tags=["notices"])
-RowId = Annotated[int, Path(ge=1, le=2**62)]
 REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 
 

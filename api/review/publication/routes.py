@@ -2,7 +2,7 @@
 
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.http.routing import ApiRouter
-from api.leaderboard.views import AwardBoundaryView
+from api.http.views import AwardBoundaryView, RequeuedView
 from api.review.publication.views import (
     ActView,
     ChecklistView,
@@ -10,7 +10,6 @@ from api.review.publication.views import (
     NewPublication,
     PointView,
     PublicationView,
-    RequeuedView,
     ZipRetentionView,
 )
 from scorer.competitions import competition_state

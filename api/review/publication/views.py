@@ -4,8 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Request
-from api.leaderboard.views import AwardBoundaryView
+from api.http.views import AwardBoundaryView, Request
 
 
 class NewPublication(Request):
@@ -92,9 +91,3 @@ class ChecklistView(BaseModel):
     boundaries: list[AwardBoundaryView] = Field(description="What the medals and prizes hang on, best first.")
     history: list[ActView]
     zips: ZipRetentionView
-
-
-class RequeuedView(BaseModel):
-    """How many jobs were queued again."""
-
-    requeued: int

@@ -3,32 +3,40 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, get_args
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from api.evidence.generators.uploads import hand_in_generator
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
+    AppSettings,
+    BlobStore,
     Caller,
     KnownCaller,
     Now,
     Organizer,
     Reviewer,
+    RowId,
     SignedIn,
     Transaction,
     Transactions,
+    Uploader,
+    utc_now,
 )
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.http.stored_images import ZipImages
+from api.http.views import PairView
 from api.rendering.charts.histogram import Histogram, histogram_of
 from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
 from api.rendering.templates import render_page, see_other
-from api.review.review_queue.views import DeskEntryView, PairView, entry_view
-from api.review.rulings.views import RebuttalId
+from api.review.review_queue.views import DeskEntryView, entry_view
 from api.submissions.views import MeasurementView
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
@@ -250,6 +258,27 @@ def _one_of(fields: Fields, name: str, among: Any) -> Any:
     return value or None
 
 
+@router.post("/submissions/{submission_id}/desk/generator")
+async def upload_generator(
+    submission_id: str,
+    request: Request,
+    begin: Transactions,
+    store: BlobStore,
+    images: ZipImages,
+    settings: AppSettings,
+    reviewer: Reviewer,
+    viewer: Uploader,
+) -> Response:
+    """Store the uploaded file as the entry's generator."""
+    try:
+        await hand_in_generator(submission_id, request, begin, store, viewer.account, settings)
+    except KennelError as error:
+        page = ReviewContext(submission_id, begin, images, viewer, utc_now())
+        refused = partial(page.show, status=status_of(error), error=error.message, place="generator")
+        return await run_in_threadpool(refused)
+    return see_other(f"/submissions/{submission_id}/desk#generator")
+
+
 @router.post("/submissions/{submission_id}/desk/label")
 def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Decide the label of an entry as an organizer, without a second reviewer."""
@@ -285,7 +314,7 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
 
 @router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
 def answer_rebuttal(
-    page: CurrentReview, rebuttal_id: RebuttalId, author: Organizer, viewer: SignedIn, fields: FormFields
+    page: CurrentReview, rebuttal_id: RowId, author: Organizer, viewer: SignedIn, fields: FormFields
 ) -> Response:
     """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, Request
+from api.http.views import Page, PairView, ReasonView, Request, pair_view
 from api.review.rulings.views import CaseView, case_view
 from api.submissions.views import SubmissionView, submission_view
 from scorer.competitions.competition_state import CompetitionState
@@ -34,13 +34,6 @@ class LabelView(BaseModel):
     label: LabelName
     note: str
     created_at: datetime
-
-
-class ReasonView(BaseModel):
-    """A reason for a flag, or a finding."""
-
-    name: str = Field(examples=["borderline"])
-    words: str
 
 
 class FlaggedView(BaseModel):
@@ -117,18 +110,6 @@ class OpinionsView(BaseModel):
     complete: bool
     disputed: bool
     decided: LabelView | None
-
-
-class PairView(BaseModel):
-    """A generated image and the reference image nearest to it."""
-
-    number: int
-    image: int = Field(description="Its index among the zip's names in order.")
-    reference_name: str
-    distance: float = Field(description="The cosine distance of their features.")
-    difference: float = Field(description="Root mean square difference of the pixels, in grey levels.")
-    mirrored_difference: float = Field(description="The same with left and right of the reference image exchanged.")
-    mirrored: bool = Field(description="Whether the mirrored reference image is the better match.")
 
 
 class DoubleView(BaseModel):
@@ -248,19 +229,6 @@ def entry_view(
         opinions=opinions_view(submission, entry.opinions),
         guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.early_labels],
         case=case_view(session, state, submission, inside=True),
-    )
-
-
-def pair_view(pair: PairImages) -> PairView:
-    """A pair of images, with its distances."""
-    return PairView(
-        number=pair.number,
-        image=pair.place,
-        reference_name=pair.reference_name,
-        distance=pair.distance,
-        difference=pair.difference,
-        mirrored_difference=pair.mirrored_difference,
-        mirrored=pair.is_mirrored,
     )
 
 

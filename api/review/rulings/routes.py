@@ -1,6 +1,6 @@
 """Rulings on entries, and the rebuttals of their teams."""
 
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Submitter
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, RowId, Submitter
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.review.rulings.views import (
@@ -9,7 +9,7 @@ from api.review.rulings.views import (
     NewAnswer,
     NewRebuttal,
     NewRuling,
-    RebuttalId,
+    NewTeamRuling,
     RebuttalPage,
     RebuttalView,
     RulingView,
@@ -21,7 +21,7 @@ from api.review.rulings.views import (
 )
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
-from scorer.review import rebuttals, ruling_impact, rulings
+from scorer.review import rebuttals, ruling_impact, rulings, team_rulings
 from scorer.submissions import access
 
 router = ApiRouter(tags=["rulings"])
@@ -33,6 +33,16 @@ def rule(submission_id: str, body: NewRuling, session: DbSession, author: Organi
     is ranked by the ruling from its next read on. A later ruling replaces it. Organizers only."""
     ruling = rulings.rule(session, submission_id, **body.model_dump(), author=author, now=now)
     return ruling_view(ruling, inside=True)
+
+
+@router.post("/competitions/{slug}/teams/{team_id}/rulings", status_code=201)
+def rule_on_team(
+    slug: str, team_id: RowId, body: NewTeamRuling, session: DbSession, author: Organizer, now: Now
+) -> list[RulingView]:
+    """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
+    state = state_of(session, slug, now)
+    made = team_rulings.rule_on_team(session, state, team_id, body.kind, reason=body.reason, author=author, now=now)
+    return [ruling_view(each, inside=True) for each in made]
 
 
 @router.get("/submissions/{submission_id}/rulings")
@@ -70,7 +80,7 @@ def unanswered(slug: str, session: DbSession, author: Organizer, now: Now, wante
 
 
 @router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)
-def answer(rebuttal_id: RebuttalId, body: NewAnswer, session: DbSession, author: Organizer, now: Now) -> AnswerView:
+def answer(rebuttal_id: RowId, body: NewAnswer, session: DbSession, author: Organizer, now: Now) -> AnswerView:
     """Answer a rebuttal, once: grant it with a new ruling, which is made in the same act, or refuse it. Organizers
     only."""
     decision = rebuttals.answer(session, rebuttal_id, ruling=body.ruling, text=body.answer, author=author, now=now)

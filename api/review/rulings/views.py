@@ -1,9 +1,8 @@
 """Schemas of rulings, their impact and rebuttals, and how responses are made."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import Path
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
@@ -16,6 +15,13 @@ from scorer.lifecycle import TrackKind
 from scorer.review import rebuttals, rulings
 from scorer.review.ruling_impact import RulingImpact
 from scorer.review.rulings import RulingKind
+
+
+class NewTeamRuling(Request):
+    """A ruling on all entries of a team."""
+
+    kind: RulingKind
+    reason: str = Field(min_length=1, max_length=5000, description="Told to the team.")
 
 
 class NewRuling(Request):
@@ -163,6 +169,3 @@ def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
         written_by=rebuttal.author.handle,
         answer=AnswerView.model_validate(answer, from_attributes=True) if answer else None,
     )
-
-
-RebuttalId = Annotated[int, Path(ge=1, le=2**62)]

@@ -23,6 +23,7 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.paging import Paging
+from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import file_body
@@ -36,7 +37,7 @@ from api.submissions.uploads.views import (
     upload_path_of,
     upload_view,
 )
-from api.submissions.zip_uploads import begin_upload, declared_bytes, finalise_upload
+from api.submissions.zip_uploads import begin_upload, finalise_upload
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Upload
@@ -48,7 +49,7 @@ from scorer.submissions.uploads import UploadRequest
 from scorer.teams.storage import limits_of
 
 router = ApiRouter(tags=["uploads"])
-resumable = ApiRouter(route_class=tus.TusRoute)
+resumable = ApiRouter(tags=["uploads"], route_class=tus.TusRoute)
 Bytes = Annotated[int | None, Header(ge=0, le=2**62)]
 JSON_BODY = {
     "requestBody": {
@@ -235,6 +236,3 @@ def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Res
     """Terminate an upload (tus); its bytes are removed."""
     uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
     return Response(status_code=204)
-
-
-router.include_router(resumable)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
-from fastapi import Depends, Path, Query
+from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, KnownCaller, Now, Organizer, SignedIn, Transaction, Transactions
+from api.http.dependencies import Caller, KnownCaller, Now, Organizer, RowId, SignedIn, Transaction, Transactions
 from api.http.forms import FormFields, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
@@ -26,7 +26,6 @@ from scorer.teams import team_messages
 router = Router(prefix="/competitions/{slug}/teams", include_in_schema=False)
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 5000
-TeamId = Annotated[int, Path(ge=1, le=2**62)]
 DONE_MESSAGES = {"sent": "The team is told.", "ruled": "Every scored entry has the ruling, and the team is told."}
 
 
@@ -97,7 +96,7 @@ class OneTeam:
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
 
 
-def one_team(slug: str, team_id: TeamId, begin: Transactions, viewer: KnownCaller, now: Now) -> OneTeam:
+def one_team(slug: str, team_id: RowId, begin: Transactions, viewer: KnownCaller, now: Now) -> OneTeam:
     """The context of this request."""
     return OneTeam(slug, team_id, begin, viewer, now)
 

@@ -4,33 +4,22 @@ import csv
 import io
 from typing import Annotated, Literal
 
-from fastapi import Path, Query
+from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.competitions.announcements.views import (
-    ListedMemberView,
-    MessagePage,
-    MessageView,
-    NewMessage,
-    NewTeamRuling,
-    TeamLineView,
-    TeamPage,
-)
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, RowId
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from api.openapi.files import also_as
-from api.review.rulings.views import RulingView, ruling_view
+from api.teams.team_lists.views import ListedMemberView, MessagePage, MessageView, NewMessage, TeamLineView, TeamPage
 from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams
-from scorer.review import team_rulings
 from scorer.teams import team_messages, teams
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
-TeamId = Annotated[int, Path(ge=1, le=2**62)]
 MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "joined_at")
 
 
@@ -71,29 +60,17 @@ def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
 
 
 @router.get("/teams/{team_id}/messages")
-def messages(
-    slug: str, team_id: TeamId, session: DbSession, author: Organizer, now: Now, wanted: Paging
-) -> MessagePage:
+def messages(slug: str, team_id: RowId, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> MessagePage:
     """What the organizers have written to a team, newest first. Organizers only."""
     team = team_messages.find_team(session, state_of(session, slug, now), team_id)
     return _message_page(session, team, wanted, inside=True)
 
 
 @router.post("/teams/{team_id}/messages", status_code=201)
-def write(slug: str, team_id: TeamId, body: NewMessage, session: DbSession, author: Organizer, now: Now) -> MessageView:
+def write(slug: str, team_id: RowId, body: NewMessage, session: DbSession, author: Organizer, now: Now) -> MessageView:
     """Write to a team: its members get a notice, and the message stays on its page. Organizers only."""
     state = state_of(session, slug, now)
     return _message_view(team_messages.write(session, state, team_id, body.text, author=author, now=now), inside=True)
-
-
-@router.post("/teams/{team_id}/rulings", status_code=201)
-def rule(
-    slug: str, team_id: TeamId, body: NewTeamRuling, session: DbSession, author: Organizer, now: Now
-) -> list[RulingView]:
-    """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
-    state = state_of(session, slug, now)
-    made = team_rulings.rule_on_team(session, state, team_id, body.kind, reason=body.reason, author=author, now=now)
-    return [ruling_view(each, inside=True) for each in made]
 
 
 @router.get("/team/messages")

@@ -6,12 +6,11 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, text
+from api.http.forms import Fields, FormFields, number_field, require_reason, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.tuning.private_extractor.views import network_view
-from api.tuning.thresholds.pages import number_field, require_reason
 from scorer.competitions import competition_state
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import STAGES

@@ -6,16 +6,15 @@ from typing import cast
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.competitions.settings.form import extractor_names
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, text
+from api.http.forms import Fields, FormFields, number_field, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
-from api.tuning.thresholds.pages import number_field
 from scorer.competitions import competition_state, shown_tracks
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
 from scorer.errors import Invalid, KennelError
+from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import LIMITS, METRICS
 
@@ -55,7 +54,7 @@ def _page(
         metrics=METRICS,
         constants=TAKEN_BY,
         limits=LIMITS,
-        extractors=extractor_names(),
+        extractors=[spec.identity for spec in EXTRACTORS.values()],
         references=TRACK_KINDS,
         name_pattern=NAME.pattern,
         may_add=len(statuses) < MAX_SHOWN_TRACKS,

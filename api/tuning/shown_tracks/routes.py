@@ -3,13 +3,8 @@
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer, Visitor
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
-from api.tuning.shown_tracks.views import (
-    MissingMeasurementsView,
-    NewShownTrackBody,
-    ShownTrackPage,
-    ShownTrackView,
-    shown_track_view,
-)
+from api.http.views import ShownTrackView, shown_track_view
+from api.tuning.shown_tracks.views import MissingMeasurementsView, NewShownTrackBody, ShownTrackPage
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import state_of, visible_state

@@ -1,21 +1,21 @@
 """Choosing a track's tau: distances by label, and a preview of what any tau would do."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, text
+from api.http.forms import Fields, FormFields, number_field, require_reason, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.errors import Invalid, KennelError
+from scorer.errors import KennelError
 from scorer.lifecycle import TrackKind
 from scorer.tuning import threshold_history, thresholds
 from scorer.tuning.thresholds import Option, TrackEntries, TuningRequest
@@ -156,18 +156,3 @@ def _request(fields: Fields, reason: str) -> TuningRequest:
         reason=reason,
         after=number_field(fields, "after", int),
     )
-
-
-def require_reason(reason: str) -> None:
-    """Raise ``Invalid`` if ``reason`` is empty."""
-    if not reason:
-        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
-
-
-def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
-    """A field's value as ``kind``, None if it is empty; ``Invalid`` if it is not a number."""
-    value = text(fields, name, max_length=40).strip()
-    try:
-        return kind(value) if value else None
-    except ValueError:
-        raise Invalid("no-number", f"{value!r} is not a number.") from None

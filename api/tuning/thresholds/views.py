@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, Request
-from api.leaderboard.views import RankChangeView
+from api.http.views import Page, RankChangeView, Request
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
 from scorer.tuning.impact_lists import LISTED, ImpactPage

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from api.accounts.sign_in.sign_in import new_secret
 from scorer.accounts import api_tokens, password_hashing, password_resets, sessions
 from scorer.accounts.credentials import end_credentials
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import Account, Mail, WebSession
+from scorer.identifiers import new_secret
 from tests.api.accounts.test_accounts import GOOD, GRACE, browse, link_in, mails, set_password, sign_in
 from tests.api.accounts.test_credentials import BETTER, armed
 from tests.api.conftest import API, Service

@@ -1,0 +1,57 @@
+"""TODO."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from api.http.views import PairView, pair_view
+from api.review.rulings.views import CaseView, case_view
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Account, Submission
+from scorer.evidence import closest_pairs
+from scorer.evidence.images import StoredImages
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.review import rebuttals, review_queue, reviews
+from scorer.review.flags import FlagReason
+
+NOT_YET = ("review-not-begun", "appeals-not-begun")
+
+
+@dataclass(frozen=True)
+class RulingsSection:
+    """Rulings and rebuttals. ``label``: what reviewers found, once there is a ruling. ``findings`` and ``pairs`` (by
+    track): what the team may appeal against, as far as it may see it. ``not_yet_reason``: why a rebuttal is not taken
+    yet, if it will be."""
+
+    view: CaseView
+    label: str | None
+    findings: Sequence[FlagReason]
+    pairs: Mapping[TrackKind, Sequence[PairView]]
+    may_rebut: bool
+    not_yet_reason: str | None
+
+
+def rulings_section_of(
+    session: Session,
+    images: StoredImages,
+    state: CompetitionState,
+    submission: Submission,
+    account: Account,
+    now: datetime,
+) -> RulingsSection:
+    """The rulings on an entry, as its team sees them."""
+    view = case_view(session, state, submission, inside=False)
+    refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
+    not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None
+    shown = closest_pairs.tracks_shown_to_team(session, state, submission)
+    if not shown:
+        return RulingsSection(view, None, (), {}, refused is None, not_yet_reason)
+    hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
+    reasons = review_queue.evidence_reasons(session, state, submission)
+    findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
+    closest = closest_pairs.pairs_of_entry(session, images, submission, account, shown)
+    pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
+    label = reviews.decided_label(session, submission) if view.rulings else None
+    return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)
