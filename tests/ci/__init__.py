@@ -1,1 +1,0 @@
-"""What CI requires of the tests."""

@@ -1,1 +1,0 @@
-"""Rescoring campaigns, with a worker's own code."""
