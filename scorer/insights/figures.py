@@ -223,12 +223,11 @@ def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
     competition = data.state.competition
     boards = [ranked_board_of(session, competition, data.state.tracks, kind) for kind in TRACK_KINDS]
-    public, private = (each.judged.team[each.rows] for each in boards)
-    order = np.argsort(public)
-    place = np.minimum(np.searchsorted(public[order], private), max(len(public) - 1, 0))
-    on_both = public[order][place] == private if len(public) else np.zeros(len(private), np.bool_)
-    before = order[place[on_both]] + 1 if len(public) else np.empty(0, np.int64)
-    after = np.flatnonzero(on_both) + 1
+    public, private = boards
+    teams = private.judged.team[private.rows]
+    public_rank = public.rank_of_each(teams)
+    after = np.flatnonzero(public_rank) + 1
+    before = public_rank[after - 1]
     last = competition.medals.get("bronze", 0)
 
     def summarise() -> FigureSummary:
@@ -242,7 +241,7 @@ def _shake_up(session: Session, data: InsightsData) -> Figure:
         return FigureSummary(statistics, [])
 
     columns = ("team", "rank_public", "rank_private", "move")
-    values = (private[on_both], before, after, before - after)
+    values = (teams[after - 1], before, after, before - after)
     return Figure("shake-up", None, "all", columns, values, summarise, named=_names_of_teams)
 
 

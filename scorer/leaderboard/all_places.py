@@ -118,13 +118,9 @@ class AllPlaces:
         }
 
     def _public_ranks(self, rows: Ints) -> list[int | None]:
-        if self.public is None or not len(self.public):
+        if self.public is None:
             return [None] * len(rows)
-        teams = self.public.judged.team[self.public.rows]
-        order = np.argsort(teams)
-        own = self.board.judged.team[rows]
-        place = np.minimum(np.searchsorted(teams[order], own), len(teams) - 1)
-        ranks = np.where(teams[order][place] == own, order[place] + 1, 0)
+        ranks = self.public.rank_of_each(self.board.judged.team[rows])
         return [rank or None for rank in ranks.tolist()]
 
     def _line(

@@ -25,10 +25,9 @@ from scorer.leaderboard.rows import (
     teams_named,
     terms_names,
 )
-from scorer.leaderboard.team_names import is_among
 from scorer.lifecycle import TrackKind, utc_day
 from scorer.ranking.awards import Awards
-from scorer.ranking.columns import Ints
+from scorer.ranking.columns import Ints, is_among
 
 
 @dataclass(frozen=True)

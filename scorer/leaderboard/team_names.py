@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.ranking.columns import Flags, Ints
+from scorer.ranking.columns import Ints, is_among
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,3 @@ class TeamNames:
         """The ids of those of the teams ``among`` (sorted) whose name contains ``text``, sorted."""
         found = self.ids[np.fromiter((text in name for name in self.names), np.bool_, len(self.names))]
         return found[is_among(found, among)]
-
-
-def is_among(ids: Ints, others: Ints) -> Flags:
-    """Whether each id is one of ``others``, which are sorted."""
-    places = np.searchsorted(others, ids)
-    places[places == len(others)] = 0
-    return others[places] == ids if len(others) else np.zeros(len(ids), np.bool_)

@@ -42,6 +42,16 @@ def is_among(values: Ints, wanted: Ints) -> Flags:
     return np.isin(values, wanted) if len(wanted) else np.zeros(len(values), np.bool_)
 
 
+def positions_in(ordered: Ints, wanted: Ints) -> tuple[Ints, Flags]:
+    """The position of each wanted value in ``ordered``, which is sorted, and whether it is there; 0 where it is not."""
+    if np.array_equal(ordered, wanted):
+        return np.arange(len(ordered)), np.ones(len(ordered), np.bool_)
+    positions = np.searchsorted(ordered, wanted)
+    positions[positions == len(ordered)] = 0
+    found = ordered[positions] == wanted if len(ordered) else np.zeros(len(wanted), np.bool_)
+    return positions, found
+
+
 def in_blocks(function: Callable[..., NDArray[T]], *columns: NDArray[Any]) -> NDArray[T]:
     """``function(*columns)`` of a function that computes each row by itself, some thousands of rows at a time: what it
     computes in between stays in the processor's cache, where whole columns would take memory anew for each step."""
@@ -130,8 +140,8 @@ class JudgingRules:
         """The present teams of these, after merges."""
         if not len(self.merged):
             return teams
-        place = np.minimum(np.searchsorted(self.merged, teams), len(self.merged) - 1)
-        return np.where(self.merged[place] == teams, self.into[place], teams)
+        positions, is_merged = positions_in(self.merged, teams)
+        return np.where(is_merged, self.into[positions], teams)
 
     def equals(self, other: "JudgingRules", *, but_tau: bool = False) -> bool:
         """Whether both judge alike; with ``but_tau``, under the same tau."""

@@ -19,6 +19,7 @@ from scorer.ranking.columns import (
     in_blocks,
     is_among,
     numbered,
+    positions_in,
 )
 
 INDEPENDENT_OF_TAU = frozenset({"team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts"})
@@ -112,11 +113,8 @@ class JudgedEntries:
         """Whether each entry is on the board: on the public one all are."""
         if self.finals is None:
             return np.ones(len(self.columns), np.bool_)
-        place = np.searchsorted(self.finals.ref, self.columns.ref)
-        place[place == len(self.finals.ref)] = 0
-        final = np.zeros(len(self.columns), np.bool_)
-        if len(self.finals.ref):
-            final = (self.finals.ref[place] == self.columns.ref) & (self.finals.team[place] == self.team)
+        positions, final = positions_in(self.finals.ref, self.columns.ref)
+        final[final] = self.finals.team[positions[final]] == self.team[final]
         apart = (self.is_copy | self.is_disqualified) & ~is_among(self.team, distinct(self.finals.team))
         return final | apart | self.is_benchmark
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scorer.ranking.columns import EMPTY, FinalPicks, Flags, Ints, distinct, is_among
+from scorer.ranking.columns import EMPTY, FinalPicks, Flags, Ints, distinct, is_among, positions_in
 from scorer.ranking.judged_entries import JudgedEntries
 
 
@@ -58,11 +58,16 @@ class BoardListing:
 
     def ranks_of_teams(self, wanted: Ints) -> Ints:
         """The ranks of those of the teams that have one, in ascending order."""
+        ranks = self.rank_of_each(wanted)
+        return np.sort(ranks[ranks > 0])
+
+    def rank_of_each(self, wanted: Ints) -> Ints:
+        """The rank of each of the teams, 0 without one."""
         teams, order = self._by_team
-        if not len(teams):
-            return EMPTY
-        places = np.minimum(np.searchsorted(teams, wanted), len(teams) - 1)
-        return np.sort(order[places[teams[places] == wanted]]) + 1
+        positions, has_rank = positions_in(teams, wanted)
+        ranks = np.zeros(len(wanted), np.int64)
+        ranks[has_rank] = order[positions[has_rank]] + 1
+        return ranks
 
     def rank_of(self, ref: int) -> int | None:
         """The rank that an entry holds for its team, None unless it is the team's best."""
@@ -127,10 +132,9 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
     """
     eligible = ~public.is_benchmark & ~public.columns.late
     is_final = np.zeros(len(eligible), np.bool_)
-    if len(public.columns):
-        rows = np.minimum(np.searchsorted(public.columns.ref, picks.ref), len(public.columns) - 1)
-        is_own = (public.columns.ref[rows] == picks.ref) & (public.team[rows] == picks.team) & eligible[rows]
-        is_final[rows[is_own]] = True
+    rows, is_scored = positions_in(public.columns.ref, picks.ref)
+    own = rows[is_scored][public.team[rows[is_scored]] == picks.team[is_scored]]
+    is_final[own] = eligible[own]
     has_picks = is_among(public.team, distinct(public.team[is_final]))
     remaining = eligible & ~has_picks & np.isfinite(public.score)
     for _ in range(max_finals):

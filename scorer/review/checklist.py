@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions import board_terms
@@ -16,7 +15,7 @@ from scorer.db.review import publication
 from scorer.db.review.publication import OpenEntries
 from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
 from scorer.lifecycle import Phase
-from scorer.ranking.columns import Ints
+from scorer.ranking.columns import is_among
 from scorer.ranking.vectorised import RankedBoard
 from scorer.review import failed_scores
 from scorer.review.checklist_point import MAX_CONCERNS, ChecklistPoint, Concern, competition_path
@@ -105,19 +104,12 @@ def _first_line(text: str | None) -> str:
 def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     public = judged_entries_of(session, state.competition, state.tracks, "public").columns
     # Whatever is scored has a public measurement. Benchmarks are included, which boards show.
-    refs = _refs_missing(public.ref[~public.late], board.judged.columns.ref)
+    in_time = public.ref[~public.late]
+    refs = in_time[~is_among(in_time, board.judged.columns.ref)]
     first = publication.named_entries(session, state.competition.id, refs[:MAX_CONCERNS].tolist())
     rows = OpenEntries(len(refs), first)
     words = "Entries with a public score and no private one: they cannot be on the final board."
     return _point("unscored", "Every entry has a private score", rows, words, f"{competition_path(state)}/entries")
-
-
-def _refs_missing(refs: Ints, among: Ints) -> Ints:
-    """Those of the refs that are not among others; both are sorted."""
-    if not len(among):
-        return refs
-    missing: Ints = refs[among[np.minimum(np.searchsorted(among, refs), len(among) - 1)] != refs]
-    return missing
 
 
 def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:

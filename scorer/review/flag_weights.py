@@ -19,7 +19,7 @@ from scorer.db.review.flags import BORDERLINE_STANDARD_ERRORS
 from scorer.db.review.reviews import ReviewTallies
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.ranking.columns import Flags, Floats, Ints, in_blocks
+from scorer.ranking.columns import Flags, Floats, Ints, in_blocks, positions_in
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.review.flag_facts import MAX_COMPETITIONS, EqualContents, FlagFacts, SharingPairs
 
@@ -76,7 +76,7 @@ class _Track(NamedTuple):
         """The bits of entries of another track, in the order of their ``refs``; 0 of those that this track lacks."""
         if np.array_equal(refs, self.ref):
             return self.bits
-        rows, found = _rows_among(refs, self.ref)
+        rows, found = positions_in(refs, self.ref)
         bits = np.zeros(len(refs), np.uint8)
         bits[rows[found]] = self.bits[found]
         return bits
@@ -147,7 +147,7 @@ def weights_of(inputs: WeightInputs) -> FlagWeights:
         of_track = _track_of(judged[kind], bounds[kind]).bits_of(refs)
         bits |= of_track
         won = bounds[kind].winners
-        rows, found = _rows_among(refs, np.array([winner.ref for winner in won], np.int64))
+        rows, found = positions_in(refs, np.array([winner.ref for winner in won], np.int64))
         ranks = np.array([winner.rank for winner in won], np.int32)
         rank[rows[found]] = np.minimum(rank[rows[found]], ranks[found])
         winners[kind] = np.zeros(len(refs), np.bool_)
@@ -166,7 +166,7 @@ def _track_of(judged: JudgedEntries, bounds: TrackBounds) -> _Track:
     stake = np.zeros(len(entry), np.bool_)
     if bounds.last_score is not None:
         stake = penalised & ~judged.is_disqualified & (entry.fid < bounds.last_score)
-        rows, found = _rows_among(entry.ref, np.array([winner.ref for winner in bounds.winners], np.int64))
+        rows, found = positions_in(entry.ref, np.array([winner.ref for winner in bounds.winners], np.int64))
         stake[rows[found]] = False
     borderline = scored & in_blocks(_is_near, entry.distance, judged.tau, entry.distance_se)
     between = np.zeros(len(entry), np.bool_)
@@ -210,7 +210,7 @@ def _weigh(
         rows = _rows_of(entry.ref, refs)
         weight[rows] += weights[name]
         has_strong_sign[rows] = True
-    rows, found = _rows_among(entry.ref, facts.signs_ref)
+    rows, found = positions_in(entry.ref, facts.signs_ref)
     of_signs = _sums_of_bits([weights[sign.name] for sign in SIGNS])
     weight[rows[found]] += of_signs[facts.signs_bits[found]]
     has_strong_sign[rows[found]] |= (facts.signs_bits[found] & STRONG_BITS) != 0
@@ -246,22 +246,12 @@ def _sharing(pairs: SharingPairs, judged: JudgedEntries) -> Ints:
 
 def _doubles(images: EqualContents, shared: Ints, refs: Ints, flagged: Flags) -> Ints:
     """The rows of entries with the images of another flagged entry that only one team has handed in."""
-    rows, found = _rows_among(refs, images.ref)
+    rows, found = positions_in(refs, images.ref)
     rows, group = rows[found], images.group[found]
     counts = np.bincount(group, weights=flagged[rows])[group] if len(group) else np.zeros(0)
     return rows[(counts > flagged[rows]) & ~np.isin(refs[rows], shared)]
 
 
-def _rows_among(refs: Ints, wanted: Ints) -> tuple[Ints, Flags]:
-    """The row of each wanted ref among ``refs``, which are sorted, and whether it is there."""
-    if refs is wanted or np.array_equal(refs, wanted):
-        return np.arange(len(refs)), np.ones(len(refs), np.bool_)
-    rows = np.searchsorted(refs, wanted)
-    found = rows < len(refs)
-    found[found] = refs[rows[found]] == wanted[found]
-    return rows, found
-
-
 def _rows_of(refs: Ints, wanted: Ints) -> Ints:
-    rows, found = _rows_among(refs, wanted)
+    rows, found = positions_in(refs, wanted)
     return rows[found]

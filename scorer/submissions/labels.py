@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.db.submissions import labels
+from scorer.ranking.columns import positions_in
 
 MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
@@ -43,12 +44,11 @@ def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -
     number = np.full(len(refs), -1, np.int8)
     memorising = np.full(len(refs), np.nan)
     labelled = np.array(sorted(labels), np.int64)
-    rows = np.searchsorted(refs, labelled)
-    known = np.flatnonzero(rows < len(refs))
-    known = known[refs[rows[known]] == labelled[known]]
-    infos = [labels[ref] for ref in labelled[known].tolist()]
-    number[rows[known]] = [LABELS.index(info.label) for info in infos]
-    memorising[rows[known]] = [np.nan if info.memorising is None else info.memorising for info in infos]
+    positions, found = positions_in(refs, labelled)
+    rows = positions[found]
+    infos = [labels[ref] for ref in labelled[found].tolist()]
+    number[rows] = [LABELS.index(info.label) for info in infos]
+    memorising[rows] = [np.nan if info.memorising is None else info.memorising for info in infos]
     return LabelColumns(number, memorising)
 
 
