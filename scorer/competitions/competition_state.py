@@ -1,7 +1,8 @@
 """The state of a competition at a moment (row, tracks, phase, open preparations, data files), and who may see what of
 it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -10,10 +11,9 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive import ImageSpec
 from scorer.competitions.worker_weights import missing_weights, preparing_workers
-from scorer.db import competitions, tuning
-from scorer.db.announcements import announcements_by_competition
-from scorer.db.competitions import ListedCompetition
-from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Threshold, Track, WorkerReport
+from scorer.db import competitions
+from scorer.db.competitions import ListedCompetition, TrackSetup
+from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Track, WorkerReport
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking.awards import Awards, board_awards
@@ -70,10 +70,11 @@ class CompetitionState:
 
 def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
     """The state of a competition at ``now``; ``NotFound`` if there is none."""
-    competition = competitions.competition_by_slug(session, slug)
-    if competition is None:
+    setups = competitions.track_setups_by_slug(session, slug)
+    if not setups:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
-    return _states(session, [competition], now)[0]
+    (state,) = _states(session, setups, now).values()
+    return state
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
@@ -122,8 +123,8 @@ def list_version(session: Session, listed: Sequence[ListedCompetition], now: dat
 
 def states_of(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:
     """The states of existing competitions, in the order of ``ids``; by as many statements as that of one."""
-    rows = competitions.competitions_by_id(session, ids)
-    return _states(session, [rows[id_] for id_ in ids], now)
+    states = _states(session, competitions.track_setups_by_id(session, ids), now)
+    return [states[id_] for id_ in ids]
 
 
 def _is_visible(state: CompetitionState, account: Account | None) -> bool:
@@ -137,47 +138,38 @@ def _published_phase(*, published: bool | None, final: bool | None) -> Phase | N
     return Phase.FINAL if final else Phase.PROVISIONAL
 
 
-def _states(session: Session, rows: Sequence[Competition], now: datetime) -> list[CompetitionState]:
-    ids = [competition.id for competition in rows]
-    publications = competitions.publications_by_competition(session, ids)
-    tracks = competitions.tracks_by_competition(session, ids)
-    files = competitions.offered_files_by_competition(session, ids)
-    announcements = announcements_by_competition(session, ids, MAX_ANNOUNCEMENTS)
-    trained = competitions.having_references(session, ids, "train")
-    thresholds = tuning.newest_thresholds(session, [track.id for each in tracks.values() for track in each.values()])
-    unprepared = any(not is_prepared(track) for each in tracks.values() for track in each.values())
-    workers = preparing_workers(session) if unprepared else ()
+def _states(session: Session, setups: Sequence[TrackSetup], now: datetime) -> dict[int, CompetitionState]:
+    of_competition: defaultdict[int, list[TrackSetup]] = defaultdict(list)
+    for setup in setups:
+        of_competition[setup.track.competition_id].append(setup)
+    material = competitions.material_by_competition(session, of_competition.keys(), MAX_ANNOUNCEMENTS)
+    workers = () if all(is_prepared(setup.track) for setup in setups) else preparing_workers(session)
 
-    def state(competition: Competition) -> CompetitionState:
-        id_ = competition.id
-        acts = tuple(publications.get(id_, ()))
+    def state(id_: int, of_one: Sequence[TrackSetup]) -> CompetitionState:
+        competition, acts = of_one[0].track.competition, material[id_].publications
         published = _published_phase(published=acts[0].published, final=acts[0].final) if acts else None
         phase = phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
-        missing = tuple(_missing(competition, trained, tracks[id_], thresholds, workers))
-        offered, newest = tuple(files.get(id_, ())), tuple(announcements.get(id_, ()))
-        return CompetitionState(competition, phase, tracks[id_], missing, offered, acts, newest)
+        tracks = {setup.track.board_kind: setup.track for setup in of_one}
+        missing = tuple(_missing(competition, of_one, workers))
+        return CompetitionState(competition, phase, tracks, missing, **material[id_]._asdict())
 
-    return [state(competition) for competition in rows]
+    return {id_: state(id_, of_one) for id_, of_one in of_competition.items()}
 
 
-def _missing(
-    competition: Competition,
-    trained: Collection[int],
-    tracks: Mapping[TrackKind, Track],
-    thresholds: Mapping[int, Threshold],
-    workers: Sequence[WorkerReport],
-) -> list[str]:
+def _missing(competition: Competition, setups: Sequence[TrackSetup], workers: Sequence[WorkerReport]) -> list[str]:
     missing = []
     if competition.opens_at is None:
         missing.append("opens_at, the time of opening, is not set")
-    if competition.id not in trained:
+    if not setups[0].has_training_images:
         missing.append("no training images are attached")
+    by_kind = {setup.track.board_kind: setup for setup in setups}
     for kind in TRACK_KINDS:
-        if not is_prepared(tracks[kind]):
+        setup = by_kind[kind]
+        if not is_prepared(setup.track):
             missing.append(f"the references of the {kind} track are not prepared")
-        elif tracks[kind].id not in thresholds:
+        elif not setup.has_threshold:
             missing.append(f"the {kind} track has no threshold")
-    unprepared = {track.extractor for track in tracks.values() if not is_prepared(track)}
+    unprepared = {setup.track.extractor for setup in setups if not is_prepared(setup.track)}
     return missing + [fault for name in sorted(unprepared) if (fault := missing_weights(name, workers))]
 
 

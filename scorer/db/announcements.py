@@ -1,7 +1,6 @@
 """SQL for what organizers tell people: announcements, messages to teams, requests for code."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -19,17 +18,6 @@ def announcements_of(
     if before is not None:
         query = query.where(Announcement.id < before)
     return session.scalars(query.order_by(Announcement.id.desc()).limit(limit)).all()
-
-
-def announcements_by_competition(
-    session: Session, ids: Collection[int], limit: int
-) -> Mapping[int, list[Announcement]]:
-    """The newest announcements of each of these competitions, at most ``limit``, newest first; of some none."""
-    query = select(Announcement).where(Announcement.id.in_(newest_ids(Announcement.competition_id, ids, limit)))
-    announcements = defaultdict(list)
-    for each in session.scalars(query.order_by(Announcement.id.desc())):
-        announcements[each.competition_id].append(each)
-    return announcements
 
 
 def readers_of(session: Session, competition_id: int) -> Sequence[int]:

@@ -1,17 +1,18 @@
 """SQL for competitions, tracks, reference sets, data files and allowlists."""
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, literal_column, select, union_all
 from sqlalchemy.dialects.postgresql import aggregate_order_by, distinct_on
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session, aliased, contains_eager, joinedload
 
+from scorer.db.newest_rows import newest_ids
 from scorer.db.tables import (
     Account,
     AllowlistEntry,
+    Announcement,
     Competition,
     CompetitionReference,
     DataFile,
@@ -21,6 +22,7 @@ from scorer.db.tables import (
     Threshold,
     Track,
 )
+from scorer.db.tuning import UNSET
 from scorer.lifecycle import TrackKind
 
 EXISTING = Competition.deleted_at.is_(None)
@@ -54,10 +56,68 @@ def list_competitions(session: Session) -> list[ListedCompetition]:
     return [ListedCompetition(*row) for row in session.execute(query.order_by(*newest_first))]
 
 
-def competitions_by_id(session: Session, ids: Collection[int]) -> dict[int, Competition]:
-    """These competitions by id."""
-    rows = session.scalars(select(Competition).where(Competition.id.in_(ids)))
-    return {competition.id: competition for competition in rows}
+class TrackSetup(NamedTuple):
+    """A track, and what else its competition needs before it opens."""
+
+    track: Track
+    has_training_images: bool
+    has_threshold: bool
+
+
+def track_setups_by_slug(session: Session, slug: str) -> Sequence[TrackSetup]:
+    """The tracks of a competition, without former ones; none if there is no such competition."""
+    return _track_setups(session, (Competition.slug == slug) & EXISTING)
+
+
+def track_setups_by_id(session: Session, ids: Collection[int]) -> Sequence[TrackSetup]:
+    """The tracks of these competitions, without former ones."""
+    return _track_setups(session, Competition.id.in_(ids))
+
+
+def _track_setups(session: Session, condition: ColumnElement[bool]) -> Sequence[TrackSetup]:
+    attached = CompetitionReference.competition_id == Competition.id
+    trained = select(CompetitionReference.role).where(attached, CompetitionReference.role == "train").exists()
+    newest = select(Threshold.method).where(Threshold.track_id == Track.id).order_by(Threshold.id.desc()).limit(1)
+    tuned = func.coalesce(newest.correlate(Track).scalar_subquery() != UNSET, false())
+    query = select(Track, trained, tuned).join(Track.competition).options(contains_eager(Track.competition))
+    return [TrackSetup(*row) for row in session.execute(query.where(Track.kind != "former", condition))]
+
+
+class Material(NamedTuple):
+    """What the organizers of a competition have published in it."""
+
+    publications: tuple[Publication, ...]
+    """Every publication of the private board and its withdrawals, newest first."""
+    files: tuple[DataFile, ...]
+    """The data files that it offers, by name."""
+    announcements: tuple[Announcement, ...]
+    """The newest ones, newest first."""
+
+
+def material_by_competition(session: Session, ids: Collection[int], max_announcements: int) -> dict[int, Material]:
+    """What the organizers of each of these competitions have published, read by one statement."""
+    acts = aliased(Publication, select(Publication).where(Publication.competition_id.in_(ids)).subquery("acts"))
+    files = aliased(DataFile, _offered_files(ids).subquery("files"))
+    newest = select(Announcement).where(
+        Announcement.id.in_(newest_ids(Announcement.competition_id, ids, max_announcements))
+    )
+    announcements = aliased(Announcement, newest.subquery("announcements"))
+    authors = [joinedload(each.author, innerjoin=False) for each in (acts, files, announcements)]
+    query = (
+        select(acts, files, announcements)
+        .join_from(acts, files, false(), full=True)
+        .join(announcements, false(), full=True)
+        .options(*authors)
+        .order_by(acts.id.desc(), files.name, announcements.id.desc())
+    )
+    rows = session.execute(query).all()
+    found = {id_: Material((), (), ()) for id_ in ids}
+    for number, name in enumerate(Material._fields):
+        for row in rows:
+            if row[number] is not None:
+                id_ = row[number].competition_id
+                found[id_] = found[id_]._replace(**{name: (*getattr(found[id_], name), row[number])})
+    return found
 
 
 def rows_digest(session: Session, ids: Collection[int]) -> str | None:
@@ -78,11 +138,10 @@ def rows_digest(session: Session, ids: Collection[int]) -> str | None:
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
     """The data files that a competition offers, in order of name."""
-    return offered_files_by_competition(session, [competition_id]).get(competition_id, [])
+    return session.scalars(_offered_files([competition_id]).order_by(DataFile.name)).all()
 
 
-def offered_files_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, list[DataFile]]:
-    """The data files that each of these competitions offers, in order of name; of some none."""
+def _offered_files(ids: Collection[int]) -> Select[DataFile]:
     newest = (
         select(DataFile.id, DataFile.offered)
         .ext(distinct_on(DataFile.competition_id, DataFile.name))
@@ -90,11 +149,7 @@ def offered_files_by_competition(session: Session, ids: Collection[int]) -> Mapp
         .order_by(DataFile.competition_id, DataFile.name, DataFile.id.desc())
         .subquery("newest")
     )
-    query = select(DataFile).join(newest, newest.c.id == DataFile.id).where(newest.c.offered)
-    files = defaultdict(list)
-    for file in session.scalars(query.order_by(DataFile.name)):
-        files[file.competition_id].append(file)
-    return files
+    return select(DataFile).join(newest, newest.c.id == DataFile.id).where(newest.c.offered)
 
 
 def newest_file(session: Session, competition_id: int, name: str) -> DataFile | None:
@@ -176,29 +231,14 @@ def is_final(session: Session, competition_id: int) -> bool:
 
 def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
     """Every publication of a competition and its withdrawals, newest first."""
-    return publications_by_competition(session, [competition_id]).get(competition_id, [])
-
-
-def publications_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, list[Publication]]:
-    """Every publication of each of these competitions and its withdrawals, newest first; of some none."""
-    query = select(Publication).where(Publication.competition_id.in_(ids))
-    publications = defaultdict(list)
-    for act in session.scalars(query.order_by(Publication.id.desc())):
-        publications[act.competition_id].append(act)
-    return publications
+    query = select(Publication).where(Publication.competition_id == competition_id)
+    return session.scalars(query.order_by(Publication.id.desc())).all()
 
 
 def tracks_of(session: Session, competition_id: int) -> dict[TrackKind, Track]:
     """The tracks of a competition by kind, without former ones."""
-    return tracks_by_competition(session, [competition_id]).get(competition_id, {})
-
-
-def tracks_by_competition(session: Session, ids: Collection[int]) -> Mapping[int, dict[TrackKind, Track]]:
-    """The tracks of each of these competitions by kind, without former ones."""
-    tracks: defaultdict[int, dict[TrackKind, Track]] = defaultdict(dict)
-    for track in session.scalars(select(Track).where(Track.competition_id.in_(ids), Track.kind != "former")):
-        tracks[track.competition_id][track.board_kind] = track
-    return tracks
+    query = select(Track).where(Track.competition_id == competition_id, Track.kind != "former")
+    return {track.board_kind: track for track in session.scalars(query)}
 
 
 def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) -> dict[TrackKind, Track]:
@@ -226,14 +266,6 @@ def references_of(session: Session, competition_id: int) -> dict[str, Competitio
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )
     return {reference.role: reference for reference in attached}
-
-
-def having_references(session: Session, ids: Collection[int], role: str) -> set[int]:
-    """Those of the competitions that have a reference set in a role."""
-    attached = select(CompetitionReference.competition_id).where(
-        CompetitionReference.competition_id.in_(ids), CompetitionReference.role == role
-    )
-    return set(session.scalars(attached))
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
