@@ -32,12 +32,14 @@ from api.http.server_sent_events import EventHub, StatusUpdate
 from api.openapi.files import PICTURE, file_answer, file_body
 from api.submissions.code_uploads import CODE_MEDIA_TYPES, store_code
 from api.submissions.views import (
+    AcceptedView,
     CodeRequestView,
     CodeView,
     NewCodeRequest,
     StateView,
     SubmissionPage,
     SubmissionView,
+    accepted_view,
     submission_view,
     submission_views,
 )
@@ -71,9 +73,9 @@ async def submit(
     file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
     benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
-) -> SubmissionView:
-    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults in the zip's directory are refused at once.
-    A worker then decodes every image, within seconds; faults that it finds are on the submission.
+) -> AcceptedView:
+    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults in the zip's directory are refused.
+    A worker then decodes every image, within seconds; faults that it finds are on the submission, at `Location`.
     """
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
     view = await ZipUpload(begin, store, settings).submit(
@@ -82,7 +84,7 @@ async def submit(
         account,
         streamed_body(request, account.id),
         declared=declared_bytes(request),
-        view_of=lambda session, submission: submission_view(session, submission, account),
+        view_of=accepted_view,
     )
     response.headers["Location"] = f"/api/v1/submissions/{view.id}"
     return view

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from api.http.views import Page, Request, ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
+from scorer.db.jobs import job_queue
 from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
 from scorer.evidence import code_requests, code_uploads
 from scorer.leaderboard import submission_scores
@@ -115,6 +116,14 @@ class SubmissionView(BaseModel):
     private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
 
 
+class AcceptedView(BaseModel):
+    """A submission that was accepted just now."""
+
+    id: str
+    status: Status
+    queue_position: int | None = Field(description="1: it is checked next. Null if it no longer waits.")
+
+
 class SubmissionPage(Page):
     submissions: list[SubmissionView]
 
@@ -136,6 +145,12 @@ class StateView(BaseModel):
     )
     cancellable: bool = Field(description="Whether its team can still cancel it.")
     over: bool = Field(description="Whether this is its last status; the stream ends.")
+
+
+def accepted_view(session: Session, submission: Submission) -> AcceptedView:
+    """The answer to an upload."""
+    position = job_queue.position_of_entry(session, submission.ref)
+    return AcceptedView(id=submission.id, status=Status(submission.status), queue_position=position)
 
 
 def submission_view(

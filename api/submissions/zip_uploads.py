@@ -111,11 +111,11 @@ class ZipUpload:
                     account,
                     received,
                     public_id=new_id,
+                    ignored=ignored,
                     now=complete,
                     begun=begun,
                     limits=limits,
                 )
-                submission.ignored = ignored
                 return view_of(session, submission), unused_key_of(received, submission.blob_key)
 
         return await receive_blob(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)

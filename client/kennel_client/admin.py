@@ -646,12 +646,12 @@ class Submissions(Methods[Api]):
     @Method
     def submit_benchmark(
         self, slug: str, file: File, name: str, *, file_name: str | None = None, note: str = ""
-    ) -> Operation[answers.SubmissionView]:
+    ) -> Operation[answers.AcceptedView]:
         """Submit a benchmark: an entry that the board shows under ``name`` and never ranks."""
         params = {"benchmark": name, "file_name": file_name or f"{name}.zip", "note": note}
         with opened(file) as content:
             path = path_of("competitions", slug, "submissions")
-            accepted: answers.SubmissionView = yield from send_file("POST", path, content, params=params)
+            accepted: answers.AcceptedView = yield from send_file("POST", path, content, params=params)
         return accepted
 
 

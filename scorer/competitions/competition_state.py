@@ -14,6 +14,7 @@ from scorer.competitions.worker_weights import missing_weights, preparing_worker
 from scorer.db import competitions
 from scorer.db.competitions import ListedCompetition, TrackSetup
 from scorer.db.tables import Account, Announcement, Competition, DataFile, Publication, Track, WorkerReport
+from scorer.db.tuning import UNSET
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking.awards import Awards, board_awards
@@ -167,7 +168,7 @@ def _missing(competition: Competition, setups: Sequence[TrackSetup], workers: Se
         setup = by_kind[kind]
         if not is_prepared(setup.track):
             missing.append(f"the references of the {kind} track are not prepared")
-        elif not setup.has_threshold:
+        elif setup.method in {None, UNSET}:
             missing.append(f"the {kind} track has no threshold")
     unprepared = {setup.track.extractor for setup in setups if not is_prepared(setup.track)}
     return missing + [fault for name in sorted(unprepared) if (fault := missing_weights(name, workers))]

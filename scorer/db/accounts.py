@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, joinedload
 
 from scorer.db.tables import (
     Account,
@@ -135,8 +135,10 @@ def has_identity(session: Session, account_id: int) -> bool:
 
 
 def token_by_digest(session: Session, digest: bytes) -> Token | None:
-    """The API token with this SHA-256, unless it was revoked."""
-    return session.scalars(select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))).one_or_none()
+    """The API token with this SHA-256, unless it was revoked; with the roles of its account."""
+    with_roles = joinedload(Token.account).joinedload(Account.competition_roles)
+    query = select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))
+    return session.scalars(query.options(with_roles)).unique().one_or_none()
 
 
 def tokens_of(session: Session, account_id: int) -> Sequence[Token]:

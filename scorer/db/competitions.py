@@ -22,7 +22,6 @@ from scorer.db.tables import (
     Threshold,
     Track,
 )
-from scorer.db.tuning import UNSET
 from scorer.lifecycle import TrackKind
 
 EXISTING = Competition.deleted_at.is_(None)
@@ -61,7 +60,8 @@ class TrackSetup(NamedTuple):
 
     track: Track
     has_training_images: bool
-    has_threshold: bool
+    method: str | None
+    """By which its newest threshold was chosen."""
 
 
 def track_setups_by_slug(session: Session, slug: str) -> Sequence[TrackSetup]:
@@ -78,8 +78,11 @@ def _track_setups(session: Session, condition: ColumnElement[bool]) -> Sequence[
     attached = CompetitionReference.competition_id == Competition.id
     trained = select(CompetitionReference.role).where(attached, CompetitionReference.role == "train").exists()
     newest = select(Threshold.method).where(Threshold.track_id == Track.id).order_by(Threshold.id.desc()).limit(1)
-    tuned = func.coalesce(newest.correlate(Track).scalar_subquery() != UNSET, false())
-    query = select(Track, trained, tuned).join(Track.competition).options(contains_eager(Track.competition))
+    query = (
+        select(Track, trained, newest.correlate(Track).scalar_subquery())
+        .join(Track.competition)
+        .options(contains_eager(Track.competition))
+    )
     return [TrackSetup(*row) for row in session.execute(query.where(Track.kind != "former", condition))]
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from scorer.db.jobs import job_queue, pauses
 from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import UnexpectedStatus
-from scorer.db.tables import Job, Submission
+from scorer.db.tables import Job, Submission, Team
 from scorer.db.teams import merges
 from scorer.jobs.broker import after_commit, send_after_commit
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
@@ -63,19 +63,22 @@ def add_job(
     *,
     now: datetime,
     submission: Submission | None = None,
+    team: Team | None = None,
     track_id: int | None = None,
     private: bool = False,
     **makes: int | str,
 ) -> Job:
     """Queue a job and send its message after the commit. Public jobs go before private ones, and those of shown tracks
-    behind both.
+    behind both. ``team``: that of the submission, for callers that have locked it.
 
     A job without a submission names in ``makes`` what it makes: ``preparation_id``, ``release_id`` or ``study_id``; a
     generator audit has both its submission and ``generator_id``, a rescoring campaign's job ``campaign_id``, and a
     measurement on a shown track ``shown_track_id``.
     """
     priority = job_queue.SHOWN_PRIORITY if "shown_track_id" in makes else int(private)
-    team_id = merges.current_team(session, submission.team_id).id if submission is not None else None
+    if team is None and submission is not None:
+        team = merges.current_team(session, submission.team_id)
+    team_id = None if team is None else team.id
     job = Job(
         queue=queue,
         submission_ref=submission.ref if submission is not None else None,

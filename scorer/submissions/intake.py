@@ -111,13 +111,15 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
     received: ReceivedBlob,
     *,
     public_id: str,
+    ignored: str | None = None,
     now: datetime,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
 ) -> Submission:
     """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
-    its check job. ``now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown). Without
-    ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
+    its check job. ``ignored``: what the zip has besides images. ``now`` is when the last byte arrived, ``begun`` when
+    the first one did (None: unknown). Without ``limits`` the quotas of bytes have counted it already, as they do an
+    upload that was begun.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
@@ -148,6 +150,7 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
         bytes=received.bytes,
         sha256=received.sha256,
         note=entry.note,
+        ignored=ignored,
         blob_key=received.key,
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
@@ -157,7 +160,7 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
     session.add(submission)
     session.flush()
     events.add_event(session, submission.ref, Status.RECEIVED, now=now)
-    leases.add_job(session, Queue.CHECK, submission=submission, now=now)
+    leases.add_job(session, Queue.CHECK, submission=submission, team=team, now=now)
     if team.benchmark:
         subject, after = f"submission:{public_id}", {"benchmark": team.name}
         audit_log.record_action(session, "benchmark.entered", subject, actor=account, now=now, after=after)

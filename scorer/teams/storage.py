@@ -47,8 +47,7 @@ def limits_of(settings: Settings) -> UploadLimits:
 def usage_of(session: Session, competition: Competition, account: Account, now: datetime) -> StorageUsage:
     """What an account's team takes in a competition."""
     team = members.team_of(session, competition.id, account.id)
-    people = [member.id for member in members.members_of(session, team.id)] if team is not None else [account.id]
-    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, people, now)
+    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, account.id, now)
 
 
 def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:

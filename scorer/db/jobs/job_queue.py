@@ -14,6 +14,7 @@ from sqlalchemy import (
     CursorResult,
     Interval,
     Select,
+    Subquery,
     and_,
     bindparam,
     exists,
@@ -288,7 +289,18 @@ def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
     """The queue positions of many public jobs, by id (:func:`position_of`); a job that no longer waits has none."""
     if not job_ids:
         return {}
-    position = func.row_number().over(partition_by=Job.queue, order_by=ORDER).label("place")
-    positions = select(Job.id, position).where(Job.state == JobState.WAITING, Job.priority == 0).subquery()
+    positions = _public_positions()
     rows = session.execute(select(positions.c.id, positions.c.place).where(positions.c.id.in_(job_ids)))
     return {row.id: row.place for row in rows}
+
+
+def position_of_entry(session: Session, ref: int) -> int | None:
+    """The queue position of a submission's public job; None unless it waits."""
+    positions = _public_positions()
+    return session.scalar(select(positions.c.place).where(positions.c.submission_ref == ref).limit(1))
+
+
+def _public_positions() -> Subquery:
+    position = func.row_number().over(partition_by=Job.queue, order_by=ORDER).label("place")
+    public = select(Job.id, Job.submission_ref, position).where(Job.state == JobState.WAITING, Job.priority == 0)
+    return public.subquery()

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, literal, literal_column, select, update
+from sqlalchemy import ColumnElement, Select, func, literal, literal_column, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -31,15 +31,23 @@ def lock_teams(session: Session, team_ids: Collection[int]) -> None:
 
 def members_of(session: Session, team_id: int) -> Sequence[Account]:
     """The members of a team, in the order in which they joined: the first one is its leader."""
+    query = select(Account).join(Membership, Membership.account_id == Account.id).where(_are_members(team_id))
+    return session.scalars(query.order_by(Membership.id)).all()
+
+
+def member_ids(team_id: int) -> Select[int]:
+    """The ids of the accounts of a team's members, as a query."""
+    return select(Membership.account_id).where(_are_members(team_id))
+
+
+def _are_members(team_id: int) -> ColumnElement[bool]:
     later = aliased(Membership)
     moved_on = select(later.id).where(
         later.competition_id == Membership.competition_id,
         later.account_id == Membership.account_id,
         later.id > Membership.id,
     )
-    query = select(Account).join(Membership, Membership.account_id == Account.id)
-    query = query.where(Membership.team_id == team_id, Membership.joined, ~moved_on.exists())
-    return session.scalars(query.order_by(Membership.id)).all()
+    return (Membership.team_id == team_id) & Membership.joined & ~moved_on.exists()
 
 
 def largest_team(session: Session, competition_id: int) -> int:

@@ -1,6 +1,6 @@
 """SQL for the bytes that zips, generators and code take in the store, and that uploads under way have reserved."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, func, select, union_all
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import CodeAttachment, GeneratorFile, Submission, Team, Upload
-from scorer.db.teams import merges
+from scorer.db.teams import members, merges
 
 IS_WRITABLE = (Upload.method == "put") & Upload.state.in_(("refused", "ended"))
 """Closed uploads to whose presigned address bytes can be sent until it expires, as often as somebody likes."""
@@ -37,11 +37,12 @@ def lock_quota(session: Session, competition_id: int) -> None:
 
 
 def usage_of_team(
-    session: Session, competition_id: int, team_id: int | None, member_ids: Collection[int], now: datetime
+    session: Session, competition_id: int, team_id: int | None, account_id: int, now: datetime
 ) -> StorageUsage:
-    """What a team takes in a competition, with the teams merged into it; None: a person who has no team yet."""
+    """What a team takes in a competition, with the teams merged into it; None: the account has no team yet."""
     submitted = merges.belongs_to_team(team_id) if team_id is not None else Submission.ref.is_(None)
-    uploaded = (Upload.competition_id == competition_id) & Upload.account_id.in_(member_ids)
+    people = members.member_ids(team_id) if team_id is not None else [account_id]
+    uploaded = (Upload.competition_id == competition_id) & Upload.account_id.in_(people)
     return _usage(session, submitted, uploaded, now)
 
 

@@ -277,7 +277,7 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
 
 
 def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
-    ref = service.submit("ada", slug, ZIP).json()["ref"]
+    ref = service.entered("ada", slug, ZIP)["ref"]
     service.app.state.rates = RateLimiter(
         service.context.settings.model_copy(update={"rates": {"request": "1/minute"}})
     )

@@ -180,7 +180,7 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
 
 def test_a_look_sees_one_moment(service: Service) -> None:
     slug = service.competition()
-    ref = service.submit("ada", slug, zip_of(noise_images(10))).json()["ref"]
+    ref = service.entered("ada", slug, zip_of(noise_images(10)))["ref"]
     now = service.context.now()
     with service.context.sessions.begin() as session:
         use_one_snapshot(session)

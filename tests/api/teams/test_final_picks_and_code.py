@@ -103,7 +103,7 @@ def test_the_sprite_shows_the_entrys_own_images_to_its_team_and_to_organizers(se
 
 def test_an_entry_that_was_not_checked_yet_or_is_rejected_has_none(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.entered("ada", slug, zip_of(noise_images(10)))
     assert entry["sprite"] is None
     refused(service.call("ada", "GET", f"/submissions/{entry['id']}/sprite"), 404, "no-sprite")
 

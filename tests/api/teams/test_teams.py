@@ -87,7 +87,7 @@ def test_a_person_founds_a_team_and_leads_it(service: Service) -> None:
         "max_size": 5,
         "invitations": [],
     }
-    assert service.submit("ada", slug, zip_of(noise_images(9))).json()["team"] == "Loose Leash"
+    assert service.entered("ada", slug, zip_of(noise_images(9)))["team"] == "Loose Leash"
     refused(create(service, slug, "ada", "Another"), 409, "in-a-team")
     refused(service.call("bob", "GET", f"/competitions/{slug}/team"), 404, "no-team")
 
@@ -267,7 +267,7 @@ def test_leaving_is_for_those_who_have_not_entered(service: Service) -> None:
     assert leave(service, slug, "bob").status_code == 204
     refused(leave(service, slug, "bob"), 404, "no-team")
     refused(service.call("bob", "GET", f"/submissions/{entry['id']}"), 404, "no-submission")
-    assert service.submit("bob", slug, zip_of(noise_images(9))).json()["team"] == "Bob"
+    assert service.entered("bob", slug, zip_of(noise_images(9)))["team"] == "Bob"
 
 
 def test_the_next_member_leads_when_the_leader_leaves_and_history_stays(service: Service) -> None:
@@ -303,7 +303,7 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     seen = service.call("ada", "GET", f"/submissions/{theirs['id']}")
     assert (seen.status_code, seen.json()["team"]) == (200, "Ada")
     assert service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 2
-    assert service.submit("bob", slug, zip_of(noise_images(13))).json()["team"] == "Ada"
+    assert service.entered("bob", slug, zip_of(noise_images(13)))["team"] == "Ada"
     # And once more: who was merged into Ada's team goes with it.
     assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
