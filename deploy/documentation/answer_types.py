@@ -24,7 +24,8 @@ def answers_module() -> str:
     schemas: Schemas = openapi()["components"]["schemas"]
     definitions = [_definition(name, schemas[name]) for name in _defined_first(_named_types(), schemas)]
     imports = "from typing import Any, Literal, NotRequired, TypedDict"
-    return "\n\n\n".join([f'"""{ABOUT}"""\n\n{imports}', *definitions]) + "\n"
+    gap = "\n\n\n" if definitions[0].startswith("class ") else "\n\n"  # as the formatter wants it
+    return f'"""{ABOUT}"""\n\n{imports}{gap}' + "\n\n\n".join(definitions) + "\n"
 
 
 def _named_types() -> list[str]:
