@@ -12,7 +12,7 @@ from sqlalchemy.exc import DatabaseError, DataError, InterfaceError, Operational
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from api.http import access_log
-from api.http.access_log import request_id_of, route_of
+from api.http.access_log import request_id_of
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.db.session import ConnectionLost
@@ -152,15 +152,6 @@ def test_a_request_is_counted_by_its_route_and_not_by_its_address(http: TestClie
     assert HTTP_REQUEST_SECONDS.labels(route)._sum.get() > 0
     http.get("/random/address")
     assert HTTP_REQUESTS.labels("GET", "none", 404)._value.get() > 0
-
-
-def test_pages_and_the_api_are_told_apart() -> None:
-    class Route:
-        path_format = "/competitions/{slug}"
-
-    assert route_of({"path": "/competitions/dogs", "route": Route()}) == "/competitions/{slug}"
-    assert route_of({"path": "/api/v1/competitions/dogs", "route": Route()}) == "/api/v1/competitions/{slug}"
-    assert route_of({"path": "/nowhere"}) == "none"
 
 
 @pytest.mark.parametrize(

@@ -495,8 +495,8 @@ def test_rotated_secrets_replace_the_old_ones_at_the_next_start(used: Path) -> N
     with running_postgres(used) as (postgres, _):
         old = make_url(postgres.app_url)
         with pytest.raises(Unavailable, match="Another Kennel"):
-            rotate_secrets(used)
-    rotate_secrets(used)
+            rotate_secrets(data=used)
+    rotate_secrets(data=used)
     with running_postgres(used) as (postgres, _):
         new = make_url(postgres.app_url)
         assert new.password != old.password

@@ -38,7 +38,7 @@ from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
 from api.rendering.templates import render_page, see_other
 from api.review.review_queue.views import DeskEntryView, entry_view
 from api.submissions.views import MeasurementView
-from scorer.accounts.roles import is_organizer
+from scorer.accounts.roles import is_organizer, require_reviews_any
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.claims import claimants
@@ -266,10 +266,10 @@ async def upload_generator(
     store: BlobStore,
     images: ZipImages,
     settings: AppSettings,
-    reviewer: Reviewer,
     viewer: Uploader,
 ) -> Response:
     """Store the uploaded file as the entry's generator."""
+    require_reviews_any(viewer.account)
     try:
         await hand_in_generator(submission_id, request, begin, store, viewer.account, settings)
     except KennelError as error:

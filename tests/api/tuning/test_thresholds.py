@@ -184,9 +184,8 @@ def test_lists_come_by_pages(service: Service) -> None:
     (newest,) = page["thresholds"]
     assert page["next_after"] == newest["id"]
     assert newest["penalised_count"] == done["counts"]["penalised"]
-    for name in ("after", "before"):
-        (older,) = service.call("organizer", "GET", f"{path(slug)}?{name}={newest['id']}").json()["thresholds"]
-        assert older["id"] == first
+    (older,) = service.call("organizer", "GET", f"{path(slug)}?after={newest['id']}").json()["thresholds"]
+    assert older["id"] == first
     unknown = service.call("organizer", "GET", f"{path(slug, 'public')}/impact?tau=0.3&previous={first}")
     assert (unknown.status_code, unknown.json()["type"].rpartition(":")[2]) == (404, "no-threshold")
     assert service.call("organizer", "GET", f"{path(slug)}/impact").status_code == 422
