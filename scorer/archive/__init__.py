@@ -5,14 +5,6 @@ No database, no store: files in, arrays out.
 
 What needs the standard library alone (the directory, its limits, members, one PNG's structure) is the client's
 ``kennel_client.archive``, so that participants check with the same code.
-
-limited_listing: the cheap check, from the directory alone, by a limited process
-png_decoding, deep_check: one PNG's pixels; the deep check of every image
-decoder_pool, decoder_process, shared_window: images decoded by limited processes
-pixel_hashes, exact_duplicates: training-image copies; equal and mirrored images within one zip
-reference_image, reference_set: one reference image, resized; an organizer's zip of them
-selected_images, sprite_sheet: a few images by index; a sample of them tiled into one PNG
-zip_writing, zip_streaming: zips of images; zips streamed without being stored
 """
 
 from kennel_client.archive import ImageSpec, Listing, list_images

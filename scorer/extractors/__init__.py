@@ -2,22 +2,6 @@
 
 Importing this package needs no torch and starts no thread: torch is imported when an extractor is loaded, in the
 process that uses it. So a worker may fork first, and ``tiny`` works without torch.
-
-options: device, mode, batch size, threads
-weights: weight files, verified by SHA-256
-batches: features of images, one batch of a fixed shape at a time
-forward_time: for how long networks compute, for the metrics
-tiny: an extractor without torch, for tests
-compiler: the check for a C++ compiler
-devices: which device a process computes on, and what a GPU's errors mean
-torch_extractor: networks as extractors; the modules below are imported by it alone
-networks, preprocessing: networks filled from weight files; images resized and normalised
-openmp: threads that wait without spinning
-determinism: settings for bit-equal results
-descriptors: unit-length features, generalised mean pooling, transformers at another image size
-batchnorm_folding, fused_convolutions: faster forms of a network on CPUs
-gpu_layout, cuda_graphs, device_neighbours: a network's order in memory and its batches on a GPU; shortlists of nearest
-    neighbours on it
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The order of a board computed by numpy over columns, for a million entries. Pure.
 
-The definition is :mod:`scorer.ranking.specification`. Times are integer microseconds since 2000-01-01 UTC: lossless,
-and sorted as the times are.
+The definition is :mod:`tests.pure.ranking.specification`. Times are integer microseconds since 2000-01-01 UTC:
+lossless, and sorted as the times are.
 """
 
 from dataclasses import dataclass
@@ -111,8 +111,8 @@ class RankedBoard(BoardListing):
 
 
 def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
-    """Rank a track's entries, in time or ``late``: :func:`scorer.ranking.specification.standings`, and with ``finals``
-    :func:`scorer.ranking.specification.final_standings`.
+    """Rank a track's entries, in time or ``late``: :func:`tests.pure.ranking.specification.standings`, and with
+    ``finals`` :func:`tests.pure.ranking.specification.final_standings`.
     """
     on_board = (judged.columns.late == late) & judged.counts
     rankable = on_board & judged.can_rank
@@ -128,7 +128,7 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
 
 def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
     """The final entries of each team: its picks that are measured, or its ``max_finals`` best public entries
-    (:func:`scorer.ranking.specification.final_refs`).
+    (:func:`tests.pure.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
     is_final = np.zeros(len(eligible), np.bool_)

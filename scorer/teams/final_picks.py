@@ -2,8 +2,8 @@
 
 A submission can be picked while it waits for its score, so that one of the last minute is not lost to a team that
 picks. If it gets none, it is no pick; a team without another one is ranked by its best public submissions
-(:func:`scorer.ranking.specification.final_refs`). After a merge the picks of the absorbing team stand; it may pick the
-absorbed team's submissions from then on.
+(:func:`tests.pure.ranking.specification.final_refs`). After a merge the picks of the absorbing team stand; it may
+pick the absorbed team's submissions from then on.
 """
 
 from collections.abc import Sequence

@@ -1,24 +1,6 @@
 """The tables as SQLAlchemy classes, one module for each package; import them from here.
 
 Most tables only grow: the newest row counts, and the history stays.
-
-base: what all tables share: types, naming of constraints, which tables are append-only or expire
-accounts: accounts, identities, API tokens, sessions, second factors, known devices, one-time links
-competitions: competitions, tracks, reference sets, preparations, data files, the allowlist
-teams: teams, memberships, merges, invitations, final picks
-submissions: submissions, their events, resumable uploads
-jobs: the job queue; pauses; the last sweep
-rescoring: campaigns that measure entries anew, and what was decided about them
-measurements: measurements of submissions on tracks
-shown_tracks: numbers that are shown and not ranked, and their measurements
-evidence: evidence, generator uploads, audits, code attachments
-shared_images: hashed entries, comparisons, and images that two entries share
-tuning: thresholds and comparisons of extractors
-review: labels, reviews, rulings, rebuttals
-leaderboard: the change feed
-human_ratings, data_release: rating studies; releases
-notifications, audit_log: notices, mails, webhooks; what organizers did
-signing_keys: the keys with which the service signs receipts
 """
 
 from scorer.db.tables.accounts import Account, Identity, KnownDevice, OneTimeLink, SecondFactor, Token, WebSession

@@ -6,9 +6,9 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import rows
 from scorer.leaderboard.rows import BoardRows
 from scorer.lifecycle import TrackKind
-from scorer.ranking import specification
 from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
+from tests.pure.ranking import specification
 
 
 def board_of(session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False) -> BoardRows:

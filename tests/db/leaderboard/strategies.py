@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Table
 from scorer.metrics.mifid import is_copy, mifid
-from scorer.ranking import specification
-from scorer.ranking.specification import ScoredEntry
+from tests.pure.ranking import specification
+from tests.pure.ranking.specification import ScoredEntry
 
 START = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 BASE = 10_000_000

@@ -17,13 +17,13 @@ from scorer.jobs import leases
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
-from scorer.ranking import specification
 from scorer.submissions import intake
 from scorer.submissions.intake import NewSubmission
 from scorer.teams import final_picks, teams
 from tests.db.leaderboard.board_oracle import board_of
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
+from tests.pure.ranking import specification
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 TAU = 0.25

@@ -17,10 +17,10 @@ from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
 from scorer.db.leaderboard.scores import Score, judged_entries
 from scorer.metrics.mifid import mifid
-from scorer.ranking import specification
 from tests.db.leaderboard.board_oracle import board_of
 from tests.examples import examples
 from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
+from tests.pure.ranking import specification
 
 MOMENT = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 TAU = 0.25

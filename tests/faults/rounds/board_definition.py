@@ -1,12 +1,12 @@
-"""The boards of a competition by their definition (:mod:`scorer.ranking.specification`), entry by entry, from plain
+"""The boards of a competition by their definition (:mod:`tests.pure.ranking.specification`), entry by entry, from plain
 queries of the tables."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from scorer.metrics.mifid import is_copy, mifid
-from scorer.ranking.specification import ScoredEntry, Standings, final_refs, final_standings, standings
 from tests.faults.rounds.stack import Stack
+from tests.pure.ranking.specification import ScoredEntry, Standings, final_refs, final_standings, standings
 
 COMPETITION = "SELECT id, score_decimals, final_picks FROM competitions WHERE slug = %(slug)s"
 TRACKS = (

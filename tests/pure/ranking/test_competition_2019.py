@@ -10,8 +10,8 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import Interval, ThresholdChoice, choose_tau
-from scorer.ranking.specification import ScoredEntry, standings
 from tests.pure.oracles import TABLE, CompetitionTable, competition_table, mifid_by_hand
+from tests.pure.ranking.specification import ScoredEntry, standings
 
 TAU = {"public": 0.10, "private": 0.25}
 DISQUALIFIED = 999_999.0

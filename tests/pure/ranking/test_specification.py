@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scorer.lifecycle import Phase
 from scorer.ranking.awards import NO_AWARDS, Awards, board_awards
-from scorer.ranking.specification import ScoredEntry, round_score, standings
+from tests.pure.ranking.specification import ScoredEntry, round_score, standings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

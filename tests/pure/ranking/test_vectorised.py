@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from scorer.db.leaderboard.columns import to_microseconds
 from scorer.metrics.mifid import EPSILON
-from scorer.ranking import specification
 from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import best_of, finals_of, order_of
@@ -26,6 +25,7 @@ from tests.db.leaderboard.strategies import (
     competitions,
 )
 from tests.examples import examples
+from tests.pure.ranking import specification
 
 NOW = 99
 

@@ -2,13 +2,6 @@
 
 On torch's meta device the same functions give the shapes of everything that a network would compute, before anything
 of that size is allocated.
-
-operator: what an operator is
-elementwise: number by number, with broadcasting
-linear: matrix products and convolutions, and their costs
-normalisation: normalisations, pooling, reductions, softmax
-reshaping: shapes, indices, padding, constants
-resize: interpolation
 """
 
 from scorer.generators.onnx.operators.elementwise import ELEMENTWISE
