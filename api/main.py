@@ -7,11 +7,11 @@ import pkgutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import ASGIApp
 
 import api
@@ -32,7 +32,6 @@ from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle.routers import ROUTERS as KAGGLE_ROUTERS
 from api.openapi.document import openapi_document
-from api.openapi.operation_ids import operation_id
 from api.rendering import templates
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.archive.decoder_pool import processes_of
@@ -65,6 +64,9 @@ from scorer.review.flag_weights import FlagWeightsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 from scorer.unknown_settings import warn_of_unknown_settings
+
+STANDARD_NAMES: Final = {"index": "list", "show": "get"}
+
 
 log = logging.getLogger(__name__)
 
@@ -207,3 +209,11 @@ def _snapshot_reader(sessions: Sessions) -> Callable[[Mapping[int, int]], Mappin
             return progress.status_snapshots(session, seen, now=utc_now())
 
     return read_snapshots
+
+
+def operation_id(route: APIRoute) -> str:
+    """``submissions.list``: the folder of a route's function, and its name; ``_by_link`` follows where a rating link
+    leads to the same function."""
+    noun = route.endpoint.__module__.split(".")[-2]
+    ending = "_by_link" if "/rate/" in route.path_format else ""
+    return f"{noun}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"

@@ -56,8 +56,7 @@ def _log(data: DataFolder) -> Iterator[Log]:
 def print_greeting(running: "RunningService", data: Path) -> None:
     """Print the service's URL, how to sign in, where the data is and how to stop. A link to sign in is for a terminal
     alone: it belongs in no log."""
-    from deploy.standalone.service import ADMIN  # noqa: PLC0415 - as above
-    from deploy.standalone.sign_in import sign_in_address  # noqa: PLC0415
+    from deploy.standalone.service import ADMIN, sign_in_address  # noqa: PLC0415 - as above
 
     print(f"Kennel is running at {running.url}")
     if sys.stdout.isatty():

@@ -40,9 +40,9 @@ from deploy.standalone.preload import OF_THE_OWNER, preloading
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import acting_as
-from scorer.accounts import accounts, api_tokens
+from scorer.accounts import accounts, api_tokens, sign_in_links
 from scorer.confinement.import_path import IMPORT_PATH
-from scorer.db.accounts import any_admin
+from scorer.db.accounts import account_by_handle, any_admin
 from scorer.db.connection_budget import require_connections
 from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions, connected
@@ -285,3 +285,14 @@ def _is_healthy(url: str) -> bool:
             return connection.getresponse().status == http.client.OK
         except (OSError, http.client.HTTPException):
             return False
+
+
+def sign_in_address(settings: Settings, handle: str) -> str:
+    """The address at which the account signs in: a link that works once; the sign-in page if there is no such account
+    any more."""
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with connected(settings) as sessions, sessions.begin() as session:
+        account = account_by_handle(session, handle)
+        if account is None:
+            return f"{settings.public_url}/signin"
+        return sign_in_links.link_for(session, account, secret=secret, site=settings.public_url, onward="/", now=now)

@@ -6,6 +6,8 @@ own processes, so that jobs go back to their queue. Metrics of all units add up 
 the web process has those of the workers, too: two workers of one machine could not share a port.
 """
 
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +25,12 @@ from deploy.standalone.commands import (
     web_command,
     worker_command,
 )
-from deploy.systemd.unit_file import Section, command_line, unit_text
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.threads import THREADS_VARIABLE, usable_cores
+
+Section = Mapping[str, str | Sequence[str]]
+"""Values by key; several values are several lines."""
+
 
 CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"
 SECRETS = {
@@ -286,3 +291,25 @@ def _settings_text(plan: Plan) -> str:
         WEB_PROCESSES: "1",
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def unit_text(sections: Mapping[str, Section]) -> str:
+    """A unit file."""
+    return "\n".join(_section_text(name, section) for name, section in sections.items())
+
+
+def _section_text(name: str, section: Section) -> str:
+    lines = [f"[{name}]"]
+    for key, value in section.items():
+        lines += [f"{key}={each}" for each in ([value] if isinstance(value, str) else value)]
+    return "\n".join(lines) + "\n"
+
+
+def command_line(words: Sequence[str]) -> str:
+    """A command as ``ExecStart`` takes it, with specifiers and variables of systemd; ``%h`` is the host, to Celery."""
+    return " ".join(map(_quoted, words)).replace("%h", "%%h")
+
+
+def _quoted(word: str) -> str:
+    """A word, in quotes where it needs them; ``${NAME}`` is the value of a variable, and one word."""
+    return word if re.fullmatch(r"\$\{\w+\}", word) else shlex.quote(word)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import obstore
 from obstore.store import S3Store
 
-from scorer.blobs.blob_reader import BlobReader
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFile, StagedParts, StagedUpload, staging
 from scorer.blobs.object_store import folder_of, object_store_at
 from scorer.blobs.presigning import with_signed_length
@@ -26,8 +25,9 @@ from scorer.blobs.store_errors import ABSENT, store_errors
 from scorer.errors import NotFound, StoreUnavailable, TooLarge, Unavailable
 from scorer.settings import Settings
 
-if TYPE_CHECKING:  # obstore names this type for type checkers only
-    from obstore import ObjectMeta
+if TYPE_CHECKING:  # obstore names these types for type checkers only
+    from obstore import ObjectMeta, ReadableFile
+
 
 log = logging.getLogger(__name__)
 
@@ -296,3 +296,30 @@ def blobs_of(settings: Settings) -> Blobs:
         scratch=settings.scratch,
         min_free_bytes=settings.min_free_bytes,
     )
+
+
+class BlobReader(io.RawIOBase):
+    """obstore's reader of the blob ``key`` as an ``io.RawIOBase``; ``StoreUnavailable`` where the store fails."""
+
+    def __init__(self, reader: "ReadableFile", key: str) -> None:
+        self._reader = reader
+        self._key = key
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with store_errors(self._key):
+            return self._reader.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._reader.tell()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        with store_errors(self._key):
+            data = self._reader.read(len(buffer))
+        buffer[: len(data)] = memoryview(data)
+        return len(data)

@@ -13,7 +13,7 @@ from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.confinement.limited_call import NOTEBOOK, call_limited
-from scorer.db.evidence import code_attachments
+from scorer.db.evidence import evidence
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
@@ -74,7 +74,7 @@ def require_room_for_code(
     session: Session, submission: Submission, account: Account, limits: UploadLimits, *, wanted: int, now: datetime
 ) -> None:
     """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
-    replaced = code_attachments.newest_code(session, submission.ref)
+    replaced = evidence.newest_code(session, submission.ref)
     more = wanted - (replaced.bytes if replaced is not None else 0)
     if more > 0:
         storage.require_room(session, submission.competition, account, limits, wanted=more, benchmark=False, now=now)
@@ -96,7 +96,7 @@ def attach_code(
     teams.find_or_create_team(session, submission.competition_id, account, now=now)  # locks it: one at a time counts
     submissions.lock_submission(session, submission.ref)
     require_room_for_code(session, submission, account, limits, wanted=received.bytes, now=now)
-    replaced = code_attachments.newest_code(session, submission.ref)
+    replaced = evidence.newest_code(session, submission.ref)
     attached = CodeAttachment(
         submission_ref=submission.ref,
         kind=kind,
@@ -125,7 +125,7 @@ def hand_out_code(
         raise unknown_submission(submission_id)
     if not is_reviewer(account, submission.competition_id):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
-    code = code_attachments.newest_code(session, submission.ref)
+    code = evidence.newest_code(session, submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")
     subject, after = f"submission:{submission.id}", {"sha256": code.sha256}
@@ -135,4 +135,4 @@ def hand_out_code(
 
 def newest_codes_of(session: Session, refs: Collection[int]) -> dict[int, CodeAttachment]:
     """The code attached to submissions last, by ref; of some none."""
-    return code_attachments.newest_codes(session, refs)
+    return evidence.newest_codes(session, refs)

@@ -1,13 +1,25 @@
 """How to cite a competition and an entry, as BibTeX."""
 
+from collections.abc import Mapping
+
 from fastapi import Response
 
-from api.competitions.citations import bibtex
 from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now, Visitor
 from api.http.routing import ApiRouter
 from api.openapi.files import file_answer
+from scorer.db.tables import Competition
 from scorer.leaderboard import standings
 from scorer.submissions import receipts
+from scorer.submissions.receipts import ReceiptContents
+
+SPECIAL: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+"""What TeX takes for something else than itself."""
+
 
 router = ApiRouter(tags=["results"])
 MEDIA_TYPE = "application/x-bibtex"
@@ -18,7 +30,7 @@ BIBTEX = file_answer(MEDIA_TYPE)
 def cite_competition(slug: str, session: DbSession, account: Visitor, settings: AppSettings, now: Now) -> Response:
     """The competition as BibTeX."""
     state = standings.visible_state(session, slug, account, now)
-    return Response(bibtex.of_competition(state.competition, settings.public_url), media_type=MEDIA_TYPE)
+    return Response(of_competition(state.competition, settings.public_url), media_type=MEDIA_TYPE)
 
 
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
@@ -27,4 +39,35 @@ def cite_submission(
 ) -> Response:
     """A scored entry as BibTeX, with the scores that its receipt has. For its team and organizers."""
     receipt = receipts.receipt_of(session, submission_id, account, issuer=settings.public_url, now=now)
-    return Response(bibtex.of_receipt(receipt), media_type=MEDIA_TYPE)
+    return Response(of_receipt(receipt), media_type=MEDIA_TYPE)
+
+
+def of_competition(competition: Competition, site: str) -> str:
+    """The entry of a competition."""
+    year = {} if competition.opens_at is None else {"year": str(competition.opens_at.year)}
+    title = _escaped(competition.title)
+    fields = {"title": f"{{{title}}}", "key": title, **year, "url": f"{site}/competitions/{competition.slug}"}
+    return _entry(f"kennel-{competition.slug}", fields)
+
+
+def of_receipt(receipt: ReceiptContents) -> str:
+    """The entry of a scored submission, with the scores that its receipt has."""
+    fields = {
+        "author": f"{{{_escaped(receipt.team)}}}",
+        "title": f"Entry {_escaped(receipt.submission)} of {{{_escaped(receipt.title)}}}",
+        "year": str(receipt.accepted_at.year),
+        "url": f"{receipt.issuer}/competitions/{receipt.competition}",
+        "note": _escaped(
+            ", ".join(f"{each.track} MiFID {each.mifid:.6g}" for each in receipt.scores if each.mifid is not None)
+        ),
+    }
+    return _entry(f"kennel-{receipt.competition}-{receipt.submission}", fields)
+
+
+def _entry(key: str, fields: Mapping[str, str]) -> str:
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"@misc{{{key},\n{lines}}}\n"
+
+
+def _escaped(text: str) -> str:
+    return "".join(SPECIAL.get(each, each) for each in text)

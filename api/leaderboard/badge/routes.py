@@ -1,6 +1,8 @@
 """A team's place on a board as a badge, for pages elsewhere."""
 
+from dataclasses import dataclass
 from typing import Annotated
+from unicodedata import east_asian_width
 
 from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
@@ -8,12 +10,28 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
-from api.leaderboard.badge.picture import badge_svg
 from api.openapi.files import file_answer
 from api.rendering.formatting import number
+from api.rendering.templates import render
 from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
+
+LETTER, WIDE_LETTER, PADDING = 6.6, 12.0, 12.0
+"""Pixels: of a letter of 11 px on average, of one of East Asian width, and beside a text."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A text, its width in pixels without padding, and the middle of its field."""
+
+    text: str
+    width: float
+    middle: float
+
+
+MAX_LABEL_LENGTH = 40
+
 
 router = ApiRouter(tags=["leaderboard"])
 HEADERS = {
@@ -55,3 +73,16 @@ def _badge(session: Session, state: CompetitionState, track: TrackKind, team: st
     medal = state.awards_on(track).of_rank(rank).medal
     score = number(place.score, competition.score_decimals)
     return badge_svg(competition.title, f"{rank:,} of {teams:,} · MiFID {score}", medal).encode()
+
+
+def badge_svg(label: str, message: str, medal: str | None) -> str:
+    """The badge; its right field has the colour of the ``medal``, if there is one."""
+    short = label if len(label) <= MAX_LABEL_LENGTH else f"{label[: MAX_LABEL_LENGTH - 1]}…"
+    left = _width_of(short) + PADDING
+    right = _width_of(message) + PADDING
+    fields = Field(short, left - PADDING, left / 2), Field(message, right - PADDING, left + right / 2)
+    return render("leaderboard/badge/badge.svg", fields=fields, left=left, width=left + right, medal=medal)
+
+
+def _width_of(text: str) -> float:
+    return sum(WIDE_LETTER if east_asian_width(each) in "WF" else LETTER for each in text)

@@ -1,9 +1,12 @@
-"""SQL for evidence: the newest evidence of an entry on a track, and its newest job."""
+"""SQL for evidence: the newest evidence of an entry on a track, its newest job, and the newest code attachments."""
+
+from collections.abc import Collection
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Evidence, Job
+from scorer.db.newest_rows import newest_ids
+from scorer.db.tables import CodeAttachment, Evidence, Job
 from scorer.lifecycle import Queue
 
 
@@ -20,3 +23,14 @@ def newest_evidence_job(session: Session, submission_ref: int, track_id: int) ->
         Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
     )
     return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
+
+
+def newest_code(session: Session, submission_ref: int) -> CodeAttachment | None:
+    """The newest code attachment of a submission, the one that counts."""
+    return newest_codes(session, [submission_ref]).get(submission_ref)
+
+
+def newest_codes(session: Session, refs: Collection[int]) -> dict[int, CodeAttachment]:
+    """The newest code attachments of submissions, by ref; of some none."""
+    query = select(CodeAttachment).where(CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1)))
+    return {code.submission_ref: code for code in session.scalars(query)}

@@ -30,8 +30,7 @@ from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
 from scorer.db.tables.shown_tracks import ShownMeasurement, ShownTrack
-from scorer.db.tables.signing_keys import SigningKey
-from scorer.db.tables.submissions import Submission, SubmissionEvent, Upload
+from scorer.db.tables.submissions import SigningKey, Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
 

@@ -1,9 +1,9 @@
-"""Submissions, the events of their states, and resumable uploads."""
+"""Submissions, the events of their states, resumable uploads, and the keys that sign receipts."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
@@ -169,3 +169,15 @@ class Upload(Table):
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     account: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
     submission: Mapped[Submission | None] = relationship(lazy="joined")
+
+
+class SigningKey(Table):
+    """An Ed25519 key. The newest signs; the public halves of all stay, so that old signatures can be checked."""
+
+    __tablename__ = "signing_keys"
+
+    id: Mapped[int] = identity()
+    public_key: Mapped[bytes] = mapped_column(LargeBinary)
+    private_key: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """None once another key has taken its place."""
+    created_at: Mapped[datetime]

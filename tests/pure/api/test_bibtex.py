@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.competitions.citations import bibtex
+from api.competitions.citations.routes import of_competition, of_receipt
 from scorer.db.tables import Competition
 from scorer.lifecycle import Phase
 from scorer.submissions.receipts import ReceiptContents
@@ -42,7 +42,7 @@ def receipt_of(team: str, title: str) -> ReceiptContents:
 
 
 def test_a_competition() -> None:
-    made = bibtex.of_competition(Competition(slug="dogs", title="Dogs & 100 % cats", opens_at=MOMENT), "https://k.org")
+    made = of_competition(Competition(slug="dogs", title="Dogs & 100 % cats", opens_at=MOMENT), "https://k.org")
     assert made == (
         "@misc{kennel-dogs,\n"
         "  title = {{Dogs \\& 100 \\% cats}},\n"
@@ -55,7 +55,7 @@ def test_a_competition() -> None:
 
 @given(st.text(), st.text())
 def test_any_name_keeps_the_braces_in_balance_and_tex_as_it_is(team: str, title: str) -> None:
-    made = bibtex.of_receipt(receipt_of(team, title))
+    made = of_receipt(receipt_of(team, title))
     assert balanced(made)
     assert made.count("\n") - team.count("\n") - title.count("\n") == 6
     assert not re.search(r"[&%$#_~^]", ESCAPES.sub("", made.partition(",\n")[2]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.standalone import sign_in
+from deploy.standalone import service
 from deploy.standalone.run import print_greeting
 
 
@@ -16,7 +16,7 @@ def test_a_link_to_sign_in_is_shown_on_a_terminal_and_in_no_log(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    monkeypatch.setattr(sign_in, "sign_in_address", lambda _settings, handle: f"http://kennel/link-of-{handle}")
+    monkeypatch.setattr(service, "sign_in_address", lambda _settings, handle: f"http://kennel/link-of-{handle}")
     running: Any = SimpleNamespace(url="http://kennel", settings=None)
     print_greeting(running, Path("/data"))
     lines = capsys.readouterr().out.splitlines()
