@@ -21,6 +21,7 @@ from api.http.problem_details import (
     problem,
     problem_of,
 )
+from api.http.refused_forms import RefusedForm
 from api.http.request_bodies import RefusedBody
 from api.http.session_cookies import session_secret
 from api.rendering.templates import error_page, see_other, wants_page
@@ -49,6 +50,7 @@ def add_error_handlers(app: FastAPI) -> None:
     for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
     app.add_exception_handler(RefusedBody, refused_body)
+    app.add_exception_handler(RefusedForm, _refused_form)
     app.add_exception_handler(ClientDisconnect, _gone)
 
     @app.exception_handler(KennelError)
@@ -135,6 +137,12 @@ async def refused_body(request: Request, error: Exception) -> Response:
     if not isinstance(error, RefusedBody):
         raise error
     return await _answer(request, error.as_problem(), error.detail)
+
+
+async def _refused_form(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RefusedForm):
+        raise error
+    return error.page
 
 
 async def _gone(_request: Request, _: Exception) -> Response:

@@ -11,12 +11,12 @@ from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import Caller, DbSession, Now, RowId, SignedIn
 from api.http.forms import Fields, FormFields, text
-from api.http.problem_details import headers_of, status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
 from scorer.accounts.credentials import Kept
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.identifiers import new_secret
 from scorer.notifications import webhooks
 
@@ -36,12 +36,6 @@ DONE_MESSAGES = {
     "token": "The token is revoked.",
     "session": "The session has ended.",
 }
-
-
-def _page_with_error(session: DbSession, viewer: Caller, now: Now, error: KennelError, place: str) -> Response:
-    answer = _page(session, viewer, now, status=status_of(error), error=error.message, place=place)
-    answer.headers.update(headers_of(error))
-    return answer
 
 
 def _page(
@@ -69,12 +63,10 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
     sessions.hold(session, viewer.session_id, now)
     name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
-    try:
+    with refusal_on(_page, session, viewer, now, place="token"):
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
         api_tokens.issue_own(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
-    except KennelError as error:
-        return _page_with_error(session, viewer, now, error, "token")
     return _page(session, viewer, now, status=201, secret=secret)
 
 
@@ -98,10 +90,8 @@ def change_password(
 ) -> Response:
     """Set a new password."""
     old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
-    try:
+    with refusal_on(_page, session, viewer, now, place="password"):
         sign_in.change_password(viewer, old, new, keep=_kept(fields))
-    except KennelError as error:
-        return _page_with_error(session, viewer, now, error, "password")
     return see_other("/account?done=password#password")
 
 
@@ -119,11 +109,9 @@ def change_email(
     fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
 ) -> Response:
     """Mail a confirmation link to the new address."""
-    try:
+    with refusal_on(_page, session, viewer, now, place="email"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         sign_in.ask_confirmation(viewer, text(fields, "email"), password)
-    except KennelError as error:
-        return _page_with_error(session, viewer, now, error, "email")
     return see_other("/account?done=email")
 
 
@@ -138,11 +126,9 @@ def delete_account(
     request: Request, fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
 ) -> Response:
     """Delete the account."""
-    try:
+    with refusal_on(_page, session, viewer, now, place="deletion"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         delete_own_account(sign_in, viewer, text(fields, "handle"), password)
-    except KennelError as error:
-        return _page_with_error(session, viewer, now, error, "deletion")
     title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."
     answer = render_page("rendering/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
     session_cookies.delete_cookies(answer, request)

@@ -3,18 +3,28 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
+from typing import Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from sqlalchemy.orm import Session
 
+from api.http.refused_forms import RefusedForm
 from scorer.db.session import has_connected
 
+T = TypeVar("T")
 Transaction = Callable[[], AbstractContextManager[Session]]
+
+
+def in_transaction(begin: Transaction, function: Callable[..., T], *args: Any, **values: Any) -> T:
+    """``function(session, *args, **values)`` in a transaction."""
+    with begin() as session:
+        return function(session, *args, **values)
 
 
 @asynccontextmanager
 async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
-    """A transaction for the time of the block: committed at its end, rolled back after an exception.
+    """A transaction for the time of the block: committed at its end, and where it raises a ``RefusedForm``; rolled back
+    after any other exception.
 
     To begin it takes no connection yet. It ends in a thread if it has taken one since; a request that read nothing but
     caches, which is most of them, does without.
@@ -23,6 +33,10 @@ async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
     session = manager.__enter__()
     try:
         yield session
+    except RefusedForm:
+        with CancelScope(shield=True):
+            await _end(session, partial(manager.__exit__, None, None, None))
+        raise
     except BaseException as error:
         with CancelScope(shield=True):
             await _end(session, partial(manager.__exit__, type(error), error, error.__traceback__))

@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
 from api.http.forms import Fields, FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.import_export.data_releases import start_data_release
 from api.rendering.templates import render_page, see_other
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.import_export import data_release
 from scorer.import_export.data_release import ReleaseImages
 from scorer.leaderboard import standings
@@ -73,10 +73,8 @@ def start_release(
     """Start a release: a worker makes it."""
     state = competition_state.state_of(session, slug, now)
     new_names = text(fields, "new_names") == "yes"
-    try:
+    with refusal_on(_page, session, slug, author, viewer, now):
         start_data_release(session, state, _images_of(fields), new_names=new_names, author=author, now=now)
-    except KennelError as error:
-        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/competitions/{slug}/release?done=started")
 
 
@@ -94,8 +92,6 @@ def hand_out_release(
     """Publish a release (the field ``act`` is ``out``), or withdraw it."""
     state = competition_state.state_of(session, slug, now)
     published = text(fields, "act") == "out"
-    try:
+    with refusal_on(_page, session, slug, author, viewer, now):
         data_release.hand_out(session, state, release_id, shown=published, author=author, now=now)
-    except KennelError as error:
-        return _page(session, slug, author, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/competitions/{slug}/release?done={'out' if published else 'back'}")

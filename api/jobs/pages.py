@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.db.tables import Account
-from scorer.errors import KennelError, NotFound
+from scorer.errors import NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
 from scorer.notifications import outbox
@@ -39,10 +39,8 @@ def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200,
 def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
     """Restart one job, or, without the field ``job``, all that have failed."""
     job = text(fields, "job", max_length=18)
-    try:
+    with refusal_on(_page, session, viewer, now):
         _requeue(session, job, admin, now)
-    except KennelError as error:
-        return _page(session, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/admin/work?done={'one' if job else 'all'}")
 
 

@@ -8,11 +8,11 @@ from fastapi.responses import Response
 
 from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, RowId, SignedIn
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
@@ -101,10 +101,8 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
-    try:
+    with refusal_on(_channels_page, session, viewer, now, url=url):
         webhooks.register(session, viewer.account, url, secret=secret, local=local, now=now)
-    except KennelError as error:
-        return _channels_page(session, viewer, now, status=status_of(error), error=error.message, url=url)
     return _channels_page(session, viewer, now, status=201, secret=secret)
 
 
@@ -118,9 +116,7 @@ def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now:
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
 def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, rates: AppRateLimiter, now: Now) -> Response:
     """Send a trial notice to a webhook."""
-    try:
+    with refusal_on(_channels_page, session, viewer, now):
         rates.hit("webhook-ping", viewer.account.id)
-    except KennelError as error:
-        return _channels_page(session, viewer, now, status=status_of(error), error=error.message)
     webhooks.ping(session, viewer.account, webhook_id, now=now)
     return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -47,8 +47,9 @@ PAGE_HEADERS = {
 }
 NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Only the browser may store a page, and it must revalidate it each time."""
-NO_OUTCOME = {"error": None, "place": None, "done": None}
-"""The outcome of a form as pages show it (an error at a place, or a message) where there was none."""
+NO_OUTCOME = {"error": None, "faults": (), "place": None, "done": None}
+"""The outcome of a form as pages show it (an error with its particulars at a place, or a message) where there was
+none."""
 
 
 def _digest(*contents: bytes) -> str:

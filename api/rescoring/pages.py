@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, number_field, require_reason, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.rescoring import decisions as rescoring
@@ -34,18 +34,15 @@ def list_campaigns(slug: str, session: DbSession, author: Organizer, viewer: Kno
     return _list_page(session, competition_state.state_of(session, slug, now), viewer, now)
 
 
-def _list_page(
-    session: Session, state: CompetitionState, viewer: Caller, now: datetime, *, error: KennelError | None = None
-) -> Response:
+def _list_page(session: Session, state: CompetitionState, viewer: Caller, now: datetime, **outcome: Any) -> Response:
     return render_page(
         "rescoring/list.html",
-        status=status_of(error) if error else 200,
         viewer=viewer,
         now=now,
         state=state,
         campaigns=rescoring.all_views(session, state),
         extractors=[each.identity for each in EXTRACTORS.values()],
-        error=error.message if error else None,
+        **outcome,
     )
 
 
@@ -61,11 +58,9 @@ def start(
 ) -> Response:
     """Start a campaign."""
     state = competition_state.state_of(session, slug, now)
-    try:
-        weights, author = settings.weights_sha256, viewer.account
-        campaign = campaigns.start(session, state, _wanted(fields), weights=weights, author=author, now=now)
-    except KennelError as error:
-        return _list_page(session, state, viewer, now, error=error)
+    with refusal_on(_list_page, session, state, viewer, now):
+        weights = settings.weights_sha256
+        campaign = campaigns.start(session, state, _wanted(fields), weights=weights, author=viewer.account, now=now)
     return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")
 
 
@@ -104,7 +99,7 @@ def _campaign_page(
     now: datetime,
     *,
     tau: float | None = None,
-    error: KennelError | None = None,
+    **outcome: Any,
 ) -> Response:
     campaign = campaign_status.campaign_of(session, state, campaign_id)
     status = campaign_status.status_of(session, campaign)
@@ -117,15 +112,14 @@ def _campaign_page(
             shown["refusal"] = refusal.message
     return render_page(
         "rescoring/show.html",
-        status=status_of(error) if error else 200,
         viewer=viewer,
         now=now,
         state=state,
         campaign=rescoring.view_of(session, state, status),
         tau=tau,
         busy=status.state in {"preparing", "measuring"} and not is_over,
-        error=error.message if error else None,
         **shown,
+        **outcome,
     )
 
 
@@ -142,14 +136,12 @@ def decide(
     """Decide about a campaign."""
     state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", max_length=2000).strip()
-    try:
+    with refusal_on(_campaign_page, session, state, campaign_id, viewer, now):
         require_reason(reason)
         tau = number_field(fields, "tau", float)
         rescoring.decide(
             session, state, campaign_id, _decision(fields), reason=reason, tau=tau, author=viewer.account, now=now
         )
-    except KennelError as error:
-        return _campaign_page(session, state, campaign_id, viewer, now, error=error)
     return see_other(f"/competitions/{slug}/rescoring/{campaign_id}")
 
 

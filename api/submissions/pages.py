@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -29,9 +30,11 @@ from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.http.multipart import drain, open_page_form
 from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.request_bodies import streamed_body
 from api.http.routing import Router
 from api.http.stored_images import ZipImages
+from api.http.transactions import in_transaction
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.review.rulings.sections import rulings_section_of
@@ -146,8 +149,8 @@ async def upload_code(
 def _refused_upload(
     submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError, place: str
 ) -> Response:
-    with begin() as session:
-        return _page_with_error(session, images, submission_id, viewer, error, place=place, now=utc_now())
+    problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": place}
+    return in_transaction(begin, _page_of_entry, images, submission_id, viewer, utc_now(), **problem)
 
 
 @router.post("/submissions/{submission_id}/generator")
@@ -168,20 +171,11 @@ async def upload_generator(
     return see_other(f"/submissions/{submission_id}#generator")
 
 
-def _page_with_error(
-    session: Session,
-    images: StoredImages,
-    submission_id: str,
-    viewer: Caller,
-    error: KennelError,
-    *,
-    place: str,
-    now: datetime,
+def _page_of_entry(
+    session: Session, images: StoredImages, submission_id: str, viewer: Caller, now: datetime, **outcome: Any
 ) -> Response:
-    """The entry's page with an error at ``place``, the form that caused it."""
     values = _entry(session, images, submission_id, viewer, now)
-    problem: dict[str, Any] = {"error": error.message, "place": place}
-    return render_page("submissions/show.html", status=status_of(error), viewer=viewer, now=now, **problem, **values)
+    return render_page("submissions/show.html", viewer=viewer, now=now, **outcome, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
@@ -192,7 +186,8 @@ def cancel_submission(
     try:
         outcomes.cancel(session, submission_id, viewer.account, now=now)
     except Conflict as error:
-        return _page_with_error(session, images, submission_id, viewer, error, place="cancel", now=now)
+        problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": "cancel"}
+        return _page_of_entry(session, images, submission_id, viewer, now, **problem)
     return see_other(f"/submissions/{submission_id}")
 
 
@@ -201,13 +196,10 @@ def submit_rebuttal(
     submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
 ) -> Response:
     """Submit the team's rebuttal."""
-    try:
-        with begin() as session:
-            rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
-            rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
-    except KennelError as error:
-        with begin() as session:
-            return _page_with_error(session, images, submission_id, viewer, error, place="rebuttal", now=now)
+    page = partial(in_transaction, begin, _page_of_entry, images, submission_id, viewer, now)
+    with refusal_on(page, place="rebuttal"), begin() as session:
+        rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
+        rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
     return see_other(f"/submissions/{submission_id}#ruling")
 
 
@@ -226,7 +218,7 @@ def _entries(
     now: Now,
     *,
     before: int | None = None,
-    error: KennelError | None = None,
+    **outcome: Any,
 ) -> Response:
     state = competition_state.visible_state(session, slug, viewer.account, now)
     newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
@@ -234,10 +226,8 @@ def _entries(
     finals = _finals(session, state, viewer)
     return render_page(
         "submissions/list.html",
-        status=status_of(error) if error else 200,
         viewer=viewer,
         now=now,
-        error=error,
         state=state,
         lines=_submission_rows(session, page, viewer, finals),
         finals=finals,
@@ -247,6 +237,7 @@ def _entries(
         everybody=is_organizer(viewer.account, state.competition.id),
         next=page[-1].ref if len(newest) > PAGE_SIZE else None,
         before=before,
+        **outcome,
     )
 
 
@@ -275,8 +266,6 @@ def _submission_rows(
 def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Make the ticked entries the team's final picks."""
     wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
-    try:
+    with refusal_on(_entries, session, slug, viewer, now):
         final_picks.pick(session, slug, wanted, account=viewer.account, now=now)
-    except KennelError as error:
-        return _entries(session, slug, viewer, now, error=error)
     return see_other(f"/competitions/{slug}/entries#picks")

@@ -11,12 +11,11 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, RowId, SignedIn, Transaction, Transactions
 from api.http.forms import FormFields, text
-from api.http.problem_details import headers_of, status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import visible_state
-from scorer.errors import KennelError
 from scorer.settings import Settings
 from scorer.teams import invitations, quotas, storage, team_messages, teams
 
@@ -42,7 +41,7 @@ class TeamContext:
     now: datetime
     settings: Settings
 
-    def show(self, *, status: int = 200, headers: dict[str, str] | None = None, **outcome: Any) -> Response:
+    def show(self, *, status: int = 200, **outcome: Any) -> Response:
         """The page, with the outcome of what was just done."""
         account = self.viewer.account
         with self.begin() as session:
@@ -51,7 +50,6 @@ class TeamContext:
             return render_page(
                 "teams/show.html",
                 status=status,
-                headers=headers,
                 viewer=self.viewer,
                 state=state,
                 roster=teams.own_roster(session, state, account) if team is not None else None,
@@ -69,11 +67,8 @@ class TeamContext:
 
     def act(self, action: Callable[[Session], object], *, place: str, done: str) -> Response:
         """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``."""
-        try:
-            with self.begin() as session:
-                action(session)
-        except KennelError as error:
-            return self.show(status=status_of(error), headers=headers_of(error), error=error.message, place=place)
+        with refusal_on(self.show, place=place), self.begin() as session:
+            action(session)
         return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 

@@ -8,13 +8,12 @@ from fastapi.responses import Response
 
 from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import accounts, administration
 from scorer.accounts.roles import ROLES
 from scorer.db.accounts import account_summaries
-from scorer.errors import KennelError
 
 router = Router(prefix="/admin/accounts", include_in_schema=False)
 PAGE_SIZE = 50
@@ -64,10 +63,8 @@ def _changed(
     session: DbSession, viewer: Caller, now: Now, handle: str, change: Callable[[], object], done: str
 ) -> Response:
     """The page after a change, or with the reason why it was refused."""
-    try:
+    with refusal_on(_page, session, viewer, now, search=handle):
         change()
-    except KennelError as error:
-        return _page(session, viewer, now, status=status_of(error), search=handle, error=error.message)
     return see_other(f"/admin/accounts?search={handle}&done={done}")
 
 

@@ -7,18 +7,17 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 
 from api.accounts.second_factors.second_step import AppSecondFactorActions
-from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH, form_with_error
+from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.forms import Fields, FormFields, text
 from api.http.local_paths import HOME, remembered_path, safe_redirect_path
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import second_factors
 from scorer.db.tables import WebSession
-from scorer.errors import KennelError
 
 router = Router(include_in_schema=False)
 HERE = "/account/second-factor"
@@ -32,19 +31,19 @@ DONE_MESSAGES = {
 @router.api_route("/signin/second-factor", methods=["GET", "HEAD"])
 def second_step_form(actions: AppSecondFactorActions, next: str = HOME) -> Response:  # noqa: A002
     """The form for a code or a passkey."""
-    return render_page("accounts/second_factors/second_step.html", kinds=actions.kinds(), next=next)
+    return _second_step(actions, next=next)
+
+
+def _second_step(actions: AppSecondFactorActions, **values: Any) -> Response:
+    return render_page("accounts/second_factors/second_step.html", kinds=actions.kinds(), **values)
 
 
 @router.post("/signin/second-factor")
 def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFactorActions) -> Response:
     """Open the session that has waited for a code."""
     onward = text(fields, "next")
-    try:
+    with refusal_on(_second_step, actions, next=onward):
         cookies = actions.finish_with_code(text(fields, "code"))
-    except KennelError as error:
-        return form_with_error(
-            "accounts/second_factors/second_step.html", error, None, kinds=actions.kinds(), next=onward
-        )
     response = see_other(safe_redirect_path(onward))
     session_cookies.set_session_cookies(response, request, cookies)
     return response
@@ -87,10 +86,6 @@ class SecondFactorsPage:
             **{"codes": None, "waiting": "", **outcome},
         )
 
-    def render_refusal(self, error: KennelError, place: str, *, key: str | None = None) -> Response:
-        """The page with an error at its place."""
-        return self.render(status=status_of(error), key=key, error=error.message, place=place)
-
 
 OwnPage = Annotated[SecondFactorsPage, Depends()]
 
@@ -108,32 +103,26 @@ def show_second_factors(request: Request, page: OwnPage, done: str = "", next: s
 def add_totp(fields: FormFields, page: OwnPage) -> Response:
     """Set one-time codes up."""
     key = text(fields, "key", max_length=64)
-    try:
+    with refusal_on(lambda **refused: page.render(key=page.web_session.totp_key, **refused), place="totp"):
         page.require_password(fields)
         code = text(fields, "code").replace(" ", "")
         second_factors.add_totp(page.session, page.web_session, key, code, now=page.now)
-    except KennelError as error:
-        return page.render_refusal(error, "totp", key=page.web_session.totp_key)
     return see_other(f"{HERE}?done=totp")
 
 
 @router.post(f"{HERE}/recovery-codes")
 def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
     """Make recovery codes; only this response shows them."""
-    try:
+    with refusal_on(page.render, place="recovery"):
         page.require_password(fields)
         codes = second_factors.new_recovery_codes(page.session, page.viewer.account, now=page.now)
-    except KennelError as error:
-        return page.render_refusal(error, "recovery")
     return page.render(status=201, codes=codes)
 
 
 @router.post(f"{HERE}/{{factor_id}}/remove")
 def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) -> Response:
     """Remove a second factor."""
-    try:
+    with refusal_on(page.render, place="factors"):
         page.require_password(fields)
         second_factors.remove(page.session, page.viewer.account, factor_id, now=page.now)
-    except KennelError as error:
-        return page.render_refusal(error, "factors")
     return see_other(f"{HERE}?done=removed")

@@ -8,16 +8,15 @@ from fastapi.responses import Response
 
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, Caller, CurrentCaller, DbSession, Now, SignedIn
+from api.http.dependencies import AppSettings, CurrentCaller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, text
 from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
-from api.http.problem_details import headers_of, status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
-from scorer.errors import KennelError
 
 router = Router(include_in_schema=False)
 MAX_PASSWORD_LENGTH = 1024
@@ -28,13 +27,6 @@ NO_LINK = {"link": ""}
 def after_sign_in(cookies: SessionCookies, onward: str) -> str:
     """Where a new session leads: to ``onward``, or to the second step."""
     return f"/signin/second-factor?next={quote(onward, safe='')}" if cookies.awaits_second_factor else onward
-
-
-def form_with_error(template: str, error: KennelError, viewer: Caller | None, **values: Any) -> Response:
-    """The form again, with the error."""
-    return render_page(
-        template, status=status_of(error), headers=headers_of(error), viewer=viewer, error=error.message, **values
-    )
 
 
 @router.api_route("/signup", methods=["GET", "HEAD"])
@@ -59,12 +51,10 @@ def sign_up(
 ) -> Response:
     """Make the account and sign in."""
     values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
-    try:
+    with refusal_on(
+        render_page, "accounts/sign_in/sign_up.html", viewer=viewer, **_sign_up_values(settings), given=values
+    ):
         account = actions.sign_up(_application_of(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-    except KennelError as error:
-        return form_with_error(
-            "accounts/sign_in/sign_up.html", error, viewer, **_sign_up_values(settings), given=values
-        )
     onward = safe_redirect_path(values["next"])
     response = see_other(onward)
     session_cookies.set_session_cookies(response, request, actions.open_session(account))
@@ -110,10 +100,8 @@ def sign_in(
 ) -> Response:
     """Open a session."""
     values = {name: text(fields, name) for name in ("login", "next")}
-    try:
+    with refusal_on(render_page, "accounts/sign_in/show.html", viewer=viewer, given=values, oidc=_oidc(settings)):
         cookies = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-    except KennelError as error:
-        return form_with_error("accounts/sign_in/show.html", error, viewer, given=values, oidc=_oidc(settings))
     response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
     session_cookies.set_session_cookies(response, request, cookies)
     return response
@@ -131,10 +119,8 @@ def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # n
 def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Open a session in place of the present session."""
     values = {name: text(fields, name).strip() for name in ("link", "next")}
-    try:
+    with refusal_on(render_page, "accounts/sign_in/sign_in_link.html", viewer=viewer, given=values):
         cookies = actions.sign_in_by_link(values["link"])
-    except KennelError as error:
-        return form_with_error("accounts/sign_in/sign_in_link.html", error, viewer, given=values)
     response = see_other(after_sign_in(cookies, safe_redirect_path(values["next"])))
     session_cookies.set_session_cookies(response, request, cookies)
     return response
@@ -159,10 +145,8 @@ def ask_reset_form(viewer: CurrentCaller) -> Response:
 def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Mail a reset link if the address is known; the answer is the same if it is not."""
     values = {"email": text(fields, "email")}
-    try:
+    with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
         actions.ask_reset(values["email"])
-    except KennelError as error:
-        return form_with_error("accounts/sign_in/forgotten_password.html", error, viewer, given=values)
     message = "If an account has this address, a mail is on its way to it. Its link works for an hour."
     return render_page(
         "rendering/message.html", viewer=viewer, title="Please look into your mail", message=message, way=None
@@ -179,10 +163,8 @@ def reset_form(viewer: CurrentCaller) -> Response:
 def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Set the new password."""
     values = {"link": text(fields, "link").strip()}
-    try:
+    with refusal_on(render_page, "accounts/sign_in/new_password.html", viewer=viewer, given=values):
         actions.reset(values["link"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-    except KennelError as error:
-        return form_with_error("accounts/sign_in/new_password.html", error, viewer, given=values)
     message = (
         "Your new password is set. Sessions, tokens and webhooks that your account had under the old one have ended."
     )
@@ -199,10 +181,8 @@ def confirm_form(viewer: CurrentCaller) -> Response:
 def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
     """Confirm the address, and lead back to what the person came for."""
     values = {"link": text(fields, "link").strip()}
-    try:
+    with refusal_on(render_page, "accounts/sign_in/confirm_address.html", viewer=viewer, given=values):
         account = actions.confirm(values["link"])
-    except KennelError as error:
-        return form_with_error("accounts/sign_in/confirm_address.html", error, viewer, given=values)
     message = f"{account.email} is now the address of {account.handle}."
     onward = remembered_path(request)
     way = (onward, "Continue") if onward else (HOME, "All competitions")

@@ -18,13 +18,12 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.atom import feed_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
-from scorer.errors import KennelError
 from scorer.leaderboard.standings import visible_state
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
@@ -61,11 +60,8 @@ def announce(
     """Announce something."""
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
-    try:
+    with refusal_on(_page, session, slug, viewer, now, typed={"title": title, "text": body}):
         announcements.announce(session, state_of(session, slug, now), title, body, author=author, now=now)
-    except KennelError as error:
-        typed = {"title": title, "text": body}
-        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, typed=typed)
     return see_other(f"/competitions/{slug}/announcements?done=announced")
 
 

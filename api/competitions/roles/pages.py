@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.competition_state import state_of
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 DONE_MESSAGES = {
@@ -55,11 +55,9 @@ def offer_role(
 ) -> Response:
     """Offer somebody a role."""
     handle = text(fields, "handle")
-    try:
+    with refusal_on(_people, session, slug, viewer, now, handle=handle):
         role = _role_in(fields)
         competition_roles.offer(session, state_of(session, slug, now), handle, role, author=author, now=now)
-    except KennelError as error:
-        return _people(session, slug, viewer, now, status=status_of(error), handle=handle, error=error.message)
     return see_other(f"/competitions/{slug}/people?done=offered")
 
 
@@ -76,10 +74,8 @@ def end_role(
     slug: str, handle: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """End somebody's role, or take back its offer."""
-    try:
+    with refusal_on(_people, session, slug, viewer, now):
         competition_roles.end(session, slug, handle, author=author, now=now)
-    except KennelError as error:
-        return _people(session, slug, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/competitions/{slug}" if handle == author.handle else f"/competitions/{slug}/people?done=ended")
 
 
@@ -102,11 +98,9 @@ def _own_role(
 def answer_offer(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Accept the offered role, or (``accept=no``) decline it or lay it down."""
     accepted = text(fields, "accept") == "yes"
-    try:
+    with refusal_on(_own_role, session, slug, viewer, now):
         if accepted:
             competition_roles.accept(session, slug, account=viewer.account, now=now)
         else:
             competition_roles.end(session, slug, viewer.account.handle, author=viewer.account, now=now)
-    except KennelError as error:
-        return _own_role(session, slug, viewer, now, status=status_of(error), error=error.message)
     return see_other(f"/competitions/{slug}/role?done=accepted" if accepted else "/")

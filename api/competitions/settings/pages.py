@@ -21,15 +21,16 @@ from api.competitions.settings.form import (
 )
 from api.http.dependencies import Caller, CompetitionCreator, DbSession, Now, Organizer, SignedIn, Transactions
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
+from api.http.transactions import in_transaction
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state, setup
 from scorer.competitions.change_rules import LATER, fixed_fields
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.competitions.worker_weights import installed_defaults, preparing_workers
-from scorer.errors import Conflict, Invalid, KennelError
+from scorer.errors import Conflict, Invalid
 from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Phase
 
@@ -52,13 +53,9 @@ def change_settings(
     """Change what was typed over, whatever others have changed elsewhere; all of it, or nothing."""
     shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
     typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
-    try:
-        with begin() as session:
-            changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
-            setup.change(session, slug, changes, author=author, now=now)
-    except KennelError as error:
-        with begin() as session:
-            return _page(session, slug, viewer, now, problem=error, typed=typed)
+    with refusal_on(in_transaction, begin, _page, slug, viewer, now, typed=typed), begin() as session:
+        changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
+        setup.change(session, slug, changes, author=author, now=now)
     return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
 
 
@@ -67,14 +64,10 @@ def delete_draft(
     slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Delete a draft, if its slug was typed once more."""
-    try:
+    with refusal_on(in_transaction, begin, _page, slug, viewer, now, place="delete"), begin() as session:
         if text(fields, "confirm").strip() != slug:
             raise Invalid("not-confirmed", f"To delete the draft, please type its slug: {slug}.")
-        with begin() as session:
-            setup.delete_draft(session, slug, author=author, now=now)
-    except KennelError as error:
-        with begin() as session:
-            return _page(session, slug, viewer, now, problem=error, place="delete")
+        setup.delete_draft(session, slug, author=author, now=now)
     return see_other("/")
 
 
@@ -85,7 +78,6 @@ def _page(
     now: Now,
     *,
     typed: Mapping[str, str] = {},
-    problem: KennelError | None = None,
     **outcome: Any,
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
@@ -98,13 +90,11 @@ def _page(
 
     return render_page(
         "competitions/settings/show.html",
-        status=status_of(problem) if problem else 200,
         viewer=viewer,
         now=now,
         state=state,
         parts={title: shown(declared) for title, declared in PARTS.items()},
         extractors=extractor_choices(preparing_workers(session)),
-        problem=problem,
         **outcome,
     )
 
@@ -139,28 +129,21 @@ def create_competition(
 ) -> Response:
     """Create the draft, and go on to its settings."""
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
-    try:
+    with refusal_on(in_transaction, begin, _new_page, viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)
-        with begin() as session:
-            setup.create(session, spec, author=author, now=now)
-    except KennelError as error:
-        with begin() as session:
-            return _new_page(session, viewer, typed, error)
+        setup.create(session, spec, author=author, now=now)
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 
-def _new_page(
-    session: Session, viewer: Caller, typed: Mapping[str, str] = {}, problem: KennelError | None = None
-) -> Response:
+def _new_page(session: Session, viewer: Caller, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
     workers = preparing_workers(session)
     defaults = {
         f"{kind}.extractor": find_extractor(name).identity for kind, name in installed_defaults(workers).items()
     }
     return render_page(
         "competitions/settings/new.html",
-        status=status_of(problem) if problem else 200,
         viewer=viewer,
         fields=[form_field(each, DEFAULTS | defaults, typed) for each in FORM],
         extractors=extractor_choices(workers),
-        problem=problem,
+        **outcome,
     )

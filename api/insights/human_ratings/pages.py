@@ -23,13 +23,13 @@ from api.http.dependencies import (
     SignedIn,
 )
 from api.http.forms import Fields, FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.insights import human_ratings
 from scorer.insights.human_ratings import RatingKind, StudySpec
 from scorer.lifecycle import STAGES
@@ -91,12 +91,10 @@ def start_study(
 ) -> Response:
     """Start a study."""
     state = competition_state.state_of(session, slug, now)
-    try:
+    with refusal_on(_page, session, slug, viewer, now, place="new"):
         human_ratings.start_study(
             session, state, _study_spec_of(fields), seed=secrets.randbits(62), author=author, now=now
         )
-    except KennelError as error:
-        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place="new")
     return see_other(f"/competitions/{slug}/ratings?done=started")
 
 
@@ -127,10 +125,8 @@ def invite_rater(
     study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
     secret = new_rater_secret()
     name = text(fields, "name", max_length=MAX_NAME_LENGTH)
-    try:
+    with refusal_on(_page, session, slug, viewer, now, place=study_id):
         rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
-    except KennelError as error:
-        return _page(session, slug, viewer, now, status=status_of(error), error=error.message, place=study_id)
     link = rating_link(secret, settings)
     return _page(session, slug, viewer, now, status=201, link=link, place=study_id, invited=rater.name)
 
@@ -195,10 +191,8 @@ def show_rating_by_link(
     """The next item to rate, for the holder of a link; the form that takes the link if none is open that works."""
     if secret is None:
         return _rating_link_form()
-    try:
+    with refusal_on(_rating_link_form):
         rater = human_ratings.rater_of_link(session, secret)
-    except KennelError as error:
-        return _rating_link_form(error)
     return _rating_page(session, rating_context_by_link(rater), kind)
 
 
@@ -206,23 +200,16 @@ def show_rating_by_link(
 def open_rating_link(request: Request, fields: FormFields, session: DbSession) -> Response:
     """Let this browser rate by a link: the link's secret becomes a cookie."""
     secret = text(fields, "link").strip()
-    try:
+    with refusal_on(_rating_link_form):
         human_ratings.rater_of_link(session, secret)
-    except KennelError as error:
-        return _rating_link_form(error)
     response = see_other(RATE_PATH)
     session_cookies.set_rater_cookie(response, request, secret)
     return response
 
 
-def _rating_link_form(error: KennelError | None = None) -> Response:
-    return render_page(
-        "insights/human_ratings/rating_link.html",
-        status=status_of(error) if error else 200,
-        headers={"Cache-Control": "no-store"},
-        show_account_nav=False,
-        error=error.message if error else None,
-    )
+def _rating_link_form(**outcome: Any) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return render_page("insights/human_ratings/rating_link.html", headers=headers, show_account_nav=False, **outcome)
 
 
 def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:

@@ -8,11 +8,10 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer, SignedIn
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import appeal_windows, competition_state
-from scorer.errors import KennelError
 from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
 from scorer.review.checklist import checklist
@@ -97,14 +96,11 @@ def publish_or_withdraw(
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
     words: dict[str, Any] = {"reason": reason, "override": override}
     state = competition_state.state_of(session, slug, now)
-    try:
+    shown = final if published else None
+    with refusal_on(_page, session, slug, viewer, settings, now, final=shown, act=act, **words):
         after = text(fields, "after", max_length=40) or None
         options: dict[str, Any] = {"published": published, "final": final, "after": after}
         publication.publish(session, state, **options, **words, author=author, now=now)
-    except KennelError as error:
-        shown = final if published else None
-        failed: dict[str, Any] = {"status": status_of(error), "error": error.message, "act": act}
-        return _page(session, slug, viewer, settings, now, final=shown, **failed, **words)
     return see_other(f"/competitions/{slug}/publication?done={act if published else 'withdrawn'}")
 
 

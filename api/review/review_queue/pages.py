@@ -30,6 +30,7 @@ from api.http.dependencies import (
 )
 from api.http.forms import Fields, FormFields, text
 from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.http.stored_images import ZipImages
 from api.http.views import PairView
@@ -172,12 +173,9 @@ class ReviewContext:
     def act(self, action: Callable[[Session], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
         """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
         error at ``place``, and what was typed there."""
-        try:
-            with self.begin() as session:
-                address = action(session)
-        except KennelError as error:
-            typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
-            return self.show(status=status_of(error), skip=skip, error=error.message, place=place, typed=typed)
+        typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
+        with refusal_on(self.show, skip=skip, place=place, typed=typed), self.begin() as session:
+            address = action(session)
         return see_other(address)
 
 

@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, KnownCaller, Now, Organizer, RowId, SignedIn, Transaction, Transactions
 from api.http.forms import FormFields, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import state_of
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
 from scorer.db.teams.team_lists import list_teams
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.review import team_rulings
 from scorer.review.rulings import RulingKind
 from scorer.teams import team_messages
@@ -88,11 +88,8 @@ class OneTeam:
     def act(self, action: Callable[[Session], object], *, place: str, done: str, typed: str) -> Response:
         """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``, and
         what was typed there."""
-        try:
-            with self.begin() as session:
-                action(session)
-        except KennelError as error:
-            return self.show(status=status_of(error), error=error.message, place=place, typed=typed)
+        with refusal_on(self.show, place=place, typed=typed), self.begin() as session:
+            action(session)
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
 
 

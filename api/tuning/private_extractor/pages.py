@@ -1,18 +1,19 @@
 """The private track's extractor: comparing extractors on labelled entries, and choosing one."""
 
 from datetime import datetime
+from typing import Any
 
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, number_field, require_reason, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.tuning.private_extractor.views import network_view
 from scorer.competitions import competition_state
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.lifecycle import STAGES
 from scorer.tuning import extractor_choice, extractor_comparison
 
@@ -30,16 +31,13 @@ def _page(
     slug: str,
     viewer: Caller,
     now: datetime,
-    *,
-    error: KennelError | None = None,
-    place: str = "",
+    **outcome: Any,
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
     view = network_view(session, state)
     spaces = view.comparison.spaces
     return render_page(
         "tuning/private_extractor/show.html",
-        status=status_of(error) if error else 200,
         viewer=viewer,
         now=now,
         state=state,
@@ -47,8 +45,7 @@ def _page(
         stages=STAGES,
         choosable=[space.extractor for space in spaces if not space.present and space.state != "preparing"],
         busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces),
-        error=error.message if error else None,
-        place=place,
+        **outcome,
     )
 
 
@@ -65,7 +62,7 @@ def start_comparison(
     """Compare the ticked extractors."""
     state = competition_state.state_of(session, slug, now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
-    try:
+    with refusal_on(_page, session, slug, viewer, now, place="compare"):
         extractor_comparison.start_comparison(
             session,
             state,
@@ -75,8 +72,6 @@ def start_comparison(
             author=viewer.account,
             now=now,
         )
-    except KennelError as error:
-        return _page(session, slug, viewer, now, error=error, place="compare")
     return see_other(f"/competitions/{slug}/network")
 
 
@@ -93,13 +88,11 @@ def choose_extractor(
     """Replace the private track's extractor."""
     state = competition_state.state_of(session, slug, now)
     reason = text(fields, "reason", max_length=2000).strip()
-    try:
+    with refusal_on(_page, session, slug, viewer, now, place="choose"):
         require_reason(reason)
         change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
         weights = settings.weights_sha256
         extractor_choice.replace_extractor(session, state, change, weights=weights, author=viewer.account, now=now)
-    except KennelError as error:
-        return _page(session, slug, viewer, now, error=error, place="choose")
     return see_other(f"/competitions/{slug}/network")
 
 

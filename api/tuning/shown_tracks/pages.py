@@ -1,19 +1,19 @@
 """Shown tracks: the numbers beside the score, how far each is measured, and a form for another one."""
 
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, number_field, text
-from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_state, shown_tracks
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import LIMITS, METRICS
@@ -38,14 +38,13 @@ def _page(
     viewer: Caller,
     now: datetime,
     *,
-    error: KennelError | None = None,
     typed: dict[str, str] | None = None,
+    **outcome: Any,
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
     statuses = shown_tracks.list_statuses(session, state)
     return render_page(
         "tuning/shown_tracks/show.html",
-        status=status_of(error) if error else 200,
         viewer=viewer,
         now=now,
         state=state,
@@ -58,8 +57,8 @@ def _page(
         references=TRACK_KINDS,
         name_pattern=NAME.pattern,
         may_add=len(statuses) < MAX_SHOWN_TRACKS,
-        problem=error,
         typed=dict.fromkeys(FIELDS, "") | (typed or {}),
+        **outcome,
     )
 
 
@@ -75,12 +74,10 @@ def add_shown_track(
 ) -> Response:
     """Show another number."""
     state = competition_state.state_of(session, slug, now)
-    try:
+    typed = {name: fields.get(name, "")[:100] for name in FIELDS}
+    with refusal_on(_page, session, slug, viewer, now, typed=typed):
         wanted, weights = _wanted(fields), settings.weights_sha256
         shown_tracks.add(session, state, wanted, weights=weights, author=viewer.account, now=now)
-    except KennelError as error:
-        typed = {name: fields.get(name, "")[:100] for name in FIELDS}
-        return _page(session, slug, viewer, now, error=error, typed=typed)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
 

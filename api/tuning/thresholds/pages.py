@@ -1,7 +1,7 @@
 """Choosing a track's tau: distances by label, and a preview of what any tau would do."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 from fastapi.responses import Response
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
 from api.http.forms import Fields, FormFields, number_field, require_reason, text
 from api.http.problem_details import status_of
+from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
@@ -60,9 +61,11 @@ def _page(
     viewer: Caller,
     now: datetime,
     *,
-    error: KennelError | None = None,
+    status: int = 200,
+    error: str | None = None,
     place: str = "choice",
     reason: str = "",
+    **outcome: Any,
 ) -> Response:
     entries = thresholds.entries_of(session, state, kind)
     options = thresholds.method_options(entries, alpha=wanted.alpha if wanted else 0.0)
@@ -70,12 +73,12 @@ def _page(
     try:
         retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
     except KennelError as wrong:
-        error = error or wrong
+        status, error = (status, error) if error else (status_of(wrong), wrong.message)
         request = _first(entries, options)
         retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
     return render_page(
         "tuning/thresholds/show.html",
-        status=status_of(error) if error else 200,
+        status=status,
         viewer=viewer,
         now=now,
         state=state,
@@ -89,9 +92,10 @@ def _page(
         impact=retuning.impact,
         history=threshold_history.threshold_history(session, entries),
         shown=MAX_SHOWN_CHANGES,
-        error=error.message if error else None,
+        error=error,
         place=place,
         reason=reason,
+        **outcome,
     )
 
 
@@ -117,11 +121,13 @@ def choose_threshold(
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
     request: TuningRequest | None = None
-    try:
+
+    def page(**refused: Any) -> Response:
+        return _page(session, state, kind, request, viewer, now, place="apply", reason=reason, **refused)
+
+    with refusal_on(page):
         request = _request(fields, reason)
         thresholds.retune(session, state, kind, request, author=viewer.account, now=now)
-    except KennelError as error:
-        return _page(session, state, kind, request, viewer, now, error=error, place="apply", reason=reason)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
@@ -133,12 +139,10 @@ def undo_threshold(
     state = competition_state.state_of(session, slug, now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
-    try:
+    with refusal_on(_page, session, state, kind, None, viewer, now, place="undo"):
         require_reason(reason)
         after = number_field(fields, "after", int)
         thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
-    except KennelError as error:
-        return _page(session, state, kind, None, viewer, now, error=error, place="undo")
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
