@@ -1,13 +1,16 @@
 """The transaction of a request: committed or rolled back, in a thread only where it has used the database."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from threading import Thread, current_thread
 
 import anyio
 import pytest
+from fastapi import Response
 from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
+from api.http.refused_forms import RefusedForm
 from api.http.transactions import request_transaction
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Account
@@ -15,22 +18,19 @@ from scorer.settings import Settings
 from tests.people import create_people
 
 
-class Refused(Exception):
-    """What a route raises."""
-
-
 @pytest.mark.parametrize(
-    ("use", "fails", "handles", "in_loop"),
+    ("use", "error", "handles", "in_loop"),
     [
-        (lambda _: None, False, [], True),
-        (create_people, False, ["admin", "organizer"], False),
-        (create_people, True, [], False),
-        (lambda _: None, True, [], True),
+        (lambda _: None, None, [], True),
+        (create_people, None, ["admin", "organizer"], False),
+        (create_people, RefusedForm(Response()), ["admin", "organizer"], False),
+        (create_people, ValueError(), [], False),
+        (lambda _: None, ValueError(), [], True),
     ],
-    ids=["nothing-asked", "written", "written-and-failed", "nothing-asked-and-failed"],
+    ids=["nothing-asked", "written", "written-and-refused", "written-and-failed", "nothing-asked-and-failed"],
 )
 def test_a_request_ends_its_transaction_in_a_thread_if_it_has_used_the_database(
-    settings: Settings, use: Callable[[Session], object], *, fails: bool, handles: list[str], in_loop: bool
+    settings: Settings, use: Callable[[Session], object], error: Exception | None, handles: list[str], *, in_loop: bool
 ) -> None:
     engine = engine_of(settings)
     sessions = sessions_of(engine)
@@ -40,13 +40,10 @@ def test_a_request_ends_its_transaction_in_a_thread_if_it_has_used_the_database(
     async def request() -> None:
         async with request_transaction(sessions.begin) as session:
             use(session)
-            if fails:
-                raise Refused
+            if error is not None:
+                raise error
 
-    if fails:
-        with pytest.raises(Refused):
-            anyio.run(request)
-    else:
+    with pytest.raises(type(error)) if error is not None else nullcontext():
         anyio.run(request)
     assert (ended_in[-1] is current_thread()) == in_loop
     with sessions() as session:
