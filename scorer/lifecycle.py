@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
 
+from kennel_client import names
 from scorer.errors import Conflict
 
 
@@ -46,7 +46,7 @@ the service and cancellations cost nothing."""
 PICKABLE = PENDING | {Status.SCORED}
 """States of an entry by which a team may want to be ranked: it has a score, or may still get one."""
 
-TrackKind = Literal["public", "private"]
+TrackKind = names.TrackKind
 TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 
 

@@ -13,6 +13,7 @@ from kennel_client.api import open_file, path_of, segment, send_file
 from kennel_client.archive import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods, calls, lists
+from kennel_client.names import ThresholdMethod, TrackKind
 from kennel_client.steps import Download, LocalWork, Operation, all_pages, call, get
 from kennel_client.waiting import ignore, wait_until
 
@@ -27,9 +28,7 @@ QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
 ReferenceRole = Literal["train", "held_out", "private_extra", "public_features", "private_features"]
 ReleasedImages = Literal["none", "ranked", "all"]
 RulingKind = Literal["keep", "disqualify", "waive"]
-ThresholdMethod = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
-Track = Literal["public", "private"]
-TRACKS: tuple[Track, ...] = get_args(Track)
+TRACKS: tuple[TrackKind, ...] = get_args(TrackKind)
 File = str | PathLike[str] | BinaryIO
 """A path, or a file that is open for reading bytes and can be sought in."""
 UNDER_WAY = frozenset({"preparing", "measuring"})
@@ -136,7 +135,7 @@ class Campaigns(Methods[Api]):
     def start(
         self,
         slug: str,
-        track: Track,
+        track: TrackKind,
         *,
         reason: str,
         submissions: Sequence[str] | None = None,
@@ -400,28 +399,28 @@ class References(Methods[Api]):
     @Method
     def prepare(
         self, slug: str, *, say: Callable[[str], None] = ignore, every: float | None = None
-    ) -> Operation[dict[Track, answers.PreparationView]]:
+    ) -> Operation[dict[TrackKind, answers.PreparationView]]:
         """Prepare both tracks and wait until they are ready; ``say`` is called with a line for each stage, which is
         polled every ``every`` seconds. ``Refused`` if it fails."""
         for track in TRACKS:
             yield from call("POST", _preparation(slug, track))
-        prepared: dict[Track, answers.PreparationView] = {}
+        prepared: dict[TrackKind, answers.PreparationView] = {}
         for track in TRACKS:
             prepared[track] = yield from _prepared(slug, track, say, every)
             say(f"{track}: {prepared[track]['images']:,} reference images are ready.")
         return prepared
 
     @calls("GET /competitions/{slug}/tracks/{track}/preparation")
-    def preparation(self, slug: str, track: Track) -> answers.PreparationView:
+    def preparation(self, slug: str, track: TrackKind) -> answers.PreparationView:
         """The progress of a track's preparation."""
 
 
-def _preparation(slug: str, track: Track) -> str:
+def _preparation(slug: str, track: TrackKind) -> str:
     return path_of("competitions", slug, "tracks", track, "preparation")
 
 
 def _prepared(
-    slug: str, track: Track, say: Callable[[str], None], every: float | None
+    slug: str, track: TrackKind, say: Callable[[str], None], every: float | None
 ) -> Operation[answers.PreparationView]:
     last_stage = None
 
@@ -524,7 +523,7 @@ class Reviews(Methods[Api]):
         """An entry with all its evidence."""
 
     @calls("GET /submissions/{submission}/evidence/{track}")
-    def evidence(self, submission: str, track: Track) -> answers.EvidenceView:
+    def evidence(self, submission: str, track: TrackKind) -> answers.EvidenceView:
         """The results of the tests for copying of an entry on a track."""
 
     @lists("/competitions/{slug}/twins", "twins")
@@ -603,7 +602,7 @@ class ShownTracks(Methods[Api]):
         metric: str,
         extractor: str,
         *,
-        reference: Track = "public",
+        reference: TrackKind = "public",
         visibility: Literal["everybody", "organizers"] = "organizers",
         constants: Mapping[str, float] = {},
     ) -> answers.ShownTrackView:
@@ -675,11 +674,11 @@ class Thresholds(Methods[Api]):
     """Thresholds (tau) of a track. ``manual`` is the method of a given ``tau``."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds", "thresholds")
-    def history(self, slug: str, track: Track) -> list[answers.ThresholdView]:
+    def history(self, slug: str, track: TrackKind) -> list[answers.ThresholdView]:
         """The choices of tau, newest first, and what each changed."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/choices", "choices")
-    def choices(self, slug: str, track: Track, alpha: float = 0.0) -> list[answers.OptionView]:
+    def choices(self, slug: str, track: TrackKind, alpha: float = 0.0) -> list[answers.OptionView]:
         """What every automatic method would choose now, or what it lacks; ``alpha`` is the share of legitimate entries
         that may be penalised."""
 
@@ -687,7 +686,7 @@ class Thresholds(Methods[Api]):
     def preview(
         self,
         slug: str,
-        track: Track,
+        track: TrackKind,
         method: ThresholdMethod = "margin",
         *,
         tau: float | None = None,
@@ -699,7 +698,7 @@ class Thresholds(Methods[Api]):
     def impact(
         self,
         slug: str,
-        track: Track,
+        track: TrackKind,
         name: ImpactList,
         method: ThresholdMethod = "margin",
         *,
@@ -710,14 +709,14 @@ class Thresholds(Methods[Api]):
         """One list of a preview, whole or its first ``limit`` rows."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/{threshold}/changes", "entries")
-    def changes(self, slug: str, track: Track, threshold: int, limit: int | None = None) -> list[ImpactRow]:
+    def changes(self, slug: str, track: TrackKind, threshold: int, limit: int | None = None) -> list[ImpactRow]:
         """What an earlier choice changed."""
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds")
     def retune(
         self,
         slug: str,
-        track: Track,
+        track: TrackKind,
         method: ThresholdMethod = "margin",
         *,
         tau: float | None = None,
@@ -729,7 +728,7 @@ class Thresholds(Methods[Api]):
         it is refused if another one was made since."""
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds/undo")
-    def undo(self, slug: str, track: Track, reason: str, after: int | None = None) -> answers.RetuningView:
+    def undo(self, slug: str, track: TrackKind, reason: str, after: int | None = None) -> answers.RetuningView:
         """Take the newest choice back."""
 
 

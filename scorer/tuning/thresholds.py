@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from kennel_client.names import ThresholdMethod
 from scorer import audit_log
 from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
@@ -62,7 +63,7 @@ class TuningRequest:
 class Option:
     """What one method would choose, or why it cannot (``lacks``)."""
 
-    method: str
+    method: ThresholdMethod
     choice: ThresholdChoice | None
     lacks: Invalid | None
 
@@ -218,7 +219,7 @@ def undo(
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:
     """What every automatic method would choose now, or why it cannot."""
 
-    def option(method: str) -> Option:
+    def option(method: ThresholdMethod) -> Option:
         try:
             return Option(method, entries.choose(TuningRequest(method, alpha)), None)
         except Invalid as error:

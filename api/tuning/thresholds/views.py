@@ -7,19 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from api.http.views import Page, RankChangeView, Request
+from kennel_client.names import ThresholdMethod
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
 from scorer.tuning.impact_lists import LISTED, ImpactPage
 from scorer.tuning.threshold_history import ThresholdStep
 from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 
-Method = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
-
 
 class NewThreshold(Request):
     """How to choose tau."""
 
-    method: Method = "margin"
+    method: ThresholdMethod = "margin"
     alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
     tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
     reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
@@ -32,7 +31,7 @@ class NewThreshold(Request):
 class ImpactQuery(BaseModel):
     """Which tau, compared with which."""
 
-    method: Method = "manual"
+    method: ThresholdMethod = "manual"
     alpha: Annotated[
         float, Field(ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
     ] = 0.0
@@ -115,7 +114,7 @@ class RetuningView(BaseModel):
     tau: float
     previous_id: int | None = Field(description="The threshold that it is compared with: `previous` of later pages.")
     previous_tau: float | None
-    method: Method | Literal["undo"]
+    method: ThresholdMethod | Literal["undo"]
     choice: dict[str, Any] = Field(
         description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
         " of tau within which nothing changes."
@@ -141,7 +140,7 @@ class LackView(BaseModel):
 class OptionView(BaseModel):
     """The tau that one automatic method would choose, or what it lacks."""
 
-    method: Method
+    method: ThresholdMethod
     tau: float | None
     choice: dict[str, Any] | None
     lacks: LackView | None
@@ -212,11 +211,10 @@ def impact_page_view(page: ImpactPage) -> ImpactPageView:
 
 def option_view(option: Option) -> OptionView:
     """The tau that a method would choose, or what it lacks."""
-    method: Method = option.method  # type: ignore[assignment] # pydantic knows the names
     if option.choice is None:
         lacks = LackView(type=option.lacks.slug, message=option.lacks.message) if option.lacks else None
-        return OptionView(method=method, tau=None, choice=None, lacks=lacks)
-    return OptionView(method=method, tau=option.choice.tau, choice=choice_as_json(option.choice), lacks=None)
+        return OptionView(method=option.method, tau=None, choice=None, lacks=lacks)
+    return OptionView(method=option.method, tau=option.choice.tau, choice=choice_as_json(option.choice), lacks=None)
 
 
 def threshold_view(step: ThresholdStep) -> ThresholdView:

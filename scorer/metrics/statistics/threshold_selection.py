@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kennel_client.names import ThresholdMethod
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import (
@@ -215,7 +216,7 @@ def _by_hand(_: LabelledDistances, __: float, tau: float | None) -> float:
     return _require_threshold(tau, "The threshold")
 
 
-_CHOOSERS: dict[str, Callable[[LabelledDistances, float, float | None], float]] = {
+_CHOOSERS: dict[ThresholdMethod, Callable[[LabelledDistances, float, float | None], float]] = {
     "margin": _by_margin,
     "heldout": _by_heldout,
     "otsu": _by_otsu,
@@ -226,7 +227,6 @@ _CHOOSERS: dict[str, Callable[[LabelledDistances, float, float | None], float]] 
 """By name: the threshold for distances, ``alpha`` and the ``tau`` given by hand."""
 
 METHODS = tuple(_CHOOSERS)
-"""The names of the methods, the default first."""
 
 
 def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:

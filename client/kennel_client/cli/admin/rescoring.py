@@ -6,11 +6,12 @@ from typing import Annotated, cast
 
 import typer
 
-from kennel_client.admin import CampaignAct, ReferenceRole, Track
+from kennel_client.admin import CampaignAct, ReferenceRole
 from kennel_client.cli.connection import saying
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
 from kennel_client.errors import Unreadable
+from kennel_client.names import TrackKind
 
 app = typer.Typer()
 Number = Annotated[int, typer.Argument(help="The campaign's number, as `list` shows it.")]
@@ -36,7 +37,7 @@ def list_campaigns(admin: AdminClient, competition: Slug) -> Listing:
 def start(
     admin: AdminClient,
     competition: Slug,
-    track: Annotated[Track, typer.Argument(help="The track to measure.")],
+    track: Annotated[TrackKind, typer.Argument(help="The track to measure.")],
     reason: Annotated[str, typer.Option(help="Kept with the campaign.")],
     submission: Annotated[list[str] | None, typer.Option(help="An entry's id; default: all that are scored.")] = None,
     extractor: Annotated[str | None, typer.Option(help="Another network, for all entries.")] = None,

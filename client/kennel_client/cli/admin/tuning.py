@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.admin import ThresholdMethod, Track
 from kennel_client.cli.connection import saying
 from kennel_client.cli.options import Slug
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
 from kennel_client.errors import Unreadable
+from kennel_client.names import ThresholdMethod, TrackKind
 
 thresholds, extractors, shown_tracks = typer.Typer(), typer.Typer(), typer.Typer()
-TrackName = Annotated[Track, typer.Argument(help="The track.")]
+TrackName = Annotated[TrackKind, typer.Argument(help="The track.")]
 Method = Annotated[ThresholdMethod, typer.Option(help="How tau is chosen.")]
 Alpha = Annotated[float, typer.Option(help="For margin: the share of legitimate entries it may penalise.")]
 Tau = Annotated[float | None, typer.Option(help="For the method manual.")]
@@ -170,7 +170,7 @@ def add(
     name: Annotated[str, typer.Argument(help="Its column's name: small letters, digits, underscores.")],
     metric: Annotated[str, typer.Argument(help="Such as fid, kid, cmmd, precision, coverage, vendi.")],
     extractor: Annotated[str, typer.Argument(help="The network, such as dinov2.")],
-    reference: Annotated[Track, typer.Option(help="Whose references it is measured against.")] = "public",
+    reference: Annotated[TrackKind, typer.Option(help="Whose references it is measured against.")] = "public",
     everybody: Annotated[
         bool, typer.Option("--everybody", help="Show it to everybody at once, not with the final board.")
     ] = False,
