@@ -143,7 +143,7 @@ def _view(board: Board, account: Account | None) -> BoardView:
         track=board.track.kind,
         late=board.late,
         as_of=board.as_of,
-        tau=board.threshold.tau if board.threshold else None,
+        tau=board.tau,
         teams=board.teams,
         entries=[place(each) for each in board.places],
         own=place(board.own) if board.own else None,

@@ -20,10 +20,8 @@ from scorer.db.tables import (
     Threshold,
     Track,
 )
+from scorer.db.tables.tuning import UNSET as UNSET  # noqa: PLC0414 - with the SQL of thresholds
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
-
-UNSET = "unset"
-"""The method of a threshold that stands for none, since the track is measured in another way than before."""
 
 
 def newest_comparison(session: Session, competition_id: int) -> Comparison | None:

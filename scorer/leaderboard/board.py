@@ -6,7 +6,7 @@ from datetime import datetime
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
-from scorer.db.tables import ShownTrack, Threshold, Track
+from scorer.db.tables import ShownTrack, Track
 from scorer.ranking.awards import NO_AWARDS, Awards
 
 
@@ -90,7 +90,8 @@ class Board:
 
     state: CompetitionState
     track: Track
-    threshold: Threshold | None
+    tau: float | None
+    """None without a threshold."""
     places: Sequence[Place]
     benchmarks: Sequence[Benchmark]
     copies: Sequence[CopyingTeam]

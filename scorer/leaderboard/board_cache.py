@@ -138,17 +138,25 @@ class BoardCache:
             session.expunge_all()
             return state
 
-    def ranked_board(self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool) -> RankedBoard:
-        """The ranked board of a track as of this call, or that of late entries."""
+    def ranked_board(
+        self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool, refreshed: bool = False
+    ) -> RankedBoard:
+        """The ranked board of a track as of this call, or that of late entries. ``refreshed``: as of the snapshot that
+        the caller has taken."""
         key = BoardKey(tracks[kind].id, late, None)
-        return self._retry_after_lost_connection(lambda: self._ranked_board(competition, tracks, key))
+        return self._retry_after_lost_connection(
+            lambda: self._ranked_board(competition, tracks, key, refreshed=refreshed)
+        )
 
-    def _ranked_board(self, competition: Competition, tracks: Tracks, key: BoardKey) -> RankedBoard:
+    def _ranked_board(
+        self, competition: Competition, tracks: Tracks, key: BoardKey, *, refreshed: bool = False
+    ) -> RankedBoard:
         return self._cached_or_made(
             competition,
             tracks,
             lambda boards: boards.cached(key),
             lambda boards, connection: boards.ranked_board(connection, key.track_id, late=key.late),
+            refreshed=refreshed,
         )
 
     def _cached_or_made(
@@ -157,21 +165,25 @@ class BoardCache:
         tracks: Tracks,
         find: Callable[[CachedBoards], T | None],
         make: Callable[[CachedBoards, Connection], T],
+        *,
+        refreshed: bool,
     ) -> T:
         with self._boards_of(competition, tracks) as boards:
-            self._refresh(boards)
+            if not refreshed:
+                self._refresh(boards)
             found = find(boards)
             if found is not None:
                 return found
             with self._connections.snapshot() as connection:
-                # What is read here is newer than the refresh above: the feed must be read in the same snapshot.
+                # What is read here is newer than the last refresh: the feed must be read in the same snapshot.
                 boards.refresh(connection)
                 return make(boards, connection)
 
     def day_start_listing(
-        self, competition: Competition, tracks: Tracks, kind: TrackKind, at: datetime
+        self, competition: Competition, tracks: Tracks, kind: TrackKind, at: datetime, *, refreshed: bool = False
     ) -> BoardListing:
-        """The board of a track as it was when the day began (``at``), with which every first page compares."""
+        """The board of a track as it was when the day began (``at``), with which every first page compares;
+        ``refreshed``: see :meth:`ranked_board`."""
         key = BoardKey(tracks[kind].id, late=False, at=at)
         return self._retry_after_lost_connection(
             lambda: self._cached_or_made(
@@ -179,6 +191,7 @@ class BoardCache:
                 tracks,
                 lambda boards: boards.cached_day_start(key),
                 lambda boards, connection: boards.day_start_listing(connection, key),
+                refreshed=refreshed,
             )
         )
 
@@ -252,6 +265,16 @@ class BoardCache:
                 self._boards.popitem(last=False)
         with boards.lock:
             yield boards
+
+
+SNAPSHOT_KEY = "board_snapshot"
+"""Where a database session keeps the board snapshot that its request has taken."""
+
+
+def has_snapshot(session: Session, competition: Competition) -> bool:
+    """Whether the request of this session has taken a snapshot of the competition: its boards are new enough."""
+    snapshot: BoardSnapshot | None = session.info.get(SNAPSHOT_KEY)
+    return snapshot is not None and snapshot.state.competition.id == competition.id
 
 
 def cache_of(session: Session) -> BoardCache | None:

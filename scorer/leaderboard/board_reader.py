@@ -8,7 +8,6 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.board import EntryInfo, UnrankedReason
 from scorer.db.leaderboard.shown_tracks import ShownValue, values_of_entries
@@ -31,6 +30,38 @@ from scorer.ranking.columns import Ints, is_among
 
 
 @dataclass(frozen=True)
+class Rankings:
+    """A board's ranking, and those that it is compared with."""
+
+    rows: BoardRows
+    day_start: BoardRows | None
+    """When the UTC day began; None unless this is today's public board in time."""
+    public: BoardRows | None
+    """The public ranking, for the private board."""
+
+
+def rankings_of(
+    session: Session,
+    state: CompetitionState,
+    kind: TrackKind,
+    *,
+    late: bool,
+    as_of: datetime | None,
+    now: datetime | None,
+) -> Rankings:
+    """The rankings of a board. To be read first: while the session holds no connection, the board cache need not ask
+    whether it has written."""
+    competition, tracks = state.competition, state.tracks
+    rows = rows_of(session, competition, tracks, kind, late=late, at=as_of)
+    day_start = public = None
+    if now is not None and not late and as_of is None and kind == "public" and len(rows):
+        day_start = day_start_rows_of(session, competition, tracks, kind, utc_day(now)[0])
+    if kind == "private" and len(rows):
+        public = rows_of(session, competition, tracks, "public", late=late, at=as_of)
+    return Rankings(rows, day_start, public)
+
+
+@dataclass(frozen=True)
 class BoardReader:
     """Reads one board: rows of the ranking, then names, labels, shown values and reasons for the rows of the page
     alone."""
@@ -38,20 +69,21 @@ class BoardReader:
     session: Session
     state: CompetitionState
     track: Track
+    rankings: Rankings
     own_team_id: int | None
     """The team whose place is read on whatever page it is."""
     organizer: bool
     """Whether it is for an organizer, who sees labels."""
     late: bool
     as_of: datetime | None
-    now: datetime | None
     shown: Sequence[ShownTrack]
     """The shown tracks whose values are read as well."""
     awards: Awards
 
     def board(self, after: int, limit: int | None, search: str) -> Board:
         """The page of at most ``limit`` places after rank ``after``; with ``search``, of the teams found."""
-        rows = self._rows(self.track.board_kind, self.as_of)
+        rows = self.rankings.rows
+        tau = rows.board.judged.rules.tau
         team_ids = self._teams_matching(rows, search)
         page = rows.page(after, limit) if team_ids is None else rows.of_teams(team_ids, after, limit)
         own = [] if self.own_team_id is None else rows.of_teams([self.own_team_id])
@@ -61,7 +93,7 @@ class BoardReader:
         return Board(
             state=self.state,
             track=self.track,
-            threshold=tuning.newest_threshold(self.session, self.state.tracks[self.track.board_kind].id, self.as_of),
+            tau=None if np.isnan(tau) else tau,
             places=places[: len(page)],
             benchmarks=self._benchmarks(_of_teams(rows.benchmarks(), team_ids), others),
             copies=self._copies(_of_teams(rows.copies(), team_ids)),
@@ -74,9 +106,6 @@ class BoardReader:
             shown_tracks=self.shown,
             awards=self.awards,
         )
-
-    def _rows(self, kind: TrackKind, at: datetime | None) -> BoardRows:
-        return rows_of(self.session, self.state.competition, self.state.tracks, kind, late=self.late, at=at)
 
     def _teams_matching(self, rows: BoardRows, search: str) -> Ints | None:
         text = search.strip()
@@ -97,8 +126,8 @@ class BoardReader:
         entries = self._entry_info(rows)
         labels = self._labels(rows)
         shown_values = self._shown_values(rows)
-        earlier_ranks = self._ranks_at_day_start(rows)
-        public_ranks = self._public_ranks(rows)
+        earlier_ranks = _ranks_in(self.rankings.day_start, rows)
+        public_ranks = _ranks_in(self.rankings.public, rows)
 
         def place(row: BoardRow) -> Place:
             rank = row.rank or 0
@@ -127,19 +156,6 @@ class BoardReader:
             )
 
         return [place(row) for row in rows]
-
-    def _ranks_at_day_start(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
-        """The teams' ranks when the UTC day began, by team id; empty unless this is today's public board in time."""
-        if self.now is None or self.late or self.as_of is not None or self.track.kind != "public" or not rows:
-            return {}
-        competition, tracks = self.state.competition, self.state.tracks
-        earlier = day_start_rows_of(self.session, competition, tracks, "public", utc_day(self.now)[0])
-        return ranks_by_team(earlier.of_teams({row.team_id for row in rows}))
-
-    def _public_ranks(self, rows: Sequence[BoardRow]) -> dict[int, int | None]:
-        if self.track.kind != "private" or not rows:
-            return {}
-        return ranks_by_team(self._rows("public", self.as_of).of_teams({row.team_id for row in rows}))
 
     def _benchmarks(self, rows: Sequence[BoardRow], measured_by: Mapping[int, str]) -> list[Benchmark]:
         entries = self._entry_info(rows)
@@ -186,6 +202,11 @@ class BoardReader:
 
     def _unranked_reasons(self, rows: Sequence[BoardRow]) -> dict[int, UnrankedReason]:
         return board.unranked_reasons_of(self.session, [row.ref for row in rows], at=self.as_of)
+
+
+def _ranks_in(ranking: BoardRows | None, rows: Sequence[BoardRow]) -> dict[int, int | None]:
+    """The ranks of the rows' teams in another ranking, by team id."""
+    return {} if ranking is None or not rows else ranks_by_team(ranking.of_teams({row.team_id for row in rows}))
 
 
 def _of_teams(rows: list[BoardRow], team_ids: Ints | None) -> list[BoardRow]:

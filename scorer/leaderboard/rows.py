@@ -136,7 +136,8 @@ def day_start_rows_of(
     """The rows of a track's board as it was when the day began (``at``); the process's cache always has them."""
     cache = board_cache.cache_of(session)
     if cache is not None:
-        return BoardRows(cache.day_start_listing(competition, tracks, kind, at))
+        refreshed = board_cache.has_snapshot(session, competition)
+        return BoardRows(cache.day_start_listing(competition, tracks, kind, at, refreshed=refreshed))
     return BoardRows(read_ranked_board(session, competition, tracks, kind, at=at))
 
 
@@ -169,7 +170,8 @@ def ranked_board_of(
     :func:`read_ranked_board`."""
     cache = board_cache.cache_of(session)
     if cache is not None:
-        return cache.ranked_board(competition, tracks, kind, late=late)
+        refreshed = board_cache.has_snapshot(session, competition)
+        return cache.ranked_board(competition, tracks, kind, late=late, refreshed=refreshed)
     return read_ranked_board(session, competition, tracks, kind, late=late)
 
 

@@ -22,12 +22,10 @@ from scorer.errors import NotFound
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board import Board
 from scorer.leaderboard.board_access import state_of_board
-from scorer.leaderboard.board_reader import BoardReader
+from scorer.leaderboard.board_cache import SNAPSHOT_KEY
+from scorer.leaderboard.board_reader import BoardReader, rankings_of
 from scorer.leaderboard.rows import BoardRow, rows_of
 from scorer.lifecycle import TrackKind, utc_day
-
-SNAPSHOT_KEY = "board_snapshot"
-"""Where a database session keeps the board snapshot that its request has taken."""
 
 
 def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
@@ -107,10 +105,11 @@ def standings(  # noqa: PLR0913 - every option of a board
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
     track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    rankings = rankings_of(session, then, track.board_kind, late=late, as_of=as_of, now=now)
     shown = visible_shown_tracks(session, state, account)
     own_team_id = _own_team_id(session, state, account)
     organizer = is_organizer(account, state.competition.id)
-    reader = BoardReader(session, then, track, own_team_id, organizer, late, as_of, now, shown, awards)
+    reader = BoardReader(session, then, track, rankings, own_team_id, organizer, late, as_of, shown, awards)
     return reader.board(after, limit, search)
 
 

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.competitions.competition_state import CompetitionState, visible_state
+from scorer.db.competitions import competition_by_slug
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission
 from scorer.db.teams import members
@@ -83,9 +84,10 @@ def require_organizer(
         if submission is None or not is_organizer(account, submission.competition_id):
             raise unknown_submission(submission_id)
     if slug is not None:
-        competition = visible_state(session, slug, account, now).competition
-        if not is_organizer(account, competition.id):
-            raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
+        competition = competition_by_slug(session, slug)
+        if competition is None or not is_organizer(account, competition.id):
+            shown = visible_state(session, slug, account, now).competition
+            raise Forbidden("wrong-role", f"You do not organize {shown.title}.")
 
 
 def find_for_review(session: Session, submission_id: str, account: Account) -> Submission:

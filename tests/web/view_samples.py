@@ -20,7 +20,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
-from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, ShownTrack, Threshold, Track
+from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, ShownTrack, Track
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
@@ -210,9 +210,8 @@ def sample_board(
     of = of or sample_state()
     awards = of.awards_on(track)
     places = [replace(place, **awards.of_rank(place.rank)._asdict()) for place in places]
-    threshold = None if tau is None else Threshold(track_id=1, tau=tau, method="margin")
     shown = (places, benchmarks or [], copies or [])
-    return Board(of, of.tracks[track], threshold, *shown, len(places), awards=awards)
+    return Board(of, of.tracks[track], tau, *shown, len(places), awards=awards)
 
 
 def sample_data_file(number: int, name: str, count: int) -> DataFile:

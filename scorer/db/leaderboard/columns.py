@@ -1,12 +1,13 @@
 """A track's entries read as numpy columns, and the rules they are judged by; now or at a past moment."""
 
+from collections import defaultdict
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, any_, exists, func, select, union_all
+from sqlalchemy import Connection, ScalarSelect, Select, any_, case, exists, func, literal, null, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import aliased
@@ -26,6 +27,7 @@ from scorer.db.tables import (
     Threshold,
     Track,
 )
+from scorer.db.tables.tuning import UNSET
 from scorer.db.teams import merges
 from scorer.lifecycle import Status
 from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, JudgingRules
@@ -144,35 +146,48 @@ def from_microseconds(microseconds: int) -> datetime:
 
 def judging_rules_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
     """The rules that a track's entries are judged by; as of the moment ``at``."""
-    query = select(Track.competition_id, Track.epsilon, Competition.score_decimals).join(Competition)
-    track = connection.execute(query.where(Track.id == track_id)).one()
-    merged = merges.newest_merges(at)
-    pairs = select(merged.c.team_id, merged.c.into_team_id).join(Team, Team.id == merged.c.team_id)
-    teams = connection.execute(
-        pairs.where(Team.competition_id == track.competition_id).order_by(merged.c.team_id)
-    ).all()
-    benchmarks = select(Team.id).where(Team.competition_id == track.competition_id, Team.benchmark)
-    newest = newest_rulings(at)
-    ruled = select(newest.c.submission_ref, newest.c.kind).join(Submission, Submission.ref == newest.c.submission_ref)
-    rulings = connection.execute(ruled.where(Submission.competition_id == track.competition_id)).all()
+    query = select(Track.competition_id, Track.epsilon, Competition.score_decimals, _newest_tau(track_id, at))
+    competition_id, epsilon, decimals, tau = connection.execute(
+        query.join(Competition).where(Track.id == track_id)
+    ).one()
+    merged, ruled = merges.newest_merges(at), newest_rulings(at)
+    rows = connection.execute(
+        union_all(
+            select(literal("merged"), merged.c.team_id, merged.c.into_team_id)
+            .join(Team, Team.id == merged.c.team_id)
+            .where(Team.competition_id == competition_id),
+            select(literal("benchmark"), Team.id, null()).where(Team.competition_id == competition_id, Team.benchmark),
+            select(ruled.c.kind, ruled.c.submission_ref, null())
+            .join(Submission, Submission.ref == ruled.c.submission_ref)
+            .where(Submission.competition_id == competition_id),
+        )
+    )
+    by_kind: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for kind, id_, into in rows:
+        by_kind[kind].append((id_, into))
+    merged_into = sorted(by_kind["merged"])
+
+    def ids(kind: str) -> Ints:
+        return _ints([id_ for id_, _ in by_kind[kind]])
+
     return JudgingRules(
-        tau=_tau(connection, track_id, at),
-        epsilon=track.epsilon,
-        decimals=track.score_decimals,
-        merged=_ints([team for team, _ in teams]),
-        into=_ints([into for _, into in teams]),
-        benchmarks=_ints(connection.scalars(benchmarks).all()),
-        disqualified=_ints([ref for ref, kind in rulings if kind == "disqualify"]),
-        waived=_ints([ref for ref, kind in rulings if kind == "waive"]),
+        tau=np.nan if tau is None else float(tau),
+        epsilon=epsilon,
+        decimals=decimals,
+        merged=_ints([team for team, _ in merged_into]),
+        into=_ints([into for _, into in merged_into]),
+        benchmarks=ids("benchmark"),
+        disqualified=ids("disqualify"),
+        waived=ids("waive"),
     )
 
 
-def _tau(connection: Connection, track_id: int, at: datetime | None) -> float:
-    newest = select(Threshold.tau).where(Threshold.track_id == track_id)
+def _newest_tau(track_id: int, at: datetime | None) -> ScalarSelect[float]:
+    """The tau of a track; null without a threshold."""
+    newest = select(case((Threshold.method != UNSET, Threshold.tau))).where(Threshold.track_id == track_id)
     if at is not None:
         newest = newest.where(Threshold.created_at <= at)
-    tau = connection.scalar(newest.order_by(Threshold.id.desc()).limit(1))
-    return np.nan if tau is None else float(tau)
+    return newest.order_by(Threshold.id.desc()).limit(1).scalar_subquery()
 
 
 def rule_changes_around(

@@ -13,6 +13,9 @@ from scorer.db.tables.competitions import Competition, Preparation, Track
 from scorer.db.tables.jobs import Job
 from scorer.db.tables.submissions import Submission
 
+UNSET = "unset"
+"""The method of a threshold that stands for none, since the track is measured in another way than before."""
+
 
 class Threshold(Table):
     """One choice of tau; a track's board is ranked with the newest."""
