@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from api.http.views import Page, Request, ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
 from scorer.db.jobs import job_queue
-from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
-from scorer.evidence import code_requests, code_uploads
+from scorer.db.submissions.submissions import SubmissionDetails, details_by_ref
+from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.evidence import code_requests
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import Status, TrackKind
 from scorer.submissions.progress import JobProgress, job_progress_of
-from scorer.teams import teams
 
 
 class NewCodeRequest(Request):
@@ -177,19 +177,17 @@ def submission_views(
     refs = [submission.ref for submission in submissions]
     organizer = is_organizer(account, submissions[0].competition_id)
     progress = job_progress_of(session, refs)
-    requests = code_requests.newest_requests(session, refs)
-    codes = code_uploads.newest_codes_of(session, refs)
-    current_teams = teams.current_teams_of(session, submissions)
+    details = details_by_ref(session, refs)
     judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
     shown = shown_numbers(session, submissions, account, for_review=for_review)
     return [
         SubmissionView(
             **{name: getattr(submission, name, None) for name in SubmissionView.model_fields}
             | _progress_fields(progress[submission.ref], organizer=organizer)
-            | _code_fields(requests.get(submission.ref), codes.get(submission.ref))
+            | _code_fields(details[submission.ref])
             | {
                 "competition": submission.competition.slug,
-                "team": current_teams[submission.ref].name,
+                "team": details[submission.ref].team.name,
                 "submitted_by": submission.account.handle,
                 "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
                 "measurements": [_measurement(each, organizer=organizer) for each in judged[submission.ref]],
@@ -210,7 +208,8 @@ def _progress_fields(progress: JobProgress, *, organizer: bool) -> dict[str, Any
     }
 
 
-def _code_fields(request: CodeRequest | None, code: CodeAttachment | None) -> dict[str, Any]:
+def _code_fields(details: SubmissionDetails) -> dict[str, Any]:
+    request, code = details.code_request, details.code
     return {
         "code_wanted_until": request.until if request else None,
         "code_request": request.text if request else "",

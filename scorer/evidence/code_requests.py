@@ -1,6 +1,5 @@
 """Requests for the code of an entry: its team may attach it until then, though the competition has closed."""
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -49,11 +48,6 @@ def request_code(
     link = f"/submissions/{submission.id}#code"
     notices.notify_team(session, team.id, notices.Kind.MESSAGE, subject, body.strip(), link, now)
     return request
-
-
-def newest_requests(session: Session, refs: Collection[int]) -> dict[int, CodeRequest]:
-    """The newest requests for the code of entries, by ref; of some none."""
-    return rows.newest_code_requests(session, refs)
 
 
 def newest_request(session: Session, submission: Submission) -> CodeRequest | None:

@@ -1,6 +1,6 @@
 """Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import BinaryIO, Literal
 
@@ -131,8 +131,3 @@ def hand_out_code(
     subject, after = f"submission:{submission.id}", {"sha256": code.sha256}
     audit_log.record_action(session, "code.downloaded", subject, actor=account, now=now, after=after)
     return submission, code
-
-
-def newest_codes_of(session: Session, refs: Collection[int]) -> dict[int, CodeAttachment]:
-    """The code attached to submissions last, by ref; of some none."""
-    return evidence.newest_codes(session, refs)

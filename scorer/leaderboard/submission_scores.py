@@ -1,6 +1,6 @@
 """The scores of one submission: its measurement on each track, judged with the newest threshold and explained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -9,8 +9,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
-from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Measurement, Submission
+from scorer.db.tables import Account, Measurement, Submission, Track
 from scorer.leaderboard import explanations
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -52,19 +51,16 @@ def measurements_by_ref(
     if not entries:
         return judged
     competition_id = entries[0].competition_id
-    may_see_private = (
-        for_review or is_organizer(account, competition_id) or competitions.is_published(session, competition_id)
-    )
-    tracks = competitions.tracks_of(session, competition_id)
+    tracks, published = competitions.tracks_and_publication(session, competition_id)
+    may_see_private = for_review or published or is_organizer(account, competition_id)
     for kind in TRACK_KINDS:
         if kind == "private" and not may_see_private:
             continue
-        scores = board.scores_of(session, tracks[kind].id, list(judged))
-        measured = submissions.measurements_by_id(session, [score.measurement_id for score in scores.values()])
+        scores = board.measured_scores_of(session, tracks[kind].id, list(judged))
         for entry in entries:
-            if (score := scores.get(entry.ref)) is not None:
-                ranks = _ranks(session, entry, kind) if ranked else (None, None)
-                judged[entry.ref].append(_judged(entry, kind, score, measured[score.measurement_id], ranks))
+            if entry.ref in scores:
+                ranks = _ranks(session, entry, tracks, kind) if ranked else (None, None)
+                judged[entry.ref].append(_judged(entry, kind, *scores[entry.ref], ranks))
     return judged
 
 
@@ -75,7 +71,8 @@ def _judged(
     return JudgedMeasurement(kind, measurement, *verdict, *ranks, explanations.explain(entry, score))
 
 
-def _ranks(session: Session, submission: Submission, kind: TrackKind) -> tuple[int | None, int | None]:
-    tracks = competitions.tracks_of(session, submission.competition_id)
+def _ranks(
+    session: Session, submission: Submission, tracks: Mapping[TrackKind, Track], kind: TrackKind
+) -> tuple[int | None, int | None]:
     board = ranked_board_of(session, submission.competition, tracks, kind, late=submission.late)
     return board.rank_of(submission.ref), board.would_be_rank(submission.ref)

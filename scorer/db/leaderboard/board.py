@@ -179,6 +179,18 @@ def scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[in
     return {row.ref: Score(*row) for row in rows}
 
 
+def measured_scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[int, tuple[Score, Measurement]]:
+    """The judged scores of entries on a track, by ref, with the measurements that they follow from."""
+    rows = session.execute(_measured_scores_of(track_id), {"refs": list(refs)})
+    return {row.ref: (Score(*row[:-1]), row[-1]) for row in rows}
+
+
+@lru_cache(maxsize=64)
+def _measured_scores_of(track_id: int) -> Select[Any]:
+    judged = judged_entries(track_id=track_id, refs="refs").subquery("judged")
+    return select(*judged.c, Measurement).join(Measurement, Measurement.id == judged.c.measurement_id)
+
+
 @lru_cache(maxsize=64)  # building the statement takes longer than running it
 def _scores_of(track_id: int) -> Select[Any]:
     return judged_entries(track_id=track_id, refs="refs")

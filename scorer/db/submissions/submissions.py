@@ -2,15 +2,20 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import CursorResult, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import CursorResult, func, select, update
+from sqlalchemy.orm import Session, joinedload
 
 from scorer.db import rescoring
+from scorer.db.newest_rows import newest_ids
 from scorer.db.submissions import events
 from scorer.db.tables import (
+    CodeAttachment,
+    CodeRequest,
     Measurement,
     Submission,
+    Team,
 )
 from scorer.db.teams import merges
 from scorer.lifecycle import Status, advance
@@ -89,10 +94,32 @@ def newest_measurement(session: Session, submission_ref: int, track_id: int) -> 
     ).one_or_none()
 
 
-def measurements_by_id(session: Session, ids: Collection[int]) -> dict[int, Measurement]:
-    """Measurements by their ids."""
-    query = select(Measurement).where(Measurement.id.in_(ids))
-    return {row.id: row for row in session.scalars(query)} if ids else {}
+class SubmissionDetails(NamedTuple):
+    """What belongs to a submission in other tables."""
+
+    team: Team
+    """The team that it belongs to now, after merges."""
+    code_request: CodeRequest | None
+    code: CodeAttachment | None
+    """The newest ones."""
+
+
+def details_by_ref(session: Session, refs: Collection[int]) -> dict[int, SubmissionDetails]:
+    """What belongs to each of these submissions, by ref."""
+    merged = merges.newest_merges()
+    newest_request = CodeRequest.id.in_(newest_ids(CodeRequest.submission_ref, refs, 1))
+    newest_code = CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1))
+    query = (
+        select(Submission.ref, Team, CodeRequest, CodeAttachment)
+        .select_from(Submission)
+        .outerjoin(merged, merged.c.team_id == Submission.team_id)
+        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
+        .outerjoin(CodeRequest, (CodeRequest.submission_ref == Submission.ref) & newest_request)
+        .outerjoin(CodeAttachment, (CodeAttachment.submission_ref == Submission.ref) & newest_code)
+        .where(Submission.ref.in_(refs))
+        .options(joinedload(CodeRequest.author, innerjoin=False), joinedload(CodeAttachment.author, innerjoin=False))
+    )
+    return {ref: SubmissionDetails(*of_one) for ref, *of_one in session.execute(query)}
 
 
 def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:
