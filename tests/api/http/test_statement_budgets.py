@@ -1,6 +1,7 @@
 """How many SQL statements a request takes, on the real application."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tests.api.conftest import Service
@@ -11,6 +12,8 @@ MAX_OF_UPLOAD = 25
 MAX_OF_RETUNE = 18
 MAX_OF_WARM_BOARD = 3
 MAX_OF_BOARD_AFTER_RETUNE = 8
+MAX_OF_ENTRY = 11
+MAX_OF_LIST = 10
 
 
 def require_few(request: Callable[[], Any], most: int) -> None:
@@ -27,6 +30,7 @@ def test_requests_keep_to_their_budgets_of_statements(service: Service) -> None:
     service.scored("bob", slug, noise_images(11))
     content = zip_of(noise_images(12))
     require_few(lambda: service.submit("ada", slug, content), MAX_OF_UPLOAD)
+    entries = f"/competitions/{slug}/submissions"
     service.work()
 
     def board(limit: int) -> Any:
@@ -37,3 +41,7 @@ def test_requests_keep_to_their_budgets_of_statements(service: Service) -> None:
     thresholds, tau = f"/competitions/{slug}/tracks/public/thresholds", {"method": "manual", "tau": 0.3, "reason": "x"}
     require_few(lambda: service.call("organizer", "POST", thresholds, json=tau), MAX_OF_RETUNE)
     require_few(lambda: board(limit=12), MAX_OF_BOARD_AFTER_RETUNE)
+    for who in ("ada", "organizer"):
+        require_few(partial(service.call, who, "GET", entries), MAX_OF_LIST)
+    newest = service.call("ada", "GET", entries).json()["submissions"][0]["id"]
+    require_few(lambda: service.call("ada", "GET", f"/submissions/{newest}"), MAX_OF_ENTRY)
