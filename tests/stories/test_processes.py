@@ -130,6 +130,6 @@ def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Ru
     assert len(victims) >= 2, "a parent and its child"
     for victim in victims:
         os.kill(victim.pid, signal.SIGKILL)
-    live.wait(entry["id"])
-    assert measurement_rows(live, entry["ref"]) == 2, "one a track"
+    ref = live.wait(entry["id"])["ref"]
+    assert measurement_rows(live, ref) == 2, "one a track"
     assert "starting it again" in live.log.read_text()
