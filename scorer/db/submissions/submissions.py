@@ -119,7 +119,8 @@ def details_by_ref(session: Session, refs: Collection[int]) -> dict[int, Submiss
         .where(Submission.ref.in_(refs))
         .options(joinedload(CodeRequest.author, innerjoin=False), joinedload(CodeAttachment.author, innerjoin=False))
     )
-    return {ref: SubmissionDetails(*of_one) for ref, *of_one in session.execute(query)}
+    rows = session.execute(query)
+    return {ref: SubmissionDetails(team, request, code) for ref, team, request, code in rows}
 
 
 def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission]:
