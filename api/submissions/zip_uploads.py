@@ -12,29 +12,17 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
 from api.http.received_blobs import reads_limited, receive_blob, unused_key_of
+from api.http.right_clock import require_right_clock
 from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.session import MAX_SKEW, skew_in
 from scorer.db.tables import Account, Submission, Upload
-from scorer.errors import Unavailable
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
 from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams import storage
-
-
-def require_right_clock(session: Session) -> None:
-    """``Unavailable`` if the clock of this machine is not the database's: an entry would be accepted after the close,
-    or refused before it."""
-    session.connection()  # connecting takes longer than a reading of the clock may
-    if abs(skew_in(session, utc_now)) > MAX_SKEW:
-        raise Unavailable(
-            "wrong-clock", "The clock of this server is wrong, which is not your fault. Please try again later."
-        )
-
 
 View = TypeVar("View")
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
+from api.http import received_blobs
 from api.http.dependencies import request_time
 from api.submissions import zip_uploads
 from scorer.db.tables import Competition, Submission
@@ -43,7 +44,8 @@ class Clock:
 def clock(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """The clock of the service's requests, of uploads too, which look at it twice."""
     each = Clock()
-    monkeypatch.setattr(zip_uploads, "utc_now", lambda: each.now)
+    for module in (zip_uploads, received_blobs):
+        monkeypatch.setattr(module, "utc_now", lambda: each.now)
     service.app.dependency_overrides[request_time] = lambda: each.now
     yield each
     service.app.dependency_overrides.clear()

@@ -90,7 +90,7 @@ def test_a_server_with_a_wrong_clock_takes_no_entries(
     service: Service, monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
     slug, other = service.competition(), service.competition()
-    clock = "api.submissions.zip_uploads.utc_now"
+    clock = "api.http.right_clock.utc_now"
     closed = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{other}", json=closed).status_code == 200
     with monkeypatch.context() as patch:
