@@ -30,7 +30,7 @@ from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle.routers import ROUTERS as KAGGLE_ROUTERS
+from api.kaggle import competitions, data_files, submissions, tokens, uploads
 from api.openapi.document import openapi_document
 from api.rendering import templates
 from scorer.accounts.rate_limits import RateLimiter
@@ -65,11 +65,9 @@ from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 from scorer.unknown_settings import warn_of_unknown_settings
 
-STANDARD_NAMES: Final = {"index": "list", "show": "get"}
-
-
 log = logging.getLogger(__name__)
 
+STANDARD_NAMES: Final = {"index": "list", "show": "get"}
 MOST_REQUESTED = ("api.leaderboard.routes", "api.competitions.pages")
 MAX_JOINS = 4
 """Uploads whose bytes are joined at once, in threads of their own. Joining takes seconds for a gigabyte; in the threads
@@ -163,7 +161,8 @@ def routers() -> Iterator[Router]:
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    yield from KAGGLE_ROUTERS
+    for interface in (competitions, submissions, data_files, uploads, tokens):  # tokens last: it takes unknown methods
+        yield interface.router
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:

@@ -203,7 +203,7 @@ def require_session(caller: Caller) -> Caller:
 
 async def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
     """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route
-    reads it with :func:`api.http.multipart.open_page_form`, which checks it."""
+    reads it with :func:`api.http.multipart.page_form`, which checks it."""
     if caller is None or caller.session_id is None:
         raise Unauthenticated("no-session", "Please sign in first.")
     return caller

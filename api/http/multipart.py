@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from fastapi import Request
@@ -10,8 +11,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from api.http import csrf
 from api.http.forms import MAX_FIELDS
+from api.http.request_bodies import streamed_body
 from api.http.session_cookies import session_secret
-from scorer.errors import Invalid, TooLarge
+from scorer.errors import Invalid, KennelError, TooLarge
 
 FORM_MEDIA_TYPE = b"multipart/form-data"
 MAX_BYTES_BEFORE_FILE = 1 << 16
@@ -29,8 +31,20 @@ class UploadForm:
     chunks: AsyncIterator[bytes]
 
 
-async def open_page_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
-    """Read the form of a page up to its file. ``Forbidden`` unless its first field is the CSRF token of the session,
+@asynccontextmanager
+async def page_form(request: Request, account_id: int, *, max_bytes: int) -> AsyncIterator[UploadForm]:
+    """The form of a page, read up to its file. If it is refused, here or in the block, up to ``max_bytes`` of its rest
+    are read (:func:`drain`)."""
+    body = streamed_body(request, account_id)
+    try:
+        yield await _open_form(request, body)
+    except KennelError:
+        await drain(body, max_bytes)
+        raise
+
+
+async def _open_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
+    """Read a form up to its file. ``Forbidden`` unless its first field is the CSRF token of the session,
     ``Invalid`` if it is no form or has no file, ``TooLarge`` for more than ``MAX_BYTES_BEFORE_FILE`` before the file.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))

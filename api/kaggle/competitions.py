@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now, Transactions
 from api.http.request_charges import charge_rows
-from api.http.routing import ApiRouter
-from api.kaggle.protocol import KaggleRoute, Reader
+from api.kaggle.protocol import KaggleRouter, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
     CompetitionRequest,
@@ -34,7 +33,7 @@ from scorer.leaderboard import board, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
 
-router = ApiRouter(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute, include_in_schema=False)
+router = KaggleRouter(prefix="/competitions.CompetitionApiService")
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 BY_TEAMS = "COMPETITION_SORT_BY_NUMBER_OF_TEAMS"
 DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(

@@ -7,13 +7,12 @@ from fastapi.responses import RedirectResponse, Response
 
 from api.competitions.data_files.downloads import download, download_all
 from api.http.dependencies import BlobStore, DbSession, Now
-from api.http.routing import ApiRouter
-from api.kaggle.protocol import KaggleRoute, Reader
+from api.kaggle.protocol import KaggleRouter, Reader
 from api.kaggle.schemas import CompetitionRequest, DataFileMessage, DataFileRequest, DataFilesResponse, PageRequest
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
 
-router = ApiRouter(route_class=KaggleRoute, include_in_schema=False)
+router = KaggleRouter()
 SERVICE = "/competitions.CompetitionApiService"
 
 

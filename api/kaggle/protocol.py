@@ -24,6 +24,7 @@ from api.http.dependencies import (
     identify_caller,
 )
 from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
+from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
 from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.db.tables import Account
@@ -59,6 +60,13 @@ class KaggleRoute(APIRoute):
                 return answer
 
         return handle
+
+
+class KaggleRouter(ApiRouter):
+    """A router of these routes. The interface is Kaggle's, so our OpenAPI document does not describe it."""
+
+    def __init__(self, *, prefix: str = "") -> None:
+        super().__init__(prefix=prefix, route_class=KaggleRoute, include_in_schema=False)
 
 
 def error_response(status: int, message: str) -> JSONResponse:

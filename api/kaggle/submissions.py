@@ -6,8 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, DbSession, Now
-from api.http.routing import ApiRouter
-from api.kaggle.protocol import KaggleRoute, Reader
+from api.kaggle.protocol import KaggleRouter, Reader
 from api.kaggle.schemas import (
     CompetitionRequest,
     LimitsResponse,
@@ -26,7 +25,7 @@ from scorer.submissions import access
 from scorer.teams import quotas, teams
 from scorer.teams.quotas import Quota
 
-router = ApiRouter(prefix="/competitions.CompetitionApiService", route_class=KaggleRoute, include_in_schema=False)
+router = KaggleRouter(prefix="/competitions.CompetitionApiService")
 
 
 @router.post("/GetSubmission")

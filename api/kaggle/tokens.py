@@ -12,12 +12,11 @@ from api.http.dependencies import (
     caller_of_token,
     identify_caller,
 )
-from api.http.routing import ApiRouter
-from api.kaggle.protocol import KaggleRoute, error_response
+from api.kaggle.protocol import KaggleRouter, error_response
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
 from scorer.errors import Forbidden, Unauthenticated
 
-router = ApiRouter(route_class=KaggleRoute, include_in_schema=False)
+router = KaggleRouter()
 
 
 @router.post("/security.OAuthService/IntrospectToken")

@@ -22,8 +22,7 @@ from api.http.dependencies import (
 )
 from api.http.multipart import drain
 from api.http.request_bodies import streamed_body
-from api.http.routing import ApiRouter
-from api.kaggle.protocol import KaggleRoute, Submitter, absolute_url_of, credentials_of
+from api.kaggle.protocol import KaggleRouter, Submitter, absolute_url_of, credentials_of
 from api.kaggle.schemas import (
     CreateSubmissionRequest,
     CreateSubmissionResponse,
@@ -42,7 +41,7 @@ from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams.storage import limits_of
 
-router = ApiRouter(route_class=KaggleRoute, include_in_schema=False)
+router = KaggleRouter()
 BYTES = "/kaggle/uploads"
 UPLOAD_USER = "upload"
 """The client knows nothing but an address for the bytes. HTTP clients send what stands before its host as a header, of

@@ -68,7 +68,7 @@ def static_url(name: str) -> str:
 def _load(template: str) -> str:
     """The text of the template ``review/rulings/history.html``: ``api/review/rulings/templates/history.html``."""
     folder, _, file = template.rpartition("/")
-    return (API / folder / "templates" / file).read_text()
+    return (API / folder / "templates" / file).read_text("utf-8")
 
 
 def _environment() -> Environment:

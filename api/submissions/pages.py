@@ -28,10 +28,9 @@ from api.http.dependencies import (
 )
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
-from api.http.multipart import drain, open_page_form
+from api.http.multipart import page_form
 from api.http.problem_details import status_of
 from api.http.refused_forms import refusal_on
-from api.http.request_bodies import streamed_body
 from api.http.routing import Router
 from api.http.stored_images import ZipImages
 from api.http.transactions import in_transaction
@@ -136,12 +135,10 @@ async def upload_code(
     viewer: Uploader,
 ) -> Response:
     """Attach the uploaded file as the entry's code."""
-    body = streamed_body(request, viewer.account.id)
     try:
-        form = await open_page_form(request, body)
-        await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
+        async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
+            await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
     except KennelError as error:
-        await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_refused_upload, submission_id, begin, images, viewer, error, "code")
     return see_other(f"/submissions/{submission_id}#code")
 

@@ -94,7 +94,7 @@ class Redis:
         return str(path).replace("\\", "\\\\").replace('"', '\\"')
 
     def _answers(self) -> bool:
-        """Whether it has started and loaded its data. Without the client's package, which is 8 MB of memory."""
+        """Whether it has started and loaded its data. Without the client's package, which would stay in memory."""
         with suppress(OSError), socket.create_connection((HOST, self.port), timeout=2.0) as connection:
             connection.sendall(f"AUTH {self._data.secret(SECRET)}\r\nPING\r\n".encode())
             with connection.makefile("rb") as answers:

@@ -1,8 +1,8 @@
 """SQL for competitions, tracks, reference sets, data files and allowlists."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, literal_column, select, union_all
 from sqlalchemy.dialects.postgresql import aggregate_order_by, distinct_on
@@ -113,14 +113,13 @@ def material_by_competition(session: Session, ids: Collection[int], max_announce
         .options(*authors)
         .order_by(acts.id.desc(), files.name, announcements.id.desc())
     )
-    rows = session.execute(query).all()
-    found = {id_: Material((), (), ()) for id_ in ids}
-    for number, name in enumerate(Material._fields):
-        for row in rows:
-            if row[number] is not None:
-                id_ = row[number].competition_id
-                found[id_] = found[id_]._replace(**{name: (*getattr(found[id_], name), row[number])})
-    return found
+    found: dict[int, tuple[list[Any], ...]] = {id_: ([], [], []) for id_ in ids}
+    rows: Iterable[Iterable[Any]] = session.execute(query)
+    for row in rows:
+        for number, item in enumerate(row):
+            if item is not None:
+                found[item.competition_id][number].append(item)
+    return {id_: Material(*map(tuple, lists)) for id_, lists in found.items()}
 
 
 def rows_digest(session: Session, ids: Collection[int]) -> str | None:

@@ -10,12 +10,11 @@ from fastapi.concurrency import run_in_threadpool
 
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import Transaction, utc_now
-from api.http.multipart import drain, open_page_form
+from api.http.multipart import page_form
 from api.http.received_blobs import receive_blob, require_clean, unused_key_of
-from api.http.request_bodies import streamed_body
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
@@ -66,16 +65,10 @@ async def store_generator(
 async def hand_in_generator(
     submission_id: str, request: Request, begin: Transaction, store: Blobs, account: Account, settings: Settings
 ) -> None:
-    """Store the file of a page's form as an entry's generator. A refused body is read to its end, because browsers show
-    no answer before."""
-    body = streamed_body(request, account.id)
-    try:
-        form = await open_page_form(request, body)
+    """Store the file of a page's form as an entry's generator."""
+    async with page_form(request, account.id, max_bytes=settings.generator_max_bytes) as form:
         declared = declaration_in(form.fields)
         await store_generator(submission_id, declared, form.chunks, begin, store, account, settings)
-    except KennelError:
-        await drain(body, settings.generator_max_bytes)
-        raise
 
 
 def declaration_in(fields: dict[str, str]) -> DeclaredLatent:

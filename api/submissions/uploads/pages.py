@@ -19,9 +19,8 @@ from api.http.dependencies import (
     Uploader,
     utc_now,
 )
-from api.http.multipart import drain, open_page_form
+from api.http.multipart import page_form
 from api.http.problem_details import headers_of, status_of
-from api.http.request_bodies import streamed_body
 from api.http.routing import Router
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
@@ -100,15 +99,13 @@ async def submit_zip(
 ) -> Response:
     """Accept the plain form: the zip is streamed into the blob store."""
     note = ""
-    body = streamed_body(request, viewer.account.id)
     try:
-        form = await open_page_form(request, body)
-        note = form.fields.get("note", "").strip()
-        entry = _entry_of(form.file_name, note)
-        upload = ZipUpload(begin, store, settings)
-        submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
+        async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
+            note = form.fields.get("note", "").strip()
+            entry = _entry_of(form.file_name, note)
+            upload = ZipUpload(begin, store, settings)
+            submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
     except KennelError as error:
-        await drain(body, settings.max_upload_bytes)
         return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=templates.PAGE_HEADERS)
 

@@ -227,6 +227,7 @@ _CHOOSERS: dict[ThresholdMethod, Callable[[LabelledDistances, float, float | Non
 """By name: the threshold for distances, ``alpha`` and the ``tau`` given by hand."""
 
 METHODS = tuple(_CHOOSERS)
+"""The names of the methods, the default first."""
 
 
 def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:
