@@ -1,8 +1,6 @@
-"""The life cycles of submissions, jobs and competitions: states, queues, phases, arithmetic of quotas. Pure."""
+"""The life cycles of submissions, jobs and competitions: states, queues, phases. Pure."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -176,60 +174,3 @@ def utc_day(now: datetime) -> tuple[datetime, datetime]:
     """The first moment of the UTC day of ``now``, and of the next one: the meaning of "daily" everywhere."""
     start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return start, start + timedelta(days=1)
-
-
-@dataclass(frozen=True)
-class QuotaLimits:
-    """A team's limits: entries a UTC day (None: any number), entries in progress at once, and rejected uploads a UTC
-    day.
-    """
-
-    daily: int | None
-    pending: int
-    rejected: int
-
-
-@dataclass(frozen=True)
-class QuotaUsage:
-    """A team's entries of this UTC day (``charged``, ``rejected``) and in progress (``pending``)."""
-
-    charged: int
-    pending: int
-    rejected: int
-
-
-class Refusal(StrEnum):
-    """The limit that refuses an entry."""
-
-    DAILY = "daily-limit"
-    PENDING = "pending-limit"
-    REJECTED = "rejected-limit"
-
-
-def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
-    """The limit that refuses one more entry, or None if no limit does."""
-    if usage.rejected >= limits.rejected:
-        return Refusal.REJECTED
-    if limits.daily is not None and usage.charged >= limits.daily:
-        return Refusal.DAILY
-    if usage.pending >= limits.pending:
-        return Refusal.PENDING
-    return None
-
-
-def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> datetime | None:
-    """When a team may submit next: ``now`` if no limit refuses, else the next UTC day. None at the limit of entries in
-    progress, whose end is not known beforehand."""
-    refusal = refusal_of(limits, usage)
-    if refusal is None:
-        return now
-    return None if refusal is Refusal.PENDING else utc_day(now)[1]
-
-
-def possible_from(entries: int, daily: int | None, opens_at: datetime) -> datetime:
-    """The earliest time at which one team can have made so many entries, with ``daily`` of them on every UTC day since
-    the start: before it, teams that made them separately may not merge."""
-    if daily is None or entries == 0:
-        return opens_at
-    full_days = math.ceil(entries / daily) - 1
-    return max(opens_at, utc_day(opens_at)[0] + timedelta(days=full_days))

@@ -1,4 +1,4 @@
-"""Headers that every answer has, whatever has made it: plain ASGI, around the whole application.
+"""Security headers: of every answer, of pages and of files. Plain ASGI adds them, around the whole application.
 
 A page's own stricter or wider headers stay.
 """
@@ -15,11 +15,31 @@ DEFAULTS: Sequence[tuple[bytes, bytes]] = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+PAGE_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "script-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+PAGE_HEADERS = {
+    "Content-Security-Policy": PAGE_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 NOT_STORED = (b"cache-control", b"no-store")
 """Of answers of the API that say nothing else."""
 HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 """A year, for this host alone: what else the domain has is its owner's."""
-INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+INERT_POLICY = "default-src 'none'; sandbox"
+INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": INERT_POLICY}
 """For uploaded files: a browser must not run them as a page or script of this site."""
 IMMUTABLE_IMAGE_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
 """An entry never changes, so its image may be cached for a year; by one browser and for one person only."""

@@ -20,10 +20,10 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
-from scorer.lifecycle import PENDING, Phase, Refusal, Status
+from scorer.lifecycle import PENDING, Phase, Status
 from scorer.submissions import access
 from scorer.teams import quotas, teams
-from scorer.teams.quotas import Quota
+from scorer.teams.quotas import Quota, Refusal
 
 router = KaggleRouter(prefix="/competitions.CompetitionApiService")
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scorer.lifecycle import Refusal
-from scorer.teams.quotas import Quota
+from scorer.teams.quotas import Quota, Refusal
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from api.http.dependencies import Caller
 from api.http.etags import etag_of, is_known
 from api.http.response_cache import ResponseCache
 from api.http.routing import Router
+from api.http.security_headers import PAGE_HEADERS
 from api.rendering import formatting, markdown
 from scorer.accounts.roles import is_organizer, is_reviewer, may_open_competitions
 from scorer.product_version import product_version
@@ -26,25 +27,6 @@ STATIC_FILES = {
     if path.suffix in MEDIA_TYPES
 }
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "script-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-PAGE_HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Only the browser may store a page, and it must revalidate it each time."""
 NO_OUTCOME = {"error": None, "faults": (), "place": None, "done": None}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from api.http.problem_details import STATUS_BY_ERROR
 from deploy.documentation.markdown import code, page, table, text
-from scorer.lifecycle import Refusal
+from scorer.teams.quotas import Refusal
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("api", "client/kennel_client", "deploy", "scorer", "worker")

@@ -15,9 +15,9 @@ from scorer.db import accounts
 from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
 from scorer.db.teams import members, merges
 from scorer.errors import Conflict, Forbidden, NotFound
-from scorer.lifecycle import possible_from
 from scorer.notifications import notices
 from scorer.teams import teams
+from scorer.teams.quotas import possible_from
 from scorer.teams.teams import Roster
 
 INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \

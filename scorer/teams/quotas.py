@@ -1,15 +1,38 @@
 """Quotas: how many submissions a team may make a day and have pending, enforced under the team's lock."""
 
+import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account, Competition, Team
 from scorer.db.teams import members
+from scorer.db.teams.members import QuotaUsage
 from scorer.errors import TooMany
-from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, Refusal, next_entry_at, refusal_of, utc_day
+from scorer.lifecycle import Phase, utc_day
+
+
+@dataclass(frozen=True)
+class QuotaLimits:
+    """A team's limits: entries a UTC day (None: any number), entries in progress at once, and rejected uploads a UTC
+    day.
+    """
+
+    daily: int | None
+    pending: int
+    rejected: int
+
+
+class Refusal(StrEnum):
+    """The limit that refuses an entry."""
+
+    DAILY = "daily-limit"
+    PENDING = "pending-limit"
+    REJECTED = "rejected-limit"
+
 
 NO_USAGE = QuotaUsage(charged=0, pending=0, rejected=0)
 RETRY_AFTER_SECONDS = 30
@@ -91,3 +114,32 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
     raise TooMany(
         refusal, f"{message}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
     )
+
+
+def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
+    """The limit that refuses one more entry, or None if no limit does."""
+    if usage.rejected >= limits.rejected:
+        return Refusal.REJECTED
+    if limits.daily is not None and usage.charged >= limits.daily:
+        return Refusal.DAILY
+    if usage.pending >= limits.pending:
+        return Refusal.PENDING
+    return None
+
+
+def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> datetime | None:
+    """When a team may submit next: ``now`` if no limit refuses, else the next UTC day. None at the limit of entries in
+    progress, whose end is not known beforehand."""
+    refusal = refusal_of(limits, usage)
+    if refusal is None:
+        return now
+    return None if refusal is Refusal.PENDING else utc_day(now)[1]
+
+
+def possible_from(entries: int, daily: int | None, opens_at: datetime) -> datetime:
+    """The earliest time at which one team can have made so many entries, with ``daily`` of them on every UTC day since
+    the start: before it, teams that made them separately may not merge."""
+    if daily is None or entries == 0:
+        return opens_at
+    full_days = math.ceil(entries / daily) - 1
+    return max(opens_at, utc_day(opens_at)[0] + timedelta(days=full_days))

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from api.http.security_headers import PAGE_POLICY
 from api.leaderboard import pages as board_page
 from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
@@ -597,7 +598,7 @@ def test_an_error_is_a_page_too() -> None:
     page = parse_html(bytes(answer.body).decode())
     assert answer.status_code == 404
     assert answer.headers["retry-after"] == "3"
-    assert answer.headers["content-security-policy"] == templates.CONTENT_SECURITY_POLICY
+    assert answer.headers["content-security-policy"] == PAGE_POLICY
     assert page.one("h1").text == "Not found"
     assert page.one(class_="lead").text == f"There is no competition {HOSTILE!r}."
     assert page.one("section").one("a").attributes["href"] == "/"

@@ -21,13 +21,14 @@ from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
 from scorer.db.tables import Account, Competition, CompetitionRole, DataFile, ShownTrack, Track
+from scorer.db.teams.members import QuotaUsage
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
-from scorer.lifecycle import Phase, QuotaLimits, QuotaUsage, TrackKind, next_entry_at, refusal_of, utc_day
+from scorer.lifecycle import Phase, TrackKind, utc_day
 from scorer.teams import quotas, storage
-from scorer.teams.quotas import Quota
+from scorer.teams.quotas import Quota, QuotaLimits, next_entry_at, refusal_of
 
 Row = TypeVar("Row", Place, Benchmark, CopyingTeam, DisqualifiedTeam)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)

@@ -6,6 +6,7 @@ from api.http.dependencies import BlobStore, DbSession, Now, Organizer
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
+from api.http.security_headers import INERT_HEADERS
 from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView, TwinView
 from api.openapi.files import PICTURE
 from scorer.competitions.competition_state import state_of
@@ -16,11 +17,9 @@ from scorer.submissions import access, files
 router = ApiRouter(prefix="/competitions/{slug}", tags=["insights"])
 
 
-PRIVATE_IMAGE_HEADERS = {
+PRIVATE_IMAGE_HEADERS = INERT_HEADERS | {
     "Cache-Control": "private, max-age=86400",
     "Vary": "Authorization, Cookie",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
 }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
+from api.http.security_headers import INERT_POLICY
 from api.openapi.files import file_answer
 from api.rendering.formatting import number
 from api.rendering.templates import render
@@ -37,7 +38,7 @@ router = ApiRouter(tags=["leaderboard"])
 HEADERS = {
     "Cache-Control": "public, no-cache",
     "Content-Type": "image/svg+xml",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Content-Security-Policy": INERT_POLICY,
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 

@@ -22,6 +22,7 @@ from api.http.dependencies import (
 from api.http.multipart import page_form
 from api.http.problem_details import headers_of, status_of
 from api.http.routing import Router
+from api.http.security_headers import PAGE_HEADERS
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
@@ -107,7 +108,7 @@ async def submit_zip(
             submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
     except KennelError as error:
         return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
-    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=templates.PAGE_HEADERS)
+    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=PAGE_HEADERS)
 
 
 def _entry_of(file_name: str, note: str) -> NewSubmission:

@@ -1,6 +1,7 @@
 """SQL for teams: members, names, invitations, benchmarks and used quotas."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, func, literal, literal_column, select, update
@@ -15,7 +16,16 @@ from scorer.db.tables import (
     TeamInvitation,
 )
 from scorer.db.teams import merges
-from scorer.lifecycle import PENDING, UNCHARGED, QuotaUsage, Status, utc_day
+from scorer.lifecycle import PENDING, UNCHARGED, Status, utc_day
+
+
+@dataclass(frozen=True)
+class QuotaUsage:
+    """A team's entries of this UTC day (``charged``, ``rejected``) and in progress (``pending``)."""
+
+    charged: int
+    pending: int
+    rejected: int
 
 
 def lock_changes(session: Session, competition_id: int) -> None:

@@ -4,17 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scorer.lifecycle import (
-    ALLOWED_STEPS,
-    CANCELLABLE,
-    QuotaLimits,
-    QuotaUsage,
-    Refusal,
-    Status,
-    next_entry_at,
-    possible_from,
-    refusal_of,
-)
+from scorer.db.teams.members import QuotaUsage
+from scorer.lifecycle import ALLOWED_STEPS, CANCELLABLE, Status
+from scorer.teams.quotas import QuotaLimits, Refusal, next_entry_at, possible_from, refusal_of
 
 NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 15, tzinfo=UTC)

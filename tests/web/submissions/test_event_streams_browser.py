@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 from playwright.sync_api import Browser
 
+from api.http.security_headers import PAGE_HEADERS
 from api.rendering import templates
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser as Place
@@ -62,7 +63,7 @@ class Theatre:
                     "<p data-live-for=position hidden>Place <span data-live=position></span>,"
                     " <span data-live=estimate></span></p></section>"
                 )
-            return HTMLResponse(html, headers=templates.PAGE_HEADERS)
+            return HTMLResponse(html, headers=PAGE_HEADERS)
 
         @app.get("/events")
         def events(request: Request) -> StreamingResponse:
