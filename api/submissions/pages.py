@@ -43,6 +43,7 @@ from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.submissions.submissions import own_refs
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, KennelError, NotFound
 from scorer.evidence import code_uploads
@@ -251,7 +252,8 @@ def _submission_rows(
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []
-    own = access.own_refs(session, submissions, viewer.account) if finals is not None else ()
+    refs = [submission.ref for submission in submissions]
+    own = own_refs(session, refs, viewer.account.id) if finals is not None else ()
     views = submission_views(session, submissions, viewer.account)
     for submission, view in zip(submissions, views, strict=True):
         can_be_picked = submission.ref in own and submission.status in PICKABLE and not submission.late

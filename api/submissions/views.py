@@ -15,7 +15,7 @@ from scorer.db.submissions.submissions import SubmissionDetails, details_by_ref
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_requests
 from scorer.leaderboard import submission_scores
-from scorer.lifecycle import Status, TrackKind
+from scorer.lifecycle import PENDING, Status, TrackKind
 from scorer.submissions.progress import JobProgress, job_progress_of
 
 
@@ -176,14 +176,14 @@ def submission_views(
         return []
     refs = [submission.ref for submission in submissions]
     organizer = is_organizer(account, submissions[0].competition_id)
-    progress = job_progress_of(session, refs)
+    progress = job_progress_of(session, [each.ref for each in submissions if organizer or each.status in PENDING])
     details = details_by_ref(session, refs)
     judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
     shown = shown_numbers(session, submissions, account, for_review=for_review)
     return [
         SubmissionView(
             **{name: getattr(submission, name, None) for name in SubmissionView.model_fields}
-            | _progress_fields(progress[submission.ref], organizer=organizer)
+            | _progress_fields(progress.get(submission.ref, JobProgress()), organizer=organizer)
             | _code_fields(details[submission.ref])
             | {
                 "competition": submission.competition.slug,

@@ -1,6 +1,5 @@
 """Access to submissions: who may see one, review one, or rule on one."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -12,18 +11,22 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission
 from scorer.db.teams import members
 from scorer.errors import Forbidden, NotFound
-from scorer.teams import teams
 
 
 def find_submission(session: Session, submission_id: str, account: Account) -> Submission:
     """A submission that the account may see: its team's, or any for organizers. ``NotFound`` otherwise, so that ids
     reveal nothing."""
-    submission = submissions.submission_by_id(session, submission_id)
-    if submission is not None and (
-        is_organizer(account, submission.competition_id) or is_own(session, submission, account)
-    ):
-        return submission
-    raise unknown_submission(submission_id)
+    submission, own = _with_owner(session, submission_id, account)
+    if not own and not is_organizer(account, submission.competition_id):
+        raise unknown_submission(submission_id)
+    return submission
+
+
+def _with_owner(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
+    submission_and_own = submissions.submission_with_owner(session, submission_id, account.id)
+    if submission_and_own is None:
+        raise unknown_submission(submission_id)
+    return submission_and_own
 
 
 def unknown_submission(submission_id: str | int) -> NotFound:
@@ -33,15 +36,7 @@ def unknown_submission(submission_id: str | int) -> NotFound:
 
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
     """Whether a submission belongs to the account's team now, whichever team submitted it."""
-    return submission.ref in own_refs(session, [submission], account)
-
-
-def own_refs(session: Session, submissions: Sequence[Submission], account: Account) -> set[int]:
-    """The refs of those submissions, of one competition, that belong to the account's team now (:func:`is_own`)."""
-    team = members.team_of(session, submissions[0].competition_id, account.id) if submissions else None
-    if team is None:
-        return set()
-    return {ref for ref, current in teams.current_teams_of(session, submissions).items() if current.id == team.id}
+    return bool(submissions.own_refs(session, [submission.ref], account.id))
 
 
 def list_submissions(
@@ -101,8 +96,8 @@ def find_for_review(session: Session, submission_id: str, account: Account) -> S
 def find_with_rulings(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
     """A submission whose rulings the account may read (its team's, or any for those who may review its competition),
     and whether it may review the competition."""
-    submission = submissions.submission_by_id(session, submission_id)
-    reviews = submission is not None and is_reviewer(account, submission.competition_id)
-    if submission is None or not (reviews or is_own(session, submission, account)):
+    submission, own = _with_owner(session, submission_id, account)
+    reviews = is_reviewer(account, submission.competition_id)
+    if not own and not reviews:
         raise unknown_submission(submission_id)
     return submission, reviews

@@ -95,16 +95,18 @@ class JobProgress:
     """Progress of a submission's jobs, including the private track's; ``fraction`` (0 to 1) is of the current stage.
     Subscribers get :class:`SubmissionProgress` instead, with an estimate and without the private track."""
 
-    stage: str | None
-    fraction: float | None
-    queue_position: int | None
-    paused: bool
-    private_state: str | None
+    stage: str | None = None
+    fraction: float | None = None
+    queue_position: int | None = None
+    paused: bool = False
+    private_state: str | None = None
 
 
 def job_progress_of(session: Session, refs: Collection[int]) -> dict[int, JobProgress]:
     """The progress of the jobs of submissions, by ref. The number of queries does not grow with that of the
     submissions."""
+    if not refs:
+        return {}
     jobs: dict[int, list[Job]] = {ref: [] for ref in refs}
     for job in job_queue.jobs_in_sight(session, refs):
         jobs[job.submission_ref or 0].append(job)

@@ -17,7 +17,7 @@ from scorer.competitions.competition_state import CompetitionState, visible_stat
 from scorer.db import competitions
 from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
 from scorer.db.teams import members
-from scorer.db.teams.merges import current_team, current_teams
+from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 
@@ -206,12 +206,6 @@ def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
 def current_team_of(session: Session, submission: Submission) -> Team:
     """The team that a submission belongs to now: the one that submitted it, or the one that it was merged into."""
     return current_team(session, submission.team_id)
-
-
-def current_teams_of(session: Session, submissions: Sequence[Submission]) -> dict[int, Team]:
-    """The teams that submissions belong to now (:func:`current_team_of`), by ref."""
-    teams = current_teams(session, {submission.team_id for submission in submissions})
-    return {submission.ref: teams[submission.team_id] for submission in submissions}
 
 
 def _membership(team: Team, account: Account, *, joined: bool, now: datetime) -> Membership:

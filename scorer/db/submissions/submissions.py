@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import CursorResult, func, select, update
+from sqlalchemy import CursorResult, false, func, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from scorer.db import rescoring
@@ -17,13 +17,24 @@ from scorer.db.tables import (
     Submission,
     Team,
 )
-from scorer.db.teams import merges
+from scorer.db.teams import members, merges
 from scorer.lifecycle import Status, advance
 
 
 def submission_by_id(session: Session, submission_id: str) -> Submission | None:
     """A submission by its public id."""
     return session.scalars(select(Submission).where(Submission.id == submission_id)).one_or_none()
+
+
+def submission_with_owner(session: Session, submission_id: str, account_id: int) -> tuple[Submission, bool] | None:
+    """A submission by its public id, and whether it belongs to the person's team now."""
+    query = select(Submission, func.coalesce(members.is_own(account_id), false())).where(Submission.id == submission_id)
+    return session.execute(query).one_or_none()
+
+
+def own_refs(session: Session, refs: Collection[int], account_id: int) -> set[int]:
+    """Which of these submissions belong to the person's team now."""
+    return set(session.scalars(select(Submission.ref).where(Submission.ref.in_(refs), members.is_own(account_id))))
 
 
 def submission_by_idempotency_key(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, func, literal, literal_column, select, update
+from sqlalchemy import ColumnElement, Select, case, func, literal, literal_column, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -176,6 +176,15 @@ def team_of(session: Session, competition_id: int, account_id: int) -> Team | No
         .subquery("newest")
     )
     return session.scalars(select(Team).join(newest, newest.c.team_id == Team.id).where(newest.c.joined)).one_or_none()
+
+
+def is_own(account_id: int) -> ColumnElement[bool]:
+    """Whether a submission belongs to the team of a person now."""
+    team_id = case((Membership.joined, Membership.team_id))
+    own = select(team_id).where(
+        Membership.competition_id == Submission.competition_id, Membership.account_id == account_id
+    )
+    return merges.current_team_id() == own.order_by(Membership.id.desc()).limit(1).scalar_subquery()
 
 
 def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:

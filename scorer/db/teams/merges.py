@@ -3,14 +3,12 @@
 A submission keeps the team that made it; merges are rows beside it.
 """
 
-from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Subquery, literal, select, union_all
+from sqlalchemy import ColumnElement, Subquery, func, literal, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db.newest_rows import newest_ids
 from scorer.db.tables import Submission, Team, TeamMerge
 
 
@@ -38,16 +36,16 @@ def _merged_into(team: int | ColumnElement[int], at: datetime | None = None) -> 
     return TeamMerge.into_team_id == team, TeamMerge.created_at <= at, ~moved_on.where(later.created_at <= at).exists()
 
 
+def current_team_id() -> ColumnElement[int]:
+    """The id of the team that a submission belongs to now."""
+    newest = select(TeamMerge.into_team_id).where(TeamMerge.team_id == Submission.team_id)
+    return func.coalesce(newest.order_by(TeamMerge.id.desc()).limit(1).scalar_subquery(), Submission.team_id)
+
+
 def current_team(session: Session, team_id: int) -> Team:
     """The team that a team's submissions belong to now: itself, unless it was merged."""
-    return current_teams(session, [team_id])[team_id]
-
-
-def current_teams(session: Session, team_ids: Collection[int]) -> dict[int, Team]:
-    """The teams that the submissions of teams belong to now, by the id of the team that made them."""
-    newest = select(TeamMerge).where(TeamMerge.id.in_(newest_ids(TeamMerge.team_id, team_ids, 1)))
-    into = {merge.team_id: merge.into_team_id for merge in session.scalars(newest)}
-    return {team_id: session.get_one(Team, into.get(team_id, team_id)) for team_id in team_ids}
+    newest = select(TeamMerge.into_team_id).where(TeamMerge.team_id == team_id).order_by(TeamMerge.id.desc()).limit(1)
+    return session.get_one(Team, session.scalar(newest) or team_id)
 
 
 def absorbed_ids(session: Session, team_id: int) -> list[int]:
