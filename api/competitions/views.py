@@ -111,7 +111,7 @@ class ReferenceView(BaseModel):
 HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]
 
 
-class NewGuests(Request):
+class NewAllowlistEntries(Request):
     """People to invite."""
 
     who: list[HandleOrEmail] = Field(
@@ -144,7 +144,7 @@ class RolePage(Page):
     roles: list[RoleView]
 
 
-class GuestView(BaseModel):
+class AllowlistEntryView(BaseModel):
     """A person who may enter."""
 
     who: str = Field(description="The handle or the mail address by which they are invited.")
@@ -152,5 +152,5 @@ class GuestView(BaseModel):
     invited_at: datetime
 
 
-class GuestPage(Page):
-    guests: list[GuestView]
+class AllowlistPage(Page):
+    allowlist: list[AllowlistEntryView]

@@ -27,7 +27,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "NewMessage": {"text": "Please attach the code of your best entry."},
     "NewTeamRuling": {"kind": "disqualify", "reason": "All of your entries are copies."},
     "NewCodeRequest": {"until": "2026-12-01T12:00:00Z", "text": "For the prize."},
-    "NewGuests": {"who": ["ada", "bob@example.org"]},
+    "NewAllowlistEntries": {"who": ["ada", "bob@example.org"]},
     "OfferedRole": {"role": "reviewer"},
     "CompetitionSpec": {
         "slug": "dogs",

@@ -23,7 +23,7 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "threshold_id"): ("The threshold that was set, by its number.", 1),
     ("path", "rebuttal_id"): ("The rebuttal, by its number.", 1),
     ("path", "role"): ("What the reference set is for.", "train"),
-    ("path", "who"): ("The guest: a handle or a mail address.", "ada"),
+    ("path", "who"): ("The invited person: a handle or an email address.", "ada"),
     ("path", "name"): ("The name of the file or list.", "train.zip"),
     ("path", "kind"): ("Which of the kinds that there are.", "public"),
     ("path", "group"): ("Which of the groups that there are.", "train"),

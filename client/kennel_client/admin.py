@@ -77,18 +77,18 @@ class Accounts(Methods[Api]):
 class Allowlist(Methods[Api]):
     """Who may enter a competition by invitation."""
 
-    @lists("/competitions/{slug}/guests", "guests")
-    def all(self, slug: str) -> list[answers.GuestView]:
+    @lists("/competitions/{slug}/allowlist", "allowlist")
+    def all(self, slug: str) -> list[answers.AllowlistEntryView]:
         """Everybody who is invited."""
 
     @Method
-    def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.GuestView]]:
+    def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
         """Invite people, by handle or mail address; the answer is everybody who is invited."""
-        path = path_of("competitions", slug, "guests")
+        path = path_of("competitions", slug, "allowlist")
         yield from call("POST", path, json={"who": list(who)})
-        return (yield from all_pages(path, "guests"))
+        return (yield from all_pages(path, "allowlist"))
 
-    @calls("DELETE /competitions/{slug}/guests/{who}")
+    @calls("DELETE /competitions/{slug}/allowlist/{who}")
     def uninvite(self, slug: str, who: str) -> None:
         """Withdraw an invitation; existing entries are kept."""
 

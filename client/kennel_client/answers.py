@@ -41,6 +41,14 @@ class AccountView(TypedDict):
     created_at: str
 
 
+class AllowlistEntryView(TypedDict):
+    """A person who may enter."""
+
+    who: str
+    invited_by: str
+    invited_at: str
+
+
 class AnnouncementView(TypedDict):
     """What the organizers have told everybody."""
 
@@ -784,14 +792,6 @@ class EvidenceView(TypedDict):
     cells: list[CellView]
     matches: list[MatchesView]
     shown: list[ShownNumberView]
-
-
-class GuestView(TypedDict):
-    """A person who may enter."""
-
-    who: str
-    invited_by: str
-    invited_at: str
 
 
 class ReproducedView(TypedDict):

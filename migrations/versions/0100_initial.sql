@@ -274,19 +274,19 @@ CREATE TABLE data_files (
 CREATE INDEX ix_data_files_newest ON data_files (competition_id, name, id DESC);
 CREATE INDEX ix_data_files_sha256 ON data_files (sha256);
 
-CREATE TABLE guests (
-    id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_guests PRIMARY KEY,
-    competition_id BIGINT NOT NULL CONSTRAINT fk_guests_competition_id REFERENCES competitions (id),
-    account_id BIGINT CONSTRAINT fk_guests_account_id REFERENCES accounts (id),
+CREATE TABLE allowlist_entries (
+    id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_allowlist_entries PRIMARY KEY,
+    competition_id BIGINT NOT NULL CONSTRAINT fk_allowlist_entries_competition_id REFERENCES competitions (id),
+    account_id BIGINT CONSTRAINT fk_allowlist_entries_account_id REFERENCES accounts (id),
     email TEXT,
     invited BOOLEAN NOT NULL,
-    author_id BIGINT NOT NULL CONSTRAINT fk_guests_author_id REFERENCES accounts (id),
+    author_id BIGINT NOT NULL CONSTRAINT fk_allowlist_entries_author_id REFERENCES accounts (id),
     created_at TIMESTAMPTZ NOT NULL,
-    CONSTRAINT ck_guests_email CHECK (email = lower(email)),
-    CONSTRAINT ck_guests_who CHECK (num_nonnulls(account_id, email) = 1)
+    CONSTRAINT ck_allowlist_entries_email CHECK (email = lower(email)),
+    CONSTRAINT ck_allowlist_entries_who CHECK (num_nonnulls(account_id, email) = 1)
 );
-CREATE INDEX ix_guests_newest_account ON guests (competition_id, account_id, id DESC);
-CREATE INDEX ix_guests_newest_email ON guests (competition_id, email, id DESC);
+CREATE INDEX ix_allowlist_entries_newest_account ON allowlist_entries (competition_id, account_id, id DESC);
+CREATE INDEX ix_allowlist_entries_newest_email ON allowlist_entries (competition_id, email, id DESC);
 
 CREATE TABLE pauses (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_pauses PRIMARY KEY,
@@ -1061,13 +1061,13 @@ BEGIN
     UPDATE audit_entries SET after = jsonb_set(after, '{email}', to_jsonb(pseudonym))
     WHERE action = 'invitation.made' AND lower(after->>'email') = ANY (names);
     UPDATE audit_entries SET before = jsonb_set(before, '{who}', to_jsonb(pseudonym))
-    WHERE action = 'guest.withdrawn' AND lower(before->>'who') = ANY (names);
+    WHERE action = 'allowlist.withdrawn' AND lower(before->>'who') = ANY (names);
     UPDATE audit_entries SET after = jsonb_set(after, '{who}', (
         SELECT jsonb_agg(CASE WHEN lower(who) = ANY (names) THEN pseudonym ELSE who END ORDER BY place)
-        FROM jsonb_array_elements_text(after->'who') WITH ORDINALITY AS guest (who, place)))
-    WHERE action = 'guests.invited'
+        FROM jsonb_array_elements_text(after->'who') WITH ORDINALITY AS entry (who, place)))
+    WHERE action = 'allowlist.invited'
       AND EXISTS (SELECT FROM jsonb_array_elements_text(after->'who') AS who WHERE lower(who) = ANY (names));
-    UPDATE guests SET account_id = erased, email = NULL WHERE email = lower(person.email);
+    UPDATE allowlist_entries SET account_id = erased, email = NULL WHERE email = lower(person.email);
     UPDATE team_renamings AS act
     SET before = CASE WHEN act.before = ANY (team_names) THEN team.name ELSE act.before END,
         after = CASE WHEN act.after = ANY (team_names) THEN team.name ELSE act.after END

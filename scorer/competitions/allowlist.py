@@ -56,7 +56,7 @@ def invite_people(
         _notify_invited(session, state, entry, author=author, secret=new_secret(), site=site, now=now)
     if added:
         after = {"who": [entry.who for entry in added.values()]}
-        audit_log.record_action(session, "guests.invited", _subject(state), actor=author, now=now, after=after)
+        audit_log.record_action(session, "allowlist.invited", _subject(state), actor=author, now=now, after=after)
 
 
 def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
@@ -66,12 +66,12 @@ def withdraw(session: Session, state: CompetitionState, who: str, *, author: Acc
     invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(session, state.competition.id)}
     entry = invited.get(who.strip().lower())
     if entry is None:
-        raise NotFound("no-guest", f"Nobody is invited as {who.strip()!r}.")
+        raise NotFound("no-allowlist-entry", f"Nobody is invited as {who.strip()!r}.")
     same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
     session.add(AllowlistEntry(**same, invited=False, author_id=author.id, created_at=now))
     session.flush()
     audit_log.record_action(
-        session, "guest.withdrawn", _subject(state), actor=author, now=now, before={"who": entry.who}
+        session, "allowlist.withdrawn", _subject(state), actor=author, now=now, before={"who": entry.who}
     )
 
 

@@ -68,7 +68,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("rating_items", {"kind": "realism"}),
         ("ratings", {}),
         ("submissions", SCORED | {"id": "second", "sha256": "second"}),
-        ("guests", {"account_id": 2}),
+        ("allowlist_entries", {"account_id": 2}),
         ("evidence", {"z_u_p": 0.003}),
         ("generators", {"distribution": "normal"}),
         ("recoveries", {"report": {}, "arrays_key": "x"}),

@@ -138,7 +138,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
 
     Their kinds: ``score`` (shown once published), ``evidence`` (never shown to participants), ``recovery`` (an audit's
     findings, shown to the generator's team once published), ``reference``, ``team`` and ``code`` (of the insider's
-    team), ``guest`` (invited addresses, for organizers), ``mail``, ``storage``, ``draft``.
+    team), ``allowlist`` (invited addresses, for organizers), ``mail``, ``storage``, ``draft``.
     """
     planted = Canaries()
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
@@ -217,10 +217,10 @@ def _competition(session: Session, planted: Canaries, people: dict[str, Account]
     for role in ("insider", "outsider", "reviewer"):
         version = rules.rules_version_of(state.competition) or ""
         rules.accept_rules(session, state, version, account=people[role], now=now)
-    guest = planted.word("guest", "guest", text="zq-guest@example.org")
+    invited = planted.word("allowlist", "invited", text="zq-invited@example.org")
     session.add(
         AllowlistEntry(
-            competition_id=state.competition.id, email=guest, invited=True, author_id=people["organizer"].id,
+            competition_id=state.competition.id, email=invited, invited=True, author_id=people["organizer"].id,
             created_at=now,
         )
     )  # fmt: skip

@@ -21,7 +21,7 @@ from tests.privacy.requests import CALLS, IDS, RouteCall, csrf_token_of, nonexis
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 HIDDEN_FROM_EVERYBODY = frozenset(
-    {"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "guest", "recovery"}
+    {"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "allowlist", "recovery"}
 )
 HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
     "visitor": HIDDEN_FROM_EVERYBODY,

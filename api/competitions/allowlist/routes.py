@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from api.competitions.views import GuestPage, GuestView, NewGuests
+from api.competitions.views import AllowlistEntryView, AllowlistPage, NewAllowlistEntries
 from api.http.dependencies import AppSettings, DbSession, Now, Organizer
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
@@ -10,11 +10,11 @@ from scorer.competitions import allowlist, competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.identifiers import new_secret
 
-router = ApiRouter(prefix="/competitions/{slug}/guests", tags=["competitions"])
+router = ApiRouter(prefix="/competitions/{slug}/allowlist", tags=["competitions"])
 
 
 @router.get("")
-def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> GuestPage:
+def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> AllowlistPage:
     """Everybody who is invited, the last invited first. Organizers only."""
     return _page(session, competition_state.state_of(session, slug, now), wanted)
 
@@ -22,13 +22,13 @@ def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Pa
 @router.post("")
 def invite(
     slug: str,
-    body: NewGuests,
+    body: NewAllowlistEntries,
     session: DbSession,
     settings: AppSettings,
     author: Organizer,
     now: Now,
     wanted: Paging,
-) -> GuestPage:
+) -> AllowlistPage:
     """Let people enter, and send them a notice, or a mail with a link to sign up if they have no account. People who
     are invited already get nothing again. Answers as the list of all who are invited. Organizers only."""
     state = competition_state.state_of(session, slug, now)
@@ -44,8 +44,11 @@ def withdraw(slug: str, who: str, session: DbSession, author: Organizer, now: No
     allowlist.withdraw(session, competition_state.state_of(session, slug, now), who, author=author, now=now)
 
 
-def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> GuestPage:
+def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> AllowlistPage:
     listed = allowlist.list_allowlist(session, state, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(listed, lambda each: each.id)
-    views = [GuestView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at) for each in page.rows]
-    return GuestPage(guests=views, next_after=page.next_after)
+    views = [
+        AllowlistEntryView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at)
+        for each in page.rows
+    ]
+    return AllowlistPage(allowlist=views, next_after=page.next_after)

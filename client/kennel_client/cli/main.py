@@ -67,12 +67,12 @@ COMMANDS = {
 """The commands of participants: by module the names, and the first paragraphs of the help."""
 NOUNS = {
     "account": ("accounts.app", "Accounts: list, suspend, sign out, invite."),
+    "allowlist": ("competitions.allowlist", "The allowlist of a competition by invitation: list, invite, remove."),
     "audit": ("audit_log.app", "The audit log; audits of entries' generators."),
     "campaign": ("rescoring.app", "Rescoring campaigns: measure entries again, preview, switch."),
     "competition": ("competitions.app", "Competitions: create, change, announce, publish, pause."),
     "extractor": ("tuning.extractors", "The private track's extractor: show, compare others, choose."),
     "file": ("competitions.files", "Data files for participants: list, offer, withdraw."),
-    "guest": ("competitions.allowlist", "The allowlist of a competition by invitation: list, invite, remove."),
     "queue": ("jobs.queues", "Queues and their jobs: show, requeue, pause, resume."),
     "rating": ("insights.app", "Human ratings: list and start studies, invite raters, show means."),
     "rebuttal": ("review.rebuttals", "Rebuttals of teams: list, answer."),

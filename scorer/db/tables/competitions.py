@@ -264,10 +264,10 @@ class AllowlistEntry(Table):
     """An entry of a competition's allowlist, by account or by confirmed mail address; or its removal (not
     ``invited``). The newest row of an account or address counts."""
 
-    __tablename__ = "guests"
+    __tablename__ = "allowlist_entries"
     __table_args__ = (
-        Index("ix_guests_newest_account", "competition_id", "account_id", text("id DESC")),
-        Index("ix_guests_newest_email", "competition_id", "email", text("id DESC")),
+        Index("ix_allowlist_entries_newest_account", "competition_id", "account_id", text("id DESC")),
+        Index("ix_allowlist_entries_newest_email", "competition_id", "email", text("id DESC")),
         CheckConstraint("num_nonnulls(account_id, email) = 1", name="who"),
         CheckConstraint("email = lower(email)", name="email"),
         {"info": APPEND_ONLY},

@@ -185,8 +185,8 @@ def settled(service: Service) -> dict[str, Any]:
     alone, shared = service.competition(), service.competition()
     for slug in (alone, shared):
         who = {"who": [EMAIL, HANDLE, "ada"]}
-        assert service.call("organizer", "POST", f"/competitions/{slug}/guests", json=who).status_code == 200
-    service.call("organizer", "DELETE", f"/competitions/{alone}/guests/{EMAIL}")
+        assert service.call("organizer", "POST", f"/competitions/{slug}/allowlist", json=who).status_code == 200
+    service.call("organizer", "DELETE", f"/competitions/{alone}/allowlist/{EMAIL}")
     service.call("organizer", "POST", "/admin/invitations", json={"email": EMAIL})
     began = datetime.now(UTC)
     entry = service.scored(HANDLE, alone, noise_images(10), note="by hopper", file_name="hopper.zip")["id"]
@@ -225,8 +225,8 @@ def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, s
     assert (last.recipient, last.subject) == (EMAIL, "Your Kennel account is deleted")
     assert [mail.id for mail in mails(service) if "hopper" in f"{mail.recipient} {mail.body}".lower()] == [last.id]
     assert entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
-    assert entries(service, "guest.withdrawn")[0][2] == {"who": f"deleted~{number}"}
-    assert entries(service, "guests.invited")[0][3] == {"who": [f"deleted~{number}", f"deleted~{number}", "ada"]}
+    assert entries(service, "allowlist.withdrawn")[0][2] == {"who": f"deleted~{number}"}
+    assert entries(service, "allowlist.invited")[0][3] == {"who": [f"deleted~{number}", f"deleted~{number}", "ada"]}
 
 
 def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[str, Any]) -> None:

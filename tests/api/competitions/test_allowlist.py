@@ -22,9 +22,9 @@ RULES = "Be fair."
 
 def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> list[str]:
     """Invite these; the allowlist afterwards."""
-    answer = service.call(by, "POST", f"/competitions/{slug}/guests", json={"who": list(who)})
+    answer = service.call(by, "POST", f"/competitions/{slug}/allowlist", json={"who": list(who)})
     assert answer.status_code == 200, answer.text
-    return [each["who"] for each in answer.json()["guests"]]
+    return [each["who"] for each in answer.json()["allowlist"]]
 
 
 def notices(service: Service, who: str) -> list[dict[str, str]]:
@@ -73,20 +73,24 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
 
 def test_an_invitation_gives_one_notice_and_can_be_taken_back(service: Service) -> None:
     slug = service.competition(invitation_only=True)
-    path = f"/competitions/{slug}/guests"
+    path = f"/competitions/{slug}/allowlist"
     assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
     assert invite(service, slug, "bob") == ["bob", "ada"]
     assert len(notices(service, "bob")) == 1
     assert service.submit("ada", slug, ZIP).status_code == 202
     assert service.call("organizer", "DELETE", f"{path}/Ada").status_code == 204
-    refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-guest")
+    refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-allowlist-entry")
     refused(service.submit("ada", slug, zip_of(noise_images(10))), 403, "not-invited")
     assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"], "what she had entered"
     assert invite(service, slug, "ada") == ["ada", "bob"]
     assert service.submit("ada", slug, zip_of(noise_images(10))).status_code == 202
     log = service.call("admin", "GET", "/admin/audit", params={"subject": f"competition:{slug}"}).json()["entries"]
-    acts = [(each["action"], (each["after"] or each["before"])["who"]) for each in log if "guest" in each["action"]]
-    assert acts == [("guests.invited", ["ada"]), ("guest.withdrawn", "ada"), ("guests.invited", ["ada", "bob"])]
+    acts = [(each["action"], (each["after"] or each["before"])["who"]) for each in log if "allowlist" in each["action"]]
+    assert acts == [
+        ("allowlist.invited", ["ada"]),
+        ("allowlist.withdrawn", "ada"),
+        ("allowlist.invited", ["ada", "bob"]),
+    ]
 
 
 def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) -> None:
@@ -120,16 +124,16 @@ def token_of(service: Service, handle: str) -> str:
 
 def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
     slug = service.competition(invitation_only=True)
-    answer = service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": ["ada", "zoe", "x@y"]})
+    answer = service.call("organizer", "POST", f"/competitions/{slug}/allowlist", json={"who": ["ada", "zoe", "x@y"]})
     problem = refused(answer, 422, "no-such-people")
     assert [fault.split(":")[0] for fault in problem["faults"]] == ["zoe", "x@y"]
-    refused(service.call("organizer", "POST", f"/competitions/{slug}/guests", json={"who": [" "]}), 422, "nobody")
+    refused(service.call("organizer", "POST", f"/competitions/{slug}/allowlist", json={"who": [" "]}), 422, "nobody")
     with service.context.sessions() as session:
         assert (
             session.query(AllowlistEntry).count() == session.query(Notice).count() == session.query(Mail).count() == 0
         )
     for method in ("GET", "POST"):
-        assert service.call("ada", method, f"/competitions/{slug}/guests", json={"who": ["ada"]}).status_code == 403
+        assert service.call("ada", method, f"/competitions/{slug}/allowlist", json={"who": ["ada"]}).status_code == 403
 
 
 def test_a_competition_is_opened_to_everybody(service: Service) -> None:
@@ -144,13 +148,13 @@ def test_the_operators_commands(service: Service, terminal: CliTerminal, tmp_pat
     slug = service.competition(invitation_only=True)
     as_organizer = {"who": "organizer"}
     assert terminal.run("submit", slug, _file(tmp_path)).status == 3
-    done = terminal.run("admin", "guest", "invite", slug, "ada", "new@example.org", **as_organizer)
+    done = terminal.run("admin", "allowlist", "invite", slug, "ada", "new@example.org", **as_organizer)
     assert (done.status, [line.split()[0] for line in done.out.splitlines()]) == (0, ["who", "new@example.org", "ada"])
-    listed = terminal.run("admin", "guest", "list", slug, "--json", **as_organizer).document
-    assert ("ada", "organizer") in [(guest["who"], guest["invited_by"]) for guest in listed]
+    listed = terminal.run("admin", "allowlist", "list", slug, "--json", **as_organizer).document
+    assert ("ada", "organizer") in [(entry["who"], entry["invited_by"]) for entry in listed]
     assert terminal.run("submit", slug, _file(tmp_path)).status == 0
-    assert terminal.run("admin", "guest", "remove", slug, "new@example.org", **as_organizer).status == 0
-    assert "new@" not in terminal.run("admin", "guest", "list", slug, **as_organizer).out
+    assert terminal.run("admin", "allowlist", "remove", slug, "new@example.org", **as_organizer).status == 0
+    assert "new@" not in terminal.run("admin", "allowlist", "list", slug, **as_organizer).out
     for content in (b"title = ", b"\xff\xfe"):
         broken = tmp_path / "broken.toml"
         broken.write_bytes(content)

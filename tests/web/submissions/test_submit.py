@@ -114,7 +114,7 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
     assert "by invitation, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
     assert "By invitation" in service.http.get("/", headers=headers).text
     etag = service.http.get(board, headers=headers).headers["etag"]
-    invited = service.call("organizer", "POST", f"{board}/guests", json={"who": ["ada"]})
+    invited = service.call("organizer", "POST", f"{board}/allowlist", json={"who": ["ada"]})
     assert invited.status_code == 200
     changed = service.http.get(board, headers={**headers, "If-None-Match": etag})
     assert changed.status_code == 200

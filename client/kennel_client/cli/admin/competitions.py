@@ -1,4 +1,4 @@
-"""``kennel admin competition``, ``file``, ``guest``, ``reference`` and ``role``: competitions and who takes part."""
+"""``kennel admin competition``, ``allowlist``, ``file``, ``reference`` and ``role``: competitions and their people."""
 
 import json
 import tomllib
