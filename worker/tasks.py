@@ -1,9 +1,9 @@
-"""The Celery tasks. A message only says that there may be work; the rows in the database say which."""
+"""The Celery tasks. A message only says that there may be a job; the rows in the database say which."""
 
 from functools import cache
 
 from scorer.db.session import require_right_clock
-from scorer.jobs.broker import LOST, MAIL, POST, SWEEP, UPLOADS, WORK
+from scorer.jobs.broker import LOST, MAIL, POST, RUN_JOB, SWEEP, UPLOADS
 from scorer.lifecycle import Queue
 from worker.app import app, settings
 from worker.delivery.mail import send_due_mails
@@ -28,8 +28,8 @@ def worker_context() -> WorkerContext:
     return WorkerContext.open(settings, app, [queue for queue in Queue if queue in consumed])
 
 
-@app.task(name=WORK)
-def work(queue: str) -> None:
+@app.task(name=RUN_JOB)
+def run_job(queue: str) -> None:
     """Run the fairest due job of a queue."""
     with one_line_in_outages():
         run_next(worker_context(), Queue(queue))

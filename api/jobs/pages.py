@@ -18,7 +18,7 @@ from scorer.lifecycle import STAGES
 from scorer.notifications import outbox
 from scorer.review import failed_scores
 
-router = Router(prefix="/admin/work", include_in_schema=False)
+router = Router(prefix="/admin/jobs", include_in_schema=False)
 DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
 
 
@@ -29,9 +29,9 @@ def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done
 
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
-    backlog = failed_jobs.read_backlog(session)
+    unfinished = failed_jobs.read_unfinished(session)
     mail_faults = outbox.list_faults(session, now)
-    shown: dict[str, Any] = {"backlog": backlog, "mail_faults": mail_faults, "stages": STAGES, "now": now}
+    shown: dict[str, Any] = {"unfinished": unfinished, "mail_faults": mail_faults, "stages": STAGES, "now": now}
     return render_page("jobs/show.html", status=status, viewer=viewer, **shown, **outcome)
 
 
@@ -41,7 +41,7 @@ def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: S
     job = text(fields, "job", max_length=18)
     with refusal_on(_page, session, viewer, now):
         _requeue(session, job, admin, now)
-    return see_other(f"/admin/work?done={'one' if job else 'all'}")
+    return see_other(f"/admin/jobs?done={'one' if job else 'all'}")
 
 
 def _requeue(session: Session, job: str, admin: Account, now: datetime) -> None:

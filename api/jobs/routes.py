@@ -1,25 +1,25 @@
-"""The backlog of jobs (waiting, running, failed) and restarting them, for admins."""
+"""Unfinished jobs (waiting, running, failed) and restarting them, for admins."""
 
 from api.http.dependencies import Admin, DbSession, Now
 from api.http.routing import ApiRouter
 from api.http.views import RequeuedView
-from api.jobs.views import BacklogView, JobView, PauseView, PauseWish, QueueView, RequeueWish
+from api.jobs.views import JobView, PauseView, PauseWish, QueueView, RequeueWish, UnfinishedJobsView
 from scorer.db.jobs.pauses import list_pauses
 from scorer.jobs import failed_jobs, pauses
 from scorer.review import failed_scores
 
-router = ApiRouter(prefix="/admin/work", tags=["work"])
+router = ApiRouter(prefix="/admin/jobs", tags=["jobs"])
 
 
 @router.get("")
-def show(session: DbSession, admin: Admin) -> BacklogView:
+def show(session: DbSession, admin: Admin) -> UnfinishedJobsView:
     """The queues with their depth and age, the running jobs, the failed ones with their errors, and what is paused."""
-    backlog = failed_jobs.read_backlog(session)
-    return BacklogView(
-        queues=[QueueView.model_validate(each, from_attributes=True) for each in backlog.queues],
-        running=[JobView.model_validate(each, from_attributes=True) for each in backlog.running],
-        pauses=[PauseView.model_validate(each, from_attributes=True) for each in backlog.pauses],
-        failed=[JobView.model_validate(each, from_attributes=True) for each in backlog.failed],
+    unfinished = failed_jobs.read_unfinished(session)
+    return UnfinishedJobsView(
+        queues=[QueueView.model_validate(each, from_attributes=True) for each in unfinished.queues],
+        running=[JobView.model_validate(each, from_attributes=True) for each in unfinished.running],
+        pauses=[PauseView.model_validate(each, from_attributes=True) for each in unfinished.pauses],
+        failed=[JobView.model_validate(each, from_attributes=True) for each in unfinished.failed],
     )
 
 

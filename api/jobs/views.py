@@ -40,7 +40,7 @@ class PauseView(BaseModel):
 
 
 class QueueView(BaseModel):
-    """A queue with work."""
+    """A queue with jobs."""
 
     queue: str
     waiting: int
@@ -71,8 +71,8 @@ class JobView(BaseModel):
     finished_at: datetime | None
 
 
-class BacklogView(BaseModel):
-    """All unfinished work."""
+class UnfinishedJobsView(BaseModel):
+    """All unfinished jobs."""
 
     queues: list[QueueView]
     running: list[JobView]

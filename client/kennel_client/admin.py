@@ -248,15 +248,15 @@ class DataFiles(Methods[Api]):
 class Jobs(Methods[Api]):
     """Queues and pauses of the installation, for admins. A pause is that of a queue, a competition or a worker."""
 
-    @calls("GET /admin/work")
-    def unfinished(self) -> answers.BacklogView:
+    @calls("GET /admin/jobs")
+    def unfinished(self) -> answers.UnfinishedJobsView:
         """What waits, what runs, and what has failed and why."""
 
-    @calls("POST /admin/work/requeue")
+    @calls("POST /admin/jobs/requeue")
     def requeue(self, job: int | None = None) -> answers.RequeuedView:
         """Try a failed job again, or all that have failed."""
 
-    @calls("POST /admin/work/pauses", paused=True)
+    @calls("POST /admin/jobs/pauses", paused=True)
     def pause(
         self,
         *,
@@ -267,7 +267,7 @@ class Jobs(Methods[Api]):
     ) -> list[answers.PauseView]:
         """Let a queue, a competition's entries or a worker take no more jobs; the answer is all pauses."""
 
-    @calls("POST /admin/work/pauses", paused=False)
+    @calls("POST /admin/jobs/pauses", paused=False)
     def resume(
         self, *, queue: str | None = None, competition: str | None = None, worker: str | None = None, reason: str = ""
     ) -> list[answers.PauseView]:

@@ -88,58 +88,6 @@ class AwardMoveView(TypedDict):
     after: str | None
 
 
-class JobView(TypedDict):
-    """A job that runs or has failed."""
-
-    id: int
-    queue: str
-    state: str
-    competition: str | None
-    track: str | None
-    submission_id: str | None
-    file_name: str | None
-    attempts: int
-    worker: str | None
-    stage: str | None
-    fraction: float | None
-    lease_until: str | None
-    error: str | None
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-
-
-class PauseView(TypedDict):
-    """A pause that holds: of a queue, a competition or a worker."""
-
-    queue: str | None
-    competition: str | None
-    worker: str | None
-    reason: str
-    author: str | None
-    created_at: str
-
-
-class QueueView(TypedDict):
-    """A queue with work."""
-
-    queue: str
-    waiting: int
-    due: int
-    oldest_due_at: str | None
-    running: int
-    lost: int
-
-
-class BacklogView(TypedDict):
-    """All unfinished work."""
-
-    queues: list[QueueView]
-    running: list[JobView]
-    pauses: list[PauseView]
-    failed: list[JobView]
-
-
 class CampaignActView(TypedDict):
     """CampaignActView of the API."""
 
@@ -243,7 +191,7 @@ class AwardBoundaryView(TypedDict):
 
 
 class ConcernView(TypedDict):
-    """One open case of a point: an entry, or failed work."""
+    """One open case of a point: an entry, or a failed job."""
 
     submission_id: str
     team: str
@@ -889,6 +837,17 @@ class OptionView(TypedDict):
     lacks: LackView | None
 
 
+class PauseView(TypedDict):
+    """A pause that holds: of a queue, a competition or a worker."""
+
+    queue: str | None
+    competition: str | None
+    worker: str | None
+    reason: str
+    author: str | None
+    created_at: str
+
+
 class PicksView(TypedDict):
     """The entries that a team will be ranked by."""
 
@@ -1227,3 +1186,44 @@ class TwinsView(TypedDict):
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
+
+
+class JobView(TypedDict):
+    """A job that runs or has failed."""
+
+    id: int
+    queue: str
+    state: str
+    competition: str | None
+    track: str | None
+    submission_id: str | None
+    file_name: str | None
+    attempts: int
+    worker: str | None
+    stage: str | None
+    fraction: float | None
+    lease_until: str | None
+    error: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class QueueView(TypedDict):
+    """A queue with jobs."""
+
+    queue: str
+    waiting: int
+    due: int
+    oldest_due_at: str | None
+    running: int
+    lost: int
+
+
+class UnfinishedJobsView(TypedDict):
+    """All unfinished jobs."""
+
+    queues: list[QueueView]
+    running: list[JobView]
+    pauses: list[PauseView]
+    failed: list[JobView]

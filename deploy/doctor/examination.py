@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from deploy.doctor import blob_store, database, machine, queue_server, surroundings, work
+from deploy.doctor import blob_store, database, jobs, machine, queue_server, surroundings
 from deploy.doctor.check import Check, Fault, Outcome, Skipped
 from deploy.doctor.installation import Installation
 from scorer.errors import KennelError
@@ -12,7 +12,7 @@ CHECKS: tuple[Check, ...] = (
     *queue_server.CHECKS,
     *blob_store.CHECKS,
     *machine.CHECKS,
-    *work.CHECKS,
+    *jobs.CHECKS,
     *surroundings.CHECKS,
 )
 

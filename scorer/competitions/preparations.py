@@ -89,7 +89,7 @@ def prepare(
     track.preparation = preparation
     require_weights(session, preparation)
     if preparation.finished_at is None:
-        require_work(session, preparation, now=now)
+        require_job(session, preparation, now=now)
     else:
         set_first_threshold(session, track, preparation, now=now)
     session.flush()
@@ -109,7 +109,7 @@ def _prepare_shown(
         if shown.reference == kind and shown.preparation_id is None:
             space = space_of(shown.extractor, weights)
             shown.preparation = preparation_of(session, state, kind, space, now=now)
-            require_work(session, shown.preparation, now=now)
+            require_job(session, shown.preparation, now=now)
 
 
 def preparation_of(
@@ -156,7 +156,7 @@ def require_weights(session: Session, preparation: Preparation) -> None:
         require_worker_with_weights(session, preparation.extractor)
 
 
-def require_work(session: Session, preparation: Preparation, *, now: datetime) -> None:
+def require_job(session: Session, preparation: Preparation, *, now: datetime) -> None:
     """Queue the job of an unfinished preparation, unless it has an unfinished job already."""
     job = job_of_preparation(session, preparation.id)
     if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):

@@ -168,7 +168,7 @@ def measure_missing(session: Session, state: CompetitionState, name: str, *, aut
 def _queue_missing(session: Session, shown: ShownTrack, now: datetime) -> int:
     if shown.preparation is None:
         return 0
-    preparations.require_work(session, shown.preparation, now=now)
+    preparations.require_job(session, shown.preparation, now=now)
     if shown.preparation.finished_at is None:
         return 0
     refs = shown_tracks.missing_entries(session, shown)

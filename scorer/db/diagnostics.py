@@ -21,7 +21,7 @@ class ServerSettings(NamedTuple):
     synchronous_commit: str
 
 
-class Backlog(NamedTuple):
+class Unsent(NamedTuple):
     """What is to be sent: how many wait, since when the oldest of those is due, how many have failed since a moment."""
 
     waiting: int
@@ -36,20 +36,20 @@ def server_settings(session: Session) -> ServerSettings:
     return ServerSettings(int(version) // 10_000, *others)
 
 
-def mail_backlog(session: Session, failed_since: datetime) -> Backlog:
+def unsent_mails(session: Session, failed_since: datetime) -> Unsent:
     """The mails of the outbox."""
     waiting, failed = Mail.state == MailState.WAITING, Mail.state.in_((MailState.FAILED, MailState.UNKNOWN))
     oldest = func.min(Mail.due_at).filter(waiting)
     query = select(func.count().filter(waiting), oldest, func.count().filter(failed & (Mail.due_at >= failed_since)))
-    return Backlog(*session.execute(query).one())
+    return Unsent(*session.execute(query).one())
 
 
-def delivery_backlog(session: Session, failed_since: datetime) -> Backlog:
+def unsent_deliveries(session: Session, failed_since: datetime) -> Unsent:
     """The calls of webhooks."""
     waiting, failed = Delivery.state == DeliveryState.WAITING, Delivery.state == DeliveryState.FAILED
     oldest = func.min(Delivery.due_at).filter(waiting)
     late = failed & (Delivery.due_at >= failed_since)
-    return Backlog(*session.execute(select(func.count().filter(waiting), oldest, func.count().filter(late))).one())
+    return Unsent(*session.execute(select(func.count().filter(waiting), oldest, func.count().filter(late))).one())
 
 
 def newest_zips(session: Session, limit: int) -> Sequence[str]:

@@ -82,7 +82,7 @@ def accept_generator(
     others = not is_own(session, submission, account)
     competition, wanted = submission.competition, received.bytes
     storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=others, now=now)
-    rows.cancel_work(session, submission.ref, now)
+    rows.cancel_audits(session, submission.ref, now)
     generator = GeneratorFile(
         submission_ref=submission.ref,
         bytes=received.bytes,

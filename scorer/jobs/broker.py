@@ -1,4 +1,4 @@
-"""The Celery broker: messages that hint at work on a queue, sent after the commit that created the work.
+"""The Celery broker: messages that hint at a job of a queue, sent after the commit that created the job.
 
 This module knows tasks by name only; it never imports the worker's code.
 """
@@ -18,7 +18,7 @@ from scorer.jobs.message_sender import MessageSender
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.settings import Settings
 
-WORK = "kennel.work"
+RUN_JOB = "kennel.run_job"
 SWEEP = "kennel.sweep"
 MAIL = "kennel.mail"
 POST = "kennel.post"
@@ -31,7 +31,7 @@ _WRITTEN, _WRITTEN_SECONDS = "kennel.written", 60
 """The key by which a process sees that the queue server takes writes, and how long it is kept."""
 _PENDING = "kennel.messages"
 _AFTER_COMMIT = "kennel.after-commit"
-_sender = MessageSender(WORK)
+_sender = MessageSender(RUN_JOB)
 
 
 def create_celery_app(settings: Settings) -> Celery:

@@ -1,4 +1,4 @@
-"""The backlog: waiting, running and failed jobs, and restarting a stuck one."""
+"""Unfinished jobs: waiting, running and failed ones, and restarting a stuck one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from scorer.lifecycle import JobState
 
 
 @dataclass(frozen=True)
-class Backlog:
-    """All work that is not done: the load of each queue, running jobs, failed jobs; and what is paused."""
+class UnfinishedJobs:
+    """All jobs that are not done: the load of each queue, running jobs, failed jobs; and what is paused."""
 
     queues: Sequence[QueueLoad]
     running: Sequence[ListedJob]
@@ -26,9 +26,9 @@ class Backlog:
     pauses: Sequence[ListedPause]
 
 
-def read_backlog(session: Session) -> Backlog:
-    """All work that is not done."""
-    return Backlog(
+def read_unfinished(session: Session) -> UnfinishedJobs:
+    """All jobs that are not done."""
+    return UnfinishedJobs(
         failed_jobs.queues(session), failed_jobs.running(session), failed_jobs.failed(session), list_pauses(session)
     )
 

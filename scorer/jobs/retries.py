@@ -184,7 +184,7 @@ def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:
         _retry_or_fail(
             session,
             job,
-            error="The worker vanished in the middle of the work.",
+            error="The worker vanished in the middle of the job.",
             delay=timedelta(),
             now=now,
             max_attempts=max_attempts,

@@ -53,7 +53,7 @@ def start(
     author: Account,
     now: datetime,
 ) -> RescoringCampaign:
-    """Start a campaign: its jobs wait for all other work, and first for the preparation of its references. ``weights``:
+    """Start a campaign: its jobs wait for all other jobs, and first for the preparation of its references. ``weights``:
     as in :func:`scorer.competitions.preparations.space_of`.
 
     ``Conflict`` if the private track was replaced meanwhile (``former-track``), the track's references are not prepared
@@ -92,7 +92,7 @@ def start(
     missing = rescoring.missing_entries(session, campaign)
     if not missing:
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
-    preparations.require_work(session, preparation, now=now)
+    preparations.require_job(session, preparation, now=now)
     if preparation.finished_at is not None:
         _add_jobs(session, campaign, missing, now)
     after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
@@ -163,7 +163,7 @@ def decide(
     if decision == "cancel":
         rescoring_jobs.cancel_jobs(session, campaign.id, now)
     if decision == "resume":
-        preparations.require_work(session, campaign.preparation, now=now)
+        preparations.require_job(session, campaign.preparation, now=now)
         if campaign.preparation.finished_at is not None:
             _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
             send_after_commit(session, Queue.RESCORE)

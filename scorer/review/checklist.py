@@ -43,7 +43,7 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
     points = [
         _closed(state),
         _pending(session, state),
-        _private_work(session, state),
+        _private_jobs(session, state),
         _failed(session, state),
         _unscored(session, state, board),
         _thresholds(session, state),
@@ -78,13 +78,13 @@ def _closed(state: CompetitionState) -> ChecklistPoint:
 def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that wait for their public score."
-    return _point("public-work", "Every entry has ended", rows, words, f"{competition_path(state)}/entries")
+    return _point("public-jobs", "Every entry has ended", rows, words, f"{competition_path(state)}/entries")
 
 
-def _private_work(session: Session, state: CompetitionState) -> ChecklistPoint:
+def _private_jobs(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unfinished_on(session, state.tracks["private"], limit=MAX_CONCERNS)
     words = "Entries whose private score is being made."
-    return _point("private-work", "The private scores are made", rows, words, f"{competition_path(state)}/entries")
+    return _point("private-jobs", "The private scores are made", rows, words, f"{competition_path(state)}/entries")
 
 
 def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
@@ -92,9 +92,9 @@ def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
     concerns = [
         Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:MAX_CONCERNS]
     ]
-    words = "Private work that failed for good, each after several attempts. It can be tried again."
-    title = "No private work has failed"
-    return ChecklistPoint("failed-work", title, len(rows), words, f"{competition_path(state)}/publication", concerns)
+    words = "Private jobs that failed for good, each after several attempts. They can be tried again."
+    title = "No private job has failed"
+    return ChecklistPoint("failed-jobs", title, len(rows), words, f"{competition_path(state)}/publication", concerns)
 
 
 def _first_line(text: str | None) -> str:

@@ -99,7 +99,7 @@ def start_comparison(
     session.add(comparison)
     session.flush()
     for preparation in prepared:
-        preparations.require_work(session, preparation, now=now)
+        preparations.require_job(session, preparation, now=now)
         _measure_missing(session, comparison, preparation, now=now)
     audit_log.record_action(
         session,

@@ -143,11 +143,11 @@ def working_worker(service: Service) -> Iterator[None]:
     """A worker in a thread that does all jobs as they come."""
     end = Event()
 
-    def work() -> None:
+    def run_jobs() -> None:
         while not end.wait(0.05):
-            service.work()
+            service.run_jobs()
 
-    thread = Thread(target=work)
+    thread = Thread(target=run_jobs)
     thread.start()
     try:
         yield

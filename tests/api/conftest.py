@@ -102,7 +102,7 @@ class Service:
         http = TestClient(self.app, cookies={"kennel": secret})
         return http.request(method, f"{API}{path}", headers={"X-CSRF-Token": csrf_token(secret)}, **options)
 
-    def work(self, *, evidence: bool = False) -> None:
+    def run_jobs(self, *, evidence: bool = False) -> None:
         """Do all due jobs in a worker's order; those of evidence only on request, or if jobs behind them wait."""
         while any(run_next(self.context, queue) for queue in self._waiting_queues(evidence=evidence)):
             pass
@@ -157,14 +157,14 @@ class Service:
         for kind in ("public", "private"):
             answer = self.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
             assert answer.status_code == 202, answer.text
-        self.work()
+        self.run_jobs()
         return slug
 
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
-        """Submit an entry and do all work; the submission as its owner sees it."""
+        """Submit an entry and run all jobs; the submission as its owner sees it."""
         answer = self.submit(who, slug, zip_of(images), **params)
         assert answer.status_code == 202, answer.text
-        self.work()
+        self.run_jobs()
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
 
 

@@ -187,7 +187,7 @@ def test_an_entry_is_in_the_metrics_from_its_upload_to_its_score(service: Servic
     assert changes(before, waiting, "kennel_upload_bytes_total") == len(zip_of(images))
     assert changes(before, waiting, "kennel_queue_jobs", queue="check", state="due") == 1
     assert waiting["kennel_queue_oldest_due_seconds", frozenset({("queue", "check")})] > 0
-    service.work()
+    service.run_jobs()
     sweep_once(service.context)
     after = metrics()
     for queue in ("check", "score"):

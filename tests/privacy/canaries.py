@@ -174,7 +174,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
     _compare(session, planted, state, now)
     _shown_numbers(session, planted, now)
     _recovered(session, planted, store, people["insider"], now)
-    _private_work(session, planted, state, own, now)
+    _private_jobs(session, planted, state, own, now)
     _correspondence(session, planted, state, own, people, now)
     _closing(session, planted, store, state, people["organizer"], now)
     private_key = planted.word("signing-key", "storage", text=f"{'zqsigningkey':x<32}").encode()
@@ -538,7 +538,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
     )  # fmt: skip
 
 
-def _private_work(session: Session, planted: Canaries, state: CompetitionState, team: Team, now: datetime) -> None:
+def _private_jobs(session: Session, planted: Canaries, state: CompetitionState, team: Team, now: datetime) -> None:
     """Jobs of a private track: one running and some failed."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     shared: dict[str, Any] = {

@@ -222,9 +222,9 @@ FILES = f"{TEAM}/releases/{{release_id}}/files"
 
 CALLS: Mapping[str, RouteCall] = {
     "GET /metrics": RouteCall(fails=404),  # for a token of the operator, which is not set here
-    f"POST {API}/admin/work/requeue": json_call(),
-    f"POST {API}/admin/work/pauses": json_call(worker="no-such-machine"),
-    "POST /admin/work/requeue": form_call(),
+    f"POST {API}/admin/jobs/requeue": json_call(),
+    f"POST {API}/admin/jobs/pauses": json_call(worker="no-such-machine"),
+    "POST /admin/jobs/requeue": form_call(),
     f"POST {TEAM}/publication/requeue": RouteCall(),
     f"POST {PAGE}/publication": replace(form_call(act="final", reason="Over."), fails=409),
     f"POST {PAGE}/publication/requeue": form_call(),

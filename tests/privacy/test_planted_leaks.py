@@ -92,7 +92,7 @@ def in_an_order(session: DbSession) -> list[int]:
 
 @leaky.get("/leak/queue")
 def in_the_queue(session: DbSession) -> int:
-    """How much waits, private work too."""
+    """How much waits, private jobs too."""
     return session.scalar(select(func.count(Job.id)).where(Job.state == "waiting")) or 0
 
 

@@ -25,7 +25,7 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
             page.get_by_label("Why", exact=True).fill("Version 2 resizes as the paper does.")
             page.get_by_role("button", name="Measure anew").click()
             expect(page.get_by_text("2 to go")).to_be_visible()
-            service.work(evidence=True)
+            service.run_jobs(evidence=True)
             # The page finds out by itself; what a switch would do comes with the next look.
             expect(page.get_by_text("2 measured")).to_be_visible()
             page.reload()

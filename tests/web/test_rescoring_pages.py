@@ -30,7 +30,7 @@ def buttons(page: Element) -> list[str]:
 @pytest.mark.parametrize("tau", ["7", "-1", "nan", "inf"])
 def test_a_threshold_that_is_no_distance_is_refused(service: Service, slug: str, tau: str) -> None:
     campaign = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
     answer = press(service, read(service, here), here, 422, decision="switch", reason="Now.", tau=tau)
@@ -70,7 +70,7 @@ def test_a_campaign_needs_a_reason(service: Service, slug: str) -> None:
 
 def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor="efficientnet_lite0@1")
-    service.work()
+    service.run_jobs()
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
     before = read(service, here)
@@ -96,7 +96,7 @@ def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service:
 
 def test_while_the_final_board_is_published_no_switch_is_offered(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
     assert buttons(read(service, here)) == ["switch", "cancel"]

@@ -92,7 +92,7 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
         started = competition.admin(
             *("campaign", "start", competition.slug, "private", "--json"), "--reason", "Resized as in the paper."
         )
-        competition.service.work(evidence=True)
+        competition.service.run_jobs(evidence=True)
     number = started.document["id"]
     campaign = (competition.slug, number, "--json", "--reason", "As announced.")
     switched = competition.admin("campaign", "switch", *campaign)

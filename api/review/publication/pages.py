@@ -23,7 +23,7 @@ DONE_MESSAGES = {
     "provisional": "The provisional board is there for all to see, and everybody who competes is told.",
     "final": "The final board is there for all to see, and everybody who competes is told.",
     "withdrawn": "The board is withdrawn, and everybody who competes is told.",
-    "requeued": "The failed work is tried again.",
+    "requeued": "The failed jobs are tried again.",
 }
 
 

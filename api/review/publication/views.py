@@ -33,10 +33,10 @@ class PublicationView(BaseModel):
 
 
 class ConcernView(BaseModel):
-    """One open case of a point: an entry, or failed work."""
+    """One open case of a point: an entry, or a failed job."""
 
     submission_id: str
-    team: str = Field(description="The entry's team; of failed work, the entry's file.")
+    team: str = Field(description="The entry's team; of a failed job, the entry's file.")
     words: str
     evidence: str | None = Field(description="A page that shows it, a path on this site.")
 

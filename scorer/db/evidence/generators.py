@@ -43,7 +43,7 @@ def newest_audit_job(session: Session, generator_id: int) -> Job | None:
     return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
 
 
-def cancel_work(session: Session, submission_ref: int, now: datetime) -> None:
+def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
     """Cancel the unfinished audit jobs of an entry."""
     job_queue.cancel_jobs(session, Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, now=now)
 

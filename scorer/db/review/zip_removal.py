@@ -90,7 +90,7 @@ def take_zips(
 def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
     """The same of entries of any competition that were rejected or cancelled and were accepted before a moment."""
     is_over = Submission.status.in_((Status.REJECTED, Status.CANCELLED))
-    conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_work()]
+    conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_jobs()]
     return _take(session, conditions, now, limit)
 
 
@@ -103,7 +103,7 @@ def _take(session: Session, conditions: Sequence[ColumnElement[bool]], now: date
     return [row.blob_key for row in rows]
 
 
-def _has_work() -> ColumnElement[bool]:
+def _has_jobs() -> ColumnElement[bool]:
     return exists().where(Job.submission_ref == Submission.ref, Job.state.in_(UNFINISHED))
 
 
@@ -122,7 +122,7 @@ def _is_removable(competition_id: int, winners: Collection[int], before: datetim
         team_id.not_in(winners),
         ~exists().where(Team.id == team_id, Team.benchmark),
         *(~exists().where(each) for each in judged),
-        ~_has_work(),
+        ~_has_jobs(),
         ~exists().where(
             Job.state.in_(UNFINISHED),
             Job.release_id.in_(select(Release.id).where(Release.competition_id == competition_id))

@@ -81,7 +81,7 @@ class _Trace:
         self.operations += operations_of(node, inputs, outputs[0])
         if self.operations > self.limits.operations * self.rows:
             raise Invalid(
-                "too-much-work",
+                "too-many-operations",
                 f"The generator needs more than {self.limits.operations:,} multiplications and additions for an image "
                 f"({node} is the one too many).",
             )
@@ -90,8 +90,8 @@ class _Trace:
 def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: GeneratorLimits) -> tuple[int, ...]:
     """The output shape of ``network`` for an input of ``latent_shape``: (n, d), (n, d, 1, 1), or an encoder's images.
 
-    ``Invalid``: ``too-much-memory``, ``too-much-work``, ``data-dependent-shape``, ``bad-node``, ``unsupported-form``,
-    ``training-mode``.
+    ``Invalid``: ``too-much-memory``, ``too-many-operations``, ``data-dependent-shape``, ``bad-node``,
+    ``unsupported-form``, ``training-mode``.
     """
     with torch.no_grad():
         latent = torch.empty(tuple(latent_shape), device="meta")

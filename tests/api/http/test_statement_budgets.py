@@ -31,7 +31,7 @@ def test_requests_keep_to_their_budgets_of_statements(service: Service) -> None:
     content = zip_of(noise_images(12))
     require_few(lambda: service.submit("ada", slug, content), MAX_OF_UPLOAD)
     entries = f"/competitions/{slug}/submissions"
-    service.work()
+    service.run_jobs()
 
     def board(limit: int) -> Any:
         return service.call(None, "GET", f"/competitions/{slug}/leaderboard?limit={limit}")

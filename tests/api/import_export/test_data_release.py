@@ -57,7 +57,7 @@ def release(service: Service, slug: str, **wanted: Any) -> Any:
     asked = service.call("organizer", "POST", f"/competitions/{slug}/releases", json=wanted)
     assert asked.status_code == 202, asked.text
     assert asked.json()["state"] == "waiting"
-    service.work()
+    service.run_jobs()
     made = service.call("organizer", "GET", f"/competitions/{slug}/releases/{asked.json()['id']}").json()
     assert made["state"] == "done", made
     return made
@@ -101,7 +101,7 @@ def closed_competition(service: Service) -> str:
     service.scored("eve", slug, noise_images(10), note="the same images as Ada's")
     service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
     service.submit("bob", slug, zip_of(noise_images(12, 8, 15)))
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert service.call("organizer", "DELETE", f"/competitions/{slug}/shown-tracks/removed").status_code == 204
     body = {"label": "aug", "note": "my very own note"}
     service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{first['id']}/label", json=body)
@@ -399,8 +399,8 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
         job_id = job.id
     seen = service.call("organizer", "GET", f"{where}/{asked['id']}").json()
     assert (seen["state"], seen["error"]) == ("failed", "the disk was full")
-    assert service.call("admin", "POST", "/admin/work/requeue", json={"job": job_id}).json() == {"requeued": 1}
-    service.work()
+    assert service.call("admin", "POST", "/admin/jobs/requeue", json={"job": job_id}).json() == {"requeued": 1}
+    service.run_jobs()
     assert service.call("organizer", "GET", f"{where}/{asked['id']}").json()["state"] == "done"
 
 

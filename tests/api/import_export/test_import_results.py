@@ -161,7 +161,7 @@ def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
         rescore.find_recorded_submission(session, entry)
     assert error.value.slug == "imported"
     before = counts(service)
-    service.work()
+    service.run_jobs()
     assert counts(service) == before, "no worker finds anything to do"
     label = f"/competitions/old/submissions/{entry}/label"
     assert service.call("organizer", "PUT", label, json={"label": "aug", "note": "seen"}).is_success

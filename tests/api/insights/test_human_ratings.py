@@ -48,7 +48,7 @@ def study(service: Service, slug: str, **wanted: Any) -> Any:
     """A study whose images are cut."""
     answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wanted)
     assert answer.status_code == 202, answer.text
-    service.work()
+    service.run_jobs()
     return read_study(service, slug, answer.json()["id"])
 
 

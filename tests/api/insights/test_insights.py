@@ -269,7 +269,7 @@ def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None
     for who, content in (("ada", first), ("ada", first), ("bob", first), ("eve", second)):
         service.submit(who, slug, zip_of(content))
     service.submit("ada", slug, zip_of(second[::-1]))
-    service.work()
+    service.run_jobs()
     groups = service.call("organizer", "GET", f"/competitions/{slug}/twins").json()["twins"]
     by_kind = {each["same"]: each["entries"] for each in groups}
     assert [each["team"] for each in by_kind["zip"]] == ["Ada", "Ada", "Bob"]

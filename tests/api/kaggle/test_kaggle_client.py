@@ -93,7 +93,7 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     row = terminal.rows("submissions", slug)[0]
     assert (row["fileName"], row["description"], row["status"]) == ("mine.zip", "first try", "SubmissionStatus.PENDING")
     assert row["publicScore"] == row["privateScore"] == ""
-    service.work()
+    service.run_jobs()
     entry = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     score = entry["measurements"][0]["mifid"]
     row = terminal.rows("submissions", slug)[0]

@@ -160,7 +160,7 @@ def test_limits_hold_as_for_every_other_way_in(service: Service, slug: str) -> N
     huge = rpc(service, "StartSubmissionUpload", "bob", competitionName=slug, contentLength=1 << 40)
     assert "larger than" in refusal_message(huge)
     assert "at least one byte" in refusal_message(rpc(service, "StartSubmissionUpload", "bob", competitionName=slug))
-    service.work()
+    service.run_jobs()
     token, address = start(service, slug)
     assert service.http.put(address, content=ZIP).status_code == 200
     assert service.submit("ada", slug, ZIP).status_code == 202

@@ -48,7 +48,7 @@ def test_what_happened_gives_notices_that_can_be_marked_read(service: Service) -
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     service.submit("ada", slug, with_a_wrong_image(noise_images(11)))
-    service.work()
+    service.run_jobs()
     page = service.call("ada", "GET", "/notices").json()
     assert [each["kind"] for each in page["notices"]] == ["entry-rejected", "entry-scored"]
     assert page["unread"] == 2
@@ -107,7 +107,7 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     entry = service.submit("ada", slug, with_a_wrong_image(noise_images(11))).json()
-    service.work()
+    service.run_jobs()
     site = replace(context, settings=context.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
     assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
     assert send_due_mails(site) == 0

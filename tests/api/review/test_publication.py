@@ -61,25 +61,25 @@ def _through(service: Service) -> Any:
     return send
 
 
-def test_work_that_runs_is_shown_with_its_worker(service: Service, command: Any) -> None:
+def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) -> None:
     """So that an operator who drains a worker knows its name, and sees when it has ended its job."""
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(1))).json()["id"]
     assert re.fullmatch(
-        r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("queue", "show")
+        r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("job", "list")
     )
     with service.context.sessions.begin() as session:
         now, lease = service.context.now(), timedelta(minutes=1)
         claim = leases.claim_job(session, Queue.CHECK, holder="h", worker="gpu-1:4711", now=now, lease=lease)
     assert claim is not None
     running = f"running: job {claim.job_id} check {slug} {entry} (attempt 1) on gpu-1:4711: "
-    assert running in command("queue", "show")
+    assert running in command("job", "list")
     command("worker", "drain", "gpu-1", "--reason", "a new driver")
     paused = r"paused: worker gpu-1 since [-\d]{10} \d\d:\d\d UTC by \w+: a new driver"
-    assert re.search(paused, command("queue", "show"))
+    assert re.search(paused, command("job", "list"))
 
 
-def test_from_stuck_work_to_the_published_board(service: Service, command: Any) -> None:
+def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) -> None:
     slug = service.competition(review_days=0, appeal_days=0)
     where = f"/competitions/{slug}/publication"
     entry = service.scored("ada", slug, noise_images(10))["id"]
@@ -90,31 +90,31 @@ def test_from_stuck_work_to_the_published_board(service: Service, command: Any) 
     for who, status in ((None, 401), ("ada", 403)):
         assert service.call(who, "GET", where).status_code == status
         assert service.call(who, "POST", f"{where}/requeue").status_code == status
-        assert service.call(who, "GET", "/admin/work").status_code == status
-        assert service.call(who, "POST", "/admin/work/requeue", json={}).status_code == status
-    assert service.call("organizer", "GET", "/admin/work").status_code == 403
+        assert service.call(who, "GET", "/admin/jobs").status_code == status
+        assert service.call(who, "POST", "/admin/jobs/requeue", json={}).status_code == status
+    assert service.call("organizer", "GET", "/admin/jobs").status_code == 403
 
     # The private measurement is there, so its job is no concern unless it is the newest; take the measurement's place.
     job = fail_private(service, entry)
     checklist = points(service, slug)
-    assert (checklist["failed-work"]["count"], checklist["failed-work"]["concerns"][0]["words"]) == (
+    assert (checklist["failed-jobs"]["count"], checklist["failed-jobs"]["concerns"][0]["words"]) == (
         1,
         "the disk was full",
     )
-    listed = service.call("admin", "GET", "/admin/work").json()
+    listed = service.call("admin", "GET", "/admin/jobs").json()
     assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
         (job, "the disk was full", "private")
     ]
     assert re.search(
         rf"failed: job {job} score {slug} private {entry} \(attempt 3\) on \S+:\d+: the disk was full",
-        command("queue", "show"),
+        command("job", "list"),
     ), "by its worker: where many jobs fail alike, one machine may be broken"
     assert "1 Nobody's" not in command("competition", "checklist", slug, code=1)
 
     refused = service.call("organizer", "POST", where, json={"published": True, "reason": "now"})
     assert refused.status_code == 409
     assert refused.json()["type"].endswith("open-points")
-    assert "No private work has failed: 1 open" in refused.json()["faults"]
+    assert "No private job has failed: 1 open" in refused.json()["faults"]
     assert service.call("organizer", "POST", f"{where}/requeue").json() == {"requeued": 1}
     with service.context.sessions() as session:
         assert session.get_one(Job, job).state == "waiting"
@@ -144,10 +144,10 @@ def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> N
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     failed = [fail_private(service, entry) for entry in entries]
-    assert command("queue", "requeue", str(failed[0])) == "1 to be tried again.\n"
-    assert command("queue", "requeue", "--competition", slug) == "2 to be tried again.\n"
-    assert command("queue", "requeue") == "0 to be tried again.\n"
-    again = service.call("admin", "POST", "/admin/work/requeue", json={"job": failed[0]})
+    assert command("job", "requeue", str(failed[0])) == "1 to be tried again.\n"
+    assert command("job", "requeue", "--competition", slug) == "2 to be tried again.\n"
+    assert command("job", "requeue") == "0 to be tried again.\n"
+    again = service.call("admin", "POST", "/admin/jobs/requeue", json={"job": failed[0]})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
     log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]
     assert [(each["actor"], each["subject"]) for each in log] == [("admin", f"job:{failed[0]}")]

@@ -54,7 +54,7 @@ def published(service: Service) -> tuple[str, dict[str, str]]:
     """The competition, just published."""
     slug = service.competition(medals=ONE_WINNER)
     entries = {who: service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 10), ("bob", 11))}
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()["entries"]
     if board[0]["submission_id"] == entries["bob"]:
         entries = {"ada": entries["bob"], "bob": entries["ada"]}

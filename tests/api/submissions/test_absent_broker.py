@@ -58,7 +58,7 @@ def use_redis(service: Service, url: str) -> None:
 @pytest.fixture(autouse=True)
 def fresh_sender(monkeypatch: pytest.MonkeyPatch) -> None:
     """No circuit breaker that an earlier test has tripped."""
-    monkeypatch.setattr(broker, "_sender", MessageSender(broker.WORK))
+    monkeypatch.setattr(broker, "_sender", MessageSender(broker.RUN_JOB))
 
 
 def submit(service: Service, slug: str, seed: int) -> None:
@@ -112,10 +112,10 @@ def test_what_was_not_sent_is_sent_by_the_sweep(
 ) -> None:
     proxy.silent = True
     submit(service, slug, 10)
-    monkeypatch.setattr(broker, "_sender", MessageSender(broker.WORK))  # the sweep runs in another process
+    monkeypatch.setattr(broker, "_sender", MessageSender(broker.RUN_JOB))  # the sweep runs in another process
     sweeper.sweep_once(service.context)
     assert waiting_messages(service.context.broker)[Queue.CHECK] == 1
-    service.work()
+    service.run_jobs()
 
 
 def test_expired_leases_are_freed_while_redis_is_away(service: Service, slug: str) -> None:
@@ -153,7 +153,7 @@ def test_many_messages_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
             sent.append(queue)
             time.sleep(0.01)
 
-    sender = MessageSender(broker.WORK)
+    sender = MessageSender(broker.RUN_JOB)
     app: Any = SlowCelery()
     monkeypatch.setattr("scorer.jobs.message_sender.SEND_SECONDS", 0.05)
     monkeypatch.setattr("scorer.jobs.message_sender.STUCK_SECONDS", 60.0)
@@ -172,7 +172,7 @@ def test_a_forked_process_sends_its_own_messages() -> None:
             sent.append(queue)
 
     app: Any = Broker()
-    sender = MessageSender(broker.WORK)
+    sender = MessageSender(broker.RUN_JOB)
     sender.send(app, Counter({Queue.CHECK: 1}))
     child = os.fork()
     if child == 0:

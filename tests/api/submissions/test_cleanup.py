@@ -227,7 +227,7 @@ def test_files_of_a_release_that_failed_go_and_those_of_finished_and_unfinished_
 ) -> None:
     where = f"/competitions/{slug}/releases"
     finished = service.call("organizer", "POST", where, json={}).json()["id"]
-    service.work()
+    service.run_jobs()
     other = service.call("organizer", "POST", where, json={}).json()["id"]
     store = service.context.blobs
     store.write(f"releases/{finished}/of-an-earlier-attempt.parquet", b"1")

@@ -31,7 +31,7 @@ def test_a_generator_is_uploaded_and_its_end_is_shown(
     handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
     assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
-    service.work()
+    service.run_jobs()
     result = terminal.run("generator", entry)
     assert result.status == ExitCode.FAULTY
     assert "refused" in result.out

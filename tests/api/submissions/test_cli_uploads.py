@@ -69,7 +69,7 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
             seen.append(state["status"])
             if len(seen) == 1:
                 line.close_connections()
-                service.work()
+                service.run_jobs()
 
         client.run(follow(entry, see), sleep=pauses.append)
     assert seen == ["received", "checking", "queued", "scoring", "scored"]

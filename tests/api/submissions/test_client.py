@@ -110,7 +110,7 @@ def test_all_that_a_participant_does(service: Service, address: str) -> None:
         assert dict.fromkeys(stage for stage, _ in steps) == dict.fromkeys(["checking", "uploading"])
         assert steps[-1] == ("uploading", 1.0)
         assert client.pick(slug, [entry.id])["submissions"] == [entry.id]
-        service.work()
+        service.run_jobs()
         assert client.wait(entry.id).status == client.entry(entry.id).status == "scored"
         assert [place.rank for place in client.leaderboard(slug).places] == [1]
         again = client.submit(slug, "fine.zip", check=False)

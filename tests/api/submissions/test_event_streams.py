@@ -75,7 +75,7 @@ def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service,
     token = service.tokens["ada"]
     with listen_to_events(url, token, entry["id"]) as events:
         last = next(events)["id"]
-    service.work()
+    service.run_jobs()
     with listen_to_events(url, token, entry["id"], last) as events:
         missed = list(events)
     assert [event["status"] for event in missed] == STORY[1:]
@@ -93,7 +93,7 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
     assert run_next(service.context, Queue.SCORE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         before = list(events)
-    service.work()
+    service.run_jobs()
     assert service.call("organizer", "GET", f"/submissions/{entry['id']}").json()["private_state"] == "done"
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         assert list(events) == before
@@ -140,7 +140,7 @@ def test_a_browser_listens_with_its_cookie_alone(service: Service, url: str) -> 
     entry = service.http.post(
         f"{API}/competitions/{slug}/submissions", content=zip_of(noise_images(10)), headers={"X-CSRF-Token": csrf}
     ).json()
-    service.work()
+    service.run_jobs()
     cookies = {"kennel": service.http.cookies["kennel"]}
     headers = {"Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"}
     answer = httpx.get(
@@ -185,7 +185,7 @@ def test_a_look_sees_one_moment(service: Service) -> None:
     with service.context.sessions.begin() as session:
         use_one_snapshot(session)
         before = status_snapshots(session, {ref: 0}, now=now)
-        service.work()
+        service.run_jobs()
         assert status_snapshots(session, {ref: 0}, now=now) == before
     with service.context.sessions.begin() as session:
         assert [step.status for step in status_snapshots(session, {ref: 0}, now=now)[ref].steps] == STORY

@@ -78,7 +78,7 @@ def test_features_take_the_place_of_a_tracks_reference_images(service: Service) 
     sent = service.call("organizer", "PUT", address, content=features_file(features))
     assert sent.status_code == 200, sent.text
     assert service.call("organizer", "POST", f"{path}/tracks/private/preparation").status_code == 202
-    service.work()
+    service.run_jobs()
     prepared = service.call("organizer", "GET", f"{path}/tracks/private/preparation").json()
     assert (prepared["state"], prepared["images"]) == ("done", 60)
     entry = service.scored("ada", slug, noise_images(10))
@@ -128,7 +128,7 @@ def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     images = noise_images(10)
     entry = service.submit("ada", slug, with_a_wrong_image(images)).json()
-    service.work()
+    service.run_jobs()
     seen = service.call("ada", "GET", f"/submissions/{entry['id']}").json()
     assert seen["status"] == "rejected"
     assert len(seen["faults"]) == 1
@@ -270,7 +270,7 @@ def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(ser
         content = zip_of(noise_images(seed, 12))
         service.call("organizer", "PUT", f"/competitions/{slug}/references/held_out", content=content)
         service.call("organizer", "POST", f"{public}/preparation")
-        service.work()
+        service.run_jobs()
         return service.call("organizer", "GET", f"{public}/preparation").json()["heldout_distance"]
 
     distance = prepared_with(77)
@@ -284,7 +284,7 @@ def test_a_list_takes_as_many_queries_for_four_entries_as_for_two(service: Servi
     slug = service.competition()
     for number, who in enumerate(("ada", "bob", "ada")):
         service.submit(who, slug, zip_of(noise_images(number)), note=f"number {number}")
-    service.work()
+    service.run_jobs()
     service.submit("bob", slug, zip_of(noise_images(3)))
     counts = set()
     for limit in (2, 4):

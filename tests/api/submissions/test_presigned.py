@@ -79,7 +79,7 @@ def test_a_zip_goes_straight_to_the_store(service: Service, slug: str) -> None:
     assert complete(service, view).json() == done.json()
     entry = service.call("ada", "GET", f"/submissions/{done.json()['submission']}").json()
     assert (entry["sha256"], entry["file_name"], entry["note"]) == (sha256, "mine.zip", "by put")
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
 
 
@@ -134,7 +134,7 @@ def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
     put(view)
     entry = complete(service, view).json()["submission"]
     put(view, b"something else")
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored"
     cleanup.clean_up_uploads(service.context)
     assert list(service.context.blobs.older_than("uploads", service.context.now())) == []

@@ -14,7 +14,7 @@ def test_zips_of_refused_entries_leave_and_those_of_others_stay(service: Service
     slug = service.competition(pending_limit=5)
     scored = service.scored("ada", slug, noise_images(1))["id"]
     rejected = service.submit("ada", slug, with_a_wrong_image(noise_images(2))).json()["id"]
-    service.work()
+    service.run_jobs()
     cancelled = service.submit("ada", slug, zip_of(noise_images(3))).json()["id"]
     assert service.call("ada", "POST", f"/submissions/{cancelled}/cancel").status_code == 200
     assert service.call("ada", "GET", f"/submissions/{rejected}").json()["status"] == "rejected"

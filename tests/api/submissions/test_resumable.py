@@ -90,7 +90,7 @@ def test_pieces_become_a_submission_with_the_last_byte(service: Service, slug: s
     entry = service.call("ada", "GET", f"/submissions/{last.headers['kennel-submission']}").json()
     assert (entry["file_name"], entry["note"], entry["status"]) == ("my entry.zip", "third try", "received")
     assert (entry["bytes"], entry["sha256"]) == (len(ZIP), hashlib.sha256(ZIP).hexdigest())
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
 
 
@@ -596,7 +596,7 @@ def test_two_who_finish_at_once_make_one_submission(
     with service.context.sessions() as session:
         assert _count(session) == 1
     assert len(stored(service, "submissions")) == 1
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", "/submissions/second").json()["status"] == "scored"
 
 

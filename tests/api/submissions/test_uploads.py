@@ -183,7 +183,7 @@ def test_only_so_many_wait_at_once(service: Service) -> None:
     second = service.submit("ada", slug, zip_of(noise_images(9)))
     refused(second, 429, "pending-limit")
     assert second.headers["retry-after"] == str(RETRY_AFTER_SECONDS)
-    service.work()
+    service.run_jobs()
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
 
 
@@ -240,7 +240,7 @@ def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> No
     attached = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=broken.getvalue())
     assert attached.status_code == 200
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
-    service.work()
+    service.run_jobs()
     preparation = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
     assert preparation["state"] == "failed"
     assert "torn.png" in preparation["error"]
@@ -360,6 +360,6 @@ def test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost(
     assert answer.status_code == 503
     again = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=content, headers=headers)
     assert again.status_code == 202
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{again.json()['id']}").json()["status"] == "scored"
     assert len(blobs(service)) == 1, "the second upload of the same bytes is not needed"

@@ -149,7 +149,7 @@ def test_only_entries_of_ones_own_that_have_a_score_or_may_get_one_can_be_picked
     elsewhere = service.scored("ada", other, noise_images(13))["id"]
     foreign = service.scored("bob", slug, noise_images(14))["id"]
     rejected = service.submit("ada", slug, zip_of(noise_images(1, 8, 32))).json()["id"]
-    service.work()
+    service.run_jobs()
     refused(service.call("ada", "PUT", path, json={"submissions": own}), 422, "too-many-picks")
     faults = {}
     for wrong in (foreign, elsewhere, rejected, "nothing"):
@@ -176,7 +176,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
         return row["submission_id"], row["rank"]
 
     assert place() == (first, 1), "until a pick has its score"
-    service.work()
+    service.run_jobs()
     good, bad = waiting
     assert service.call("ada", "GET", f"/submissions/{bad}").json()["status"] == "rejected"
     assert service.call("ada", "GET", path).json()["submissions"] == [good]

@@ -132,7 +132,7 @@ def test_an_entry_that_waits_is_cancelled_and_costs_nothing(service: Service) ->
     assert done.json()["queue_position"] is None
     assert cancel(service, entry).json() == done.json(), "again is the same"
     assert limits(service, slug)["remaining_today"] == 1
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "cancelled"
     submitted(service, slug)
 
@@ -196,11 +196,11 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
     ended = Counter[str]()
     for _ in range(8):
         entry = submitted(service, slug)
-        worker = Thread(target=service.work)
+        worker = Thread(target=service.run_jobs)
         worker.start()
         answer = cancel(service, entry)
         worker.join()
-        service.work()
+        service.run_jobs()
         status = service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"]
         assert (answer.status_code, status) in {(200, "cancelled"), (409, "scored")}
         ended[status] += 1

@@ -307,7 +307,7 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     # And once more: who was merged into Ada's team goes with it.
     assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
-    service.work()
+    service.run_jobs()
     leaderboard = service.call(None, "GET", board).json()
     assert [(place["team"], place["entries"]) for place in leaderboard["entries"]] == [("Eve", 4)]
     assert service.call("ada", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 4

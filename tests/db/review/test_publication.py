@@ -1,4 +1,4 @@
-"""Publication: unfinished work before the final board, and failed work restarted."""
+"""Publication: unfinished jobs before the final board, and failed jobs restarted."""
 
 import random
 from datetime import datetime, timedelta
@@ -333,7 +333,7 @@ def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
     assert open_points(session, state, now) == {}
 
 
-def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> None:
+def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> None:
     open_ = make_competition(session, now, review_days=0, appeal_days=0)
     for kind in ("public", "private"):
         set_tau(session, open_, kind, 0.2, now)
@@ -347,18 +347,18 @@ def test_unfinished_work_is_listed_by_kind(session: Session, now: datetime) -> N
         now=now,
     )
     state = state_of(session, open_.competition.slug, now)
-    assert open_points(session, state, now) == {"public-work": [entry.id]}
+    assert open_points(session, state, now) == {"public-jobs": [entry.id]}
     held = claim(session, now)
     assert held is not None
     outcomes.record_measurement(session, held, MEASURED, now=now)
     session.expire_all()
-    assert open_points(session, state, now) == {"private-work": [entry.id], "unscored": [entry.id]}
+    assert open_points(session, state, now) == {"private-jobs": [entry.id], "unscored": [entry.id]}
     private = claim(session, now)
     assert private is not None
     retries.retry_or_fail(session, private, error="No weights.\nSecond line", now=now, max_attempts=1)
     unmet = {point.name: point for point in checklist(session, state, now).points if not point.passed}
-    assert set(unmet) == {"failed-work", "unscored"}
-    (concern,) = unmet["failed-work"].concerns
+    assert set(unmet) == {"failed-jobs", "unscored"}
+    (concern,) = unmet["failed-jobs"].concerns
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
 
     author = make_account(session, now, "organizer")
@@ -431,7 +431,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
 
 
 def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
-    before = {row.queue: row for row in failed_jobs.read_backlog(session).queues}
+    before = {row.queue: row for row in failed_jobs.read_unfinished(session).queues}
     leases.add_job(session, Queue.PREPARE, now=now)
     later = leases.add_job(session, Queue.PREPARE, now=now)
     later.due_at = job_queue.due_in(timedelta(minutes=5))
@@ -440,7 +440,7 @@ def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState
     assert held is not None
     waiting = leases.add_job(session, Queue.PREPARE, now=now)
     let_time_pass(session, 2 * LEASE)
-    row = {each.queue: each for each in failed_jobs.read_backlog(session).queues}["prepare"]
+    row = {each.queue: each for each in failed_jobs.read_unfinished(session).queues}["prepare"]
     assert "prepare" not in before
     assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, waiting.due_at)
     assert (row.running, row.lost) == (1, 1)

@@ -117,7 +117,7 @@ def late(session: Session, entry: Submission, now: datetime) -> None:
     entry.accepted_at = now - timedelta(days=DAYS - 1)
 
 
-def at_work(session: Session, entry: Submission, now: datetime) -> None:
+def with_job(session: Session, entry: Submission, now: datetime) -> None:
     session.add(job(now, queue="evidence", submission_ref=entry.ref))
 
 
@@ -144,7 +144,7 @@ def job(now: datetime, **values: object) -> JobRow:
 
 @pytest.mark.parametrize(
     "keep",
-    [reviewed, labelled, ruled, appealed, of_a_benchmark, late, at_work, to_be_released, merged_into_winner],
+    [reviewed, labelled, ruled, appealed, of_a_benchmark, late, with_job, to_be_released, merged_into_winner],
     ids=lambda keep: keep.__name__,
 )
 def test_what_a_decision_rests_on_stays(

@@ -125,7 +125,7 @@ def test_nothing_of_the_private_track_is_an_event(session: Session, state: Compe
     assert look_at(session, submission, now) == before
 
 
-def test_the_end_of_private_work_is_sent_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_end_of_private_jobs_is_sent_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
     for ends_well in (True, False):
         scored_after_a_lost_worker(session, state, now)
         held = claim(session, now + timedelta(hours=1))
@@ -141,7 +141,7 @@ def test_the_end_of_private_work_is_sent_to_nobody(session: Session, state: Comp
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
-def test_work_on_a_scored_entry_is_no_event_either(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_a_job_of_a_scored_entry_is_no_event_either(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
@@ -230,7 +230,7 @@ def test_a_check_that_takes_longer_than_the_wait_is_waited_for(
     assert look_at(session, entry, now).progress.estimate_seconds == 70
 
 
-def test_private_work_moves_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_private_jobs_move_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:
     done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
     before = look_at(session, entries[1], now)

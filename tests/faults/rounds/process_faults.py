@@ -11,7 +11,7 @@ from functools import partial
 import psutil
 import psycopg2
 
-from scorer.jobs.broker import WORK, create_celery_app
+from scorer.jobs.broker import RUN_JOB, create_celery_app
 from tests.faults.rounds.situation import Situation
 from tests.faults.rounds.stack import LEASE_SECONDS, REPOSITORY, WORKERS, until
 
@@ -170,7 +170,7 @@ def old_beside_new(situation: Situation) -> None:
         situation.begin()
         situation.reach(("accepted", "evidence"))
         app.send_task("kennel.not-yet", args=["check"], queue="check", ignore_result=True)
-        app.send_task(WORK, args=["not-yet-a-queue"], queue="check", ignore_result=True)
+        app.send_task(RUN_JOB, args=["not-yet-a-queue"], queue="check", ignore_result=True)
         situation.last()
     ((count,),) = stack.rows(BY_OLDER, {"slug": situation.traffic.slug})
     situation.log.append(f"an older worker, which made {count} measurements; two unknown messages")

@@ -16,7 +16,7 @@ from tests.faults.rounds.fault_kinds import BEFORE, KINDS, SECOND, SECOND_SHARE
 from tests.faults.rounds.invariants import CHECKS
 from tests.faults.rounds.situation import Situation, Skipped
 from tests.faults.rounds.stack import LEASE_SECONDS, OWN_PARTS, Stack, until
-from tests.faults.rounds.steps import UNFINISHED_WORK
+from tests.faults.rounds.steps import UNFINISHED_JOBS
 from tests.faults.rounds.traffic import make_traffic
 
 OUTAGE_SECONDS = (2.0, 8.0)
@@ -139,7 +139,7 @@ def wait_for_rest(stack: Stack, slug: str) -> None:
 
     def is_at_rest() -> bool:
         with suppress(psycopg2.Error):
-            return stack.rows(UNFINISHED_WORK, {"slug": slug}) == [(0, 0, 0)]
+            return stack.rows(UNFINISHED_JOBS, {"slug": slug}) == [(0, 0, 0)]
         return False
 
     until(stack.is_ready, "the service to be ready again", REST_SECONDS)
@@ -151,7 +151,7 @@ def wait_for_rest(stack: Stack, slug: str) -> None:
             "SELECT j.id, j.queue, j.state, j.attempts, j.deferrals, j.worker, j.due_at - now(), j.lease_until - now(),"
             " j.error FROM jobs j WHERE j.state IN ('waiting', 'running')"
         )
-        unfinished = stack.rows(UNFINISHED_WORK, {"slug": slug})
+        unfinished = stack.rows(UNFINISHED_JOBS, {"slug": slug})
         raise TimeoutError(f"not at rest (jobs, entries, uploads): {unfinished}; {stack.rows(query)}") from None
 
 
@@ -166,7 +166,7 @@ def _restore(situation: Situation) -> None:
         path.write_bytes(body)
     situation.lost_zips.clear()
     situation.victims.clear()
-    situation.stack.admin.post("/admin/work/requeue", {})
+    situation.stack.admin.post("/admin/jobs/requeue", {})
     wait_for_rest(situation.stack, situation.traffic.slug)
 
 

@@ -22,7 +22,7 @@ STEPS = MappingProxyType(
 )
 """By step: how many entries of a round have reached it."""
 
-UNFINISHED_WORK = f"""
+UNFINISHED_JOBS = f"""
 SELECT (SELECT count(*) {JOBS} WHERE c.slug = %(slug)s AND j.state IN ('waiting', 'running')),
        (SELECT count(*) {OF_ROUND} AND s.status NOT IN ('scored', 'rejected', 'failed', 'cancelled')),
        (SELECT count(*) FROM uploads u JOIN competitions c ON c.id = u.competition_id

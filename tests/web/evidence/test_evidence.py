@@ -51,9 +51,9 @@ def entries(service: Service, slug: str) -> dict[str, str]:
     submissions = {}
     for name, images in ENTRIES.items():
         submissions[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     submissions["waiting"] = service.submit("ada", slug, zip_of(photographs(9, COUNT)), note="waiting").json()["id"]
-    service.work()
+    service.run_jobs()
     return submissions
 
 
@@ -159,7 +159,7 @@ def test_before_publication_only_reviewers_see_it(service: Service, slug: str, e
     assert not read(service, f"/submissions/{entry}").all("section", id="evidence")
 
 
-def test_unfinished_work_is_shown(service: Service, entries: dict[str, str]) -> None:
+def test_unfinished_jobs_are_shown(service: Service, entries: dict[str, str]) -> None:
     view = evidence(service, "organizer", entries["waiting"]).json()
     assert (view["state"], view["findings"], view["matches"]) == ("waiting", [], [])
     enter(service, "organizer")

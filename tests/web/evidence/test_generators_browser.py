@@ -65,7 +65,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         section = page.locator("#generator")
         expect(section).to_contain_text("It waits to be searched, on place 1.")
         take_pictures(page, "waiting")
-        service.work()
+        service.run_jobs()
         # The page notices by itself.
         expect(section).to_contain_text("The file cannot be used.", timeout=15_000)
         expect(section).to_contain_text("Erf2")
@@ -73,7 +73,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         take_pictures(page, "refused")
         page.reload()
         fill(page, tmp_path, memorising_generator(noise_images(1, 40, 16)), 40)
-        service.work()
+        service.run_jobs()
         page.reload()
         expect(section).to_contain_text("It was searched.")
         expect(section).not_to_contain_text("remembers")
@@ -106,7 +106,7 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
         expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
         fill(tab.page, folder, honest_generator(3, 16), 12)
         assert tab.page.url == f"{address}{entry}/desk#generator"
-        service.work()
+        service.run_jobs()
         tab.page.reload()
         expect(tab.page.locator("#generator .generator-audit .badge").first).to_have_text("no sign of copying")
         take_pictures(tab.page, "desk-honest")

@@ -31,7 +31,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert "side: Input should be less than or equal to 10" in wrong.text
     answer = send(service, page, here, **numbers)
     assert "waiting" in read(service, answer.headers["location"]).text.lower()
-    service.work()
+    service.run_jobs()
     page = read(service, here)
     (own,) = [each.attributes["href"] for each in page.all("a") if each.text == "Rate yourself"]
     number = own.rsplit("/", 1)[1]

@@ -98,7 +98,7 @@ def test_a_release_is_made_watched_published_and_downloaded(
     send(service, page, here, images="ranked")
     page = read(service, f"{here}?done=started")
     assert page.one("progress")
-    service.work()
+    service.run_jobs()
     page = read(service, here)
     (bundle,) = [each for each in page.all("a") if each.text == "Download the tables"]
     assert service.http.get(bundle.attributes["href"]).content[:2] == b"PK"
@@ -175,12 +175,12 @@ def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
 def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) -> None:
     now = datetime.now(UTC)
     enter(service, "admin")
-    assert "have not left" not in read(service, "/admin/work").text
+    assert "have not left" not in read(service, "/admin/jobs").text
     with service.context.sessions.begin() as session:
         for state in ("failed", "waiting"):
             mail = outbox.queue_mail(session, "<b>@example.org", "Hello", "Hello.", now=now)
             mail.state, mail.error = state, f"<b>: {state}"
-    page = read(service, "/admin/work")
+    page = read(service, "/admin/jobs")
     (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "mails"]
     shown = " ".join(part.text.split())
     assert "1 mail waiting" in shown
@@ -189,19 +189,19 @@ def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) ->
     assert "<b>: failed" in shown
 
 
-def test_stuck_work_is_shown_and_set_going_again(service: Service, slug: str) -> None:
+def test_stuck_jobs_are_shown_and_set_going_again(service: Service, slug: str) -> None:
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     job = fail_private(service, entry["id"])
-    read(service, "/admin/work", 403)
+    read(service, "/admin/jobs", 403)
     enter(service, "admin")
-    page = read(service, "/admin/work")
+    page = read(service, "/admin/jobs")
     assert "the disk was full" in page.text
     assert "<i>zebra</i>.zip" in page.text
-    send(service, page, "/admin/work/requeue", job=str(job))
-    page = read(service, "/admin/work?done=one")
+    send(service, page, "/admin/jobs/requeue", job=str(job))
+    page = read(service, "/admin/jobs?done=one")
     assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["evidence", "score"]
     assert "No job has failed." in page.text
     fields = {"csrf": page.all("input", type="hidden")[0].attributes["value"]}
     for wrong in ("x", str(job)):
-        answer = service.http.post("/admin/work/requeue", data=fields | {"job": wrong}, headers=HTML)
+        answer = service.http.post("/admin/jobs/requeue", data=fields | {"job": wrong}, headers=HTML)
         assert answer.status_code == (404 if wrong == "x" else 409)

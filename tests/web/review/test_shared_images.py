@@ -36,7 +36,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
         session.get_one(Submission, refs["ada"]).accepted_at -= timedelta(days=2, hours=1)
         service.context.blobs.delete(session.get_one(HashedEntry, refs["ada"]).blob_key)
     assert look("eve")["comparison"] is None, "nobody compared it"
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
 
     shared = look("eve")
     assert (shared["comparison"]["compared"], shared["comparison"]["common"]) == (2, 0)
@@ -58,7 +58,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     assert reasons[entries["eve"]]["shared-images"].startswith(f"With entry {refs['ada']} of Ada it shares images: 3 ")
 
     later = service.scored("ada", slug, noise_images(13, COUNT, SIZE))["id"]
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert service.call("rita", "GET", f"/submissions/{later}/desk").json()["comparison"]["compared"] == 2, (
         "not her own"
     )

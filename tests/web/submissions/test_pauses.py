@@ -51,7 +51,7 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
     stop, go = (tuple(slug if word == "SLUG" else word for word in words) for words in (stop, go))
     assert "The machine is moved." in command(*stop, "--reason", "The machine is moved.")
     entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
-    service.work()
+    service.run_jobs()
     view = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert (view["status"], view["queue_position"], view["paused"]) == ("received", 1, True)
     assert status_text(view) == "received (position 1, scoring is paused)"
@@ -60,7 +60,7 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
     assert "place 1; scoring is paused" in " ".join(read(service, f"/competitions/{slug}/entries").text.split())
     assert command(*go) == "Nothing is paused.\n"
     assert hidden(service, entry)
-    service.work()
+    service.run_jobs()
     view = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert (view["status"], view["paused"]) == ("scored", False)
 
@@ -78,14 +78,14 @@ def hidden(service: Service, entry: str) -> bool:
 
 def test_admins_see_what_is_paused_and_nobody_else_pauses(service: Service, command: Any) -> None:
     for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
-        assert service.call(who, "POST", "/admin/work/pauses", json={"queue": "score"}).status_code == status
+        assert service.call(who, "POST", "/admin/jobs/pauses", json={"queue": "score"}).status_code == status
     command("worker", "drain", "gpu-1", "--reason", "A new card.")
     enter(service, "admin")
-    page = read(service, "/admin/work")
+    page = read(service, "/admin/jobs")
     (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "paused"]
     assert "Worker gpu-1 by admin" in " ".join(part.text.split())
     assert "A new card." in part.text
-    assert [each["worker"] for each in service.call("admin", "GET", "/admin/work").json()["pauses"]] == ["gpu-1"]
+    assert [each["worker"] for each in service.call("admin", "GET", "/admin/jobs").json()["pauses"]] == ["gpu-1"]
 
 
 def test_a_follower_reads_that_scoring_is_paused() -> None:

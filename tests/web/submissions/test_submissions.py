@@ -150,7 +150,7 @@ def test_the_page_is_known_by_its_etag_until_something_changes(service: Service)
     first = service.http.get(address)
     answers = [service.http.get(address, headers={"If-None-Match": first.headers["etag"]}).status_code for _ in "12"]
     assert 304 in answers, "unless the minute has just ended"
-    service.work()
+    service.run_jobs()
     assert service.http.get(address, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
@@ -169,7 +169,7 @@ def test_a_waiting_entry_shows_its_position_and_its_event_stream(service: Servic
 def test_a_rejected_entry_names_its_faults(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, with_a_wrong_image(noise_images(10))).json()
-    service.work()
+    service.run_jobs()
     enter(service, "ada")
     page = read(service, f"/submissions/{entry['id']}")
     assert page.one(class_="notice").text == "1 of 8 images can't be used."

@@ -45,7 +45,7 @@ def entries_of_every_kind(service: Service) -> dict[str, str]:
     service.scored("bob", slug, noise_images(11, 120, 32))
     copied = service.scored("ada", slug, noise_images(1, 40, 32)[[*range(40)] * 3], file_name="copies.zip")
     rejected = service.submit("ada", slug, with_a_wrong_image(images), file_name="wrong.zip").json()
-    service.work()
+    service.run_jobs()
     waiting = service.submit("ada", slug, zip_of(noise_images(12, 120, 32)), file_name="waiting.zip").json()
     service.call("ada", "PUT", f"/submissions/{scored['id']}/code", content=code_zip())
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}

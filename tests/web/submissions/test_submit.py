@@ -128,9 +128,9 @@ def test_a_form_at_the_limit_says_when_to_come_again(service: Service) -> None:
     assert form(service, slug, secret, ZIP).status_code == 303
     waiting = form(service, slug, secret, ZIP)
     assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(RETRY_AFTER_SECONDS))
-    service.work()
+    service.run_jobs()
     assert form(service, slug, secret, ZIP).status_code == 303
-    service.work()
+    service.run_jobs()
     over = form(service, slug, secret, ZIP)
     assert over.status_code == 429
     assert "the next one is possible at" in over.text

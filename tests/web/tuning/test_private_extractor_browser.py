@@ -28,7 +28,7 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
             page.get_by_role("button", name="Compare").focus()
             page.keyboard.press("Enter")
             page.get_by_text("preparing the references").wait_for()
-            service.work()
+            service.run_jobs()
             # The page finds out by itself, and lets choose.
             page.get_by_label("Why", exact=True).wait_for()
             assert page.get_by_role("row").filter(has_text=OTHER).inner_text().count("3 of 3 measured") == 1
@@ -41,7 +41,7 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
             page.keyboard.press("Enter")
             page.get_by_text("3 to be scored").wait_for()
             take_pictures(page, "network")
-            service.work()
+            service.run_jobs()
             page.get_by_text("3 entries have a private score").wait_for()
             assert OTHER in page.locator(".lead").inner_text()
             assert tab.console_messages == []

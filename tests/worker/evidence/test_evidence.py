@@ -78,7 +78,7 @@ def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
     for name, images in ENTRIES.items():
         answer = service.submit("ada", slug, zip_of(images), note=name)
         assert answer.status_code == 202, answer.text
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     with service.context.sessions() as session:
         entries = {each.note: each.ref for each in session.scalars(select(Submission))}
         return {name: both(service, ref) for name, ref in entries.items()}
@@ -221,7 +221,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
         assert submission.status == Status.SCORED
         # Its images are not needed: features are cached.
         assert not (service.context.scratch / "pixels" / f"{submission.id}.npy").exists()
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
     assert list((service.context.blobs._folder or Path()).glob(f"{feature_cache.FOLDER}/*/*")) == []
 
@@ -244,7 +244,7 @@ def test_a_worker_that_does_not_score_leaves_scores_to_others(
         assert waiting is not None
         assert waiting.status == Status.QUEUED
     monkeypatch.undo()
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
 
 
 def test_it_steps_aside_for_a_public_score(
@@ -274,7 +274,7 @@ def test_it_steps_aside_for_a_public_score(
     assert run_next(service.context, Queue.EVIDENCE)  # the score that waits
     with service.context.sessions() as session:
         assert session.get_one(Submission, waiting.ref).status == Status.SCORED
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert public(service, ref) is not None
 
 
@@ -301,12 +301,12 @@ def test_perceptual_hashes_are_those_that_the_check_has_stored(
         return evidence_of(entry, *arguments, **named)
 
     monkeypatch.setattr(evidence_job, "evidence_of", spied)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert len(seen) == 2
     assert all(np.array_equal(each, stored[2:].T) for each in seen)
     service.context.blobs.delete(key)
     measured_again(service, ref, job_track(service, ref))
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert seen[2].shape == (COUNT, 8)
     assert not seen[2].any()  # too small
 
@@ -340,11 +340,11 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         assert retries.free_expired(session, now=now, max_attempts=3) == 1
     assert public(service, ref) is None
     feature_cache.delete_features(service.context, submission, track, "tiny@1")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     first = public(service, ref)
     assert first is not None
     measured_again(service, ref, track)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     second = public(service, ref)
     assert second is not None
     assert (second.id > first.id, second.measurement_id > first.measurement_id) == (True, True)
@@ -432,7 +432,7 @@ def test_evidence_that_fails_changes_nothing_else(
         assert (failed.queue, failed.track, failed.error) == (
             "evidence", "public", "RuntimeError: the disk is gone",
         )  # fmt: skip
-    answer = service.call("admin", "POST", "/admin/work/requeue", json={"job": failed.id})
+    answer = service.call("admin", "POST", "/admin/jobs/requeue", json={"job": failed.id})
     assert answer.json() == {"requeued": 1}
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert public(service, ref) is not None

@@ -78,7 +78,7 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert handed.status_code == 202, handed.text
     assert (handed.json()["state"], handed.json()["queue_position"]) == ("waiting", 1)
     assert "recovered" not in reasons(service, slug, entry)
-    service.work()
+    service.run_jobs()
 
     view = seen(service, "rita", entry)
     assert (view["state"], view["handed_in_by"], view["latent"]) == ("done", "ada", 40)
@@ -147,7 +147,7 @@ def test_the_generator_of_the_entry_is_known_by_its_images(service: Service, unf
     slug = service.competition({"train": TRAIN, "held_out": noise_images(2, 40, 16)})
     entry = service.scored("ada", slug, images_made_by(REMEMBERING, 40, 8))
     assert put(service, "ada", entry, REMEMBERING).status_code == 202
-    service.work()
+    service.run_jobs()
     result = seen(service, "organizer", entry)["result"]
     assert result["match"]["verdict"] == "no-difference", result["match"]
     assert (result["match"]["found"], result["match"]["features"]["count"]) == (1.0, 8)
@@ -172,7 +172,7 @@ def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, 
     slug = service.competition({"train": noise_images(1, 40, 24), "held_out": noise_images(2, 12, 24)})
     entry = service.scored("ada", slug, noise_images(13))
     assert put(service, "ada", entry, HONEST, latent=12).status_code == 202
-    service.work()
+    service.run_jobs()
     view = seen(service, "rita", entry)
     assert (view["state"], view["result"]["report"]["targets"]["train"]) == ("done", 16), view
 
@@ -181,9 +181,9 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(12))
     assert put(service, "organizer", entry, REMEMBERING).status_code == 202
-    service.work()
+    service.run_jobs()
     assert put(service, "ada", entry, HONEST, latent=12, distribution="uniform").status_code == 202
-    service.work()
+    service.run_jobs()
     view = seen(service, "organizer", entry)
     assert (view["result"]["verdict"], view["distribution"]) == ("no-sign", "uniform")
     assert [(each["verdict"], each["handed_in_by"]) for each in view["former"]] == [("copies", "organizer")]
@@ -205,7 +205,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason_for_its_team(service: Serv
     slug = service.competition()
     entry = service.scored("bob", slug, noise_images(13))
     assert put(service, "bob", entry, generator_with_operator("Erf2"), latent=12).status_code == 202
-    service.work()
+    service.run_jobs()
     view = seen(service, "bob", entry)
     assert view["state"] == "refused"
     assert "Erf2" in view["refusal"]
@@ -221,7 +221,7 @@ def test_what_an_organizer_uploads_is_theirs_to_mend(service: Service, unfenced:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(21))
     assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202
-    service.work()
+    service.run_jobs()
     assert seen(service, "eve", entry)["state"] == "refused"
     notices = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
     assert notices["organizer"][0]["kind"] == "generator"
@@ -245,7 +245,7 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
     assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
     assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
     assert {each for each in _blobs(service) if each.startswith("generators")} <= before
-    service.work()
+    service.run_jobs()
 
 
 def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfenced: None) -> None:
@@ -260,7 +260,7 @@ def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfe
         states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
         assert states == ["waiting"], "only the newest is searched"
     assert put(service, "organizer", entry, honest_generator(30, 16), latent=12).status_code == 202
-    service.work()
+    service.run_jobs()
     assert seen(service, "organizer", entry)["former"] == []
 
 
@@ -287,7 +287,7 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
     assert run_next(service.context, Queue.RECOVER)
     with service.context.sessions.begin() as session:
         assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
-    service.work()
+    service.run_jobs()
     assert seen(service, "organizer", entry)["result"]["verdict"] == "no-sign"
 
 
@@ -313,7 +313,7 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
     assert seen(service, "ada", entry)["state"] == "failed"
     # The same file uploaded again is a new attempt.
     put(service, "ada", entry, HONEST, latent=12)
-    service.work()
+    service.run_jobs()
     assert seen(service, "ada", entry)["state"] == "done"
 
 

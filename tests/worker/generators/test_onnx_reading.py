@@ -426,7 +426,7 @@ def test_work_is_counted_before_it_is_done() -> None:
         NODE("Reshape", ["p200", "shape"], ["bomb"]),
         weights=(square, weight("row", [-1, 12], np.int64)),
     )
-    assert refusal_of(bomb, limits=replace(LIMITS, operations=50_000)).slug == "too-much-work"
+    assert refusal_of(bomb, limits=replace(LIMITS, operations=50_000)).slug == "too-many-operations"
     assert read_generator(bomb.SerializeToString(), LATENT, limits=LIMITS)
 
 

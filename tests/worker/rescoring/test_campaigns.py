@@ -99,10 +99,10 @@ def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
     newest = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     assert newest["status"] == Status.SCORED
     assert decide(service, slug, campaign, "pause").json()["state"] == "paused"
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert waiting(service, Queue.RESCORE) == 2
     assert decide(service, slug, campaign, "resume").json()["state"] == "measuring"
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     shown = rescoring(service, slug, f"/{campaign['id']}").json()
     assert (shown["state"], shown["done"], shown["measured"], shown["changed"]) == ("measured", 2, 2, 2)
     assert (shown["scorer_versions"], shown["missing"], shown["distance_difference"]) == (["2"], 0, 0.0)
@@ -132,7 +132,7 @@ def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: 1e6 - fid)  # which turns the board around
     campaign = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert places(service, slug, "private") == before
     preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()
     assert (preview["undo"], preview["tau"], [each["track"] for each in preview["boards"]]) == (
@@ -207,9 +207,9 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
 
         cancelled = kennel("start", slug, "public", "--reason", "no", "--submission", entries["bob"]["id"])
         assert kennel("cancel", slug, str(cancelled["id"]), "--reason", "no")["state"] == "cancelled"
-        service.work(evidence=True)
+        service.run_jobs(evidence=True)
         chosen = kennel("start", slug, "public", "--reason", "yes", "--submission", entries["ada"]["id"])
-        service.work(evidence=True)
+        service.run_jobs(evidence=True)
         number = str(chosen["id"])
         assert kennel("show", slug, number)["measured"] == 1
         (public, private) = kennel("preview", slug, number)["boards"]
@@ -225,7 +225,7 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         assert sorted(name or "" for _, name in by.values()) in (["", "scorer version 1"], ["", "scorer version 2"])
         # A newer campaign is taken back before an older one.
         newer = kennel("start", slug, "public", "--reason", "all")
-        service.work(evidence=True)
+        service.run_jobs(evidence=True)
         assert kennel("switch", slug, str(newer["id"]), "--reason", "all")["state"] == "in force"
         assert {each[2] for each in places(service, slug)} == {None}
         assert slug_of(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
@@ -259,10 +259,10 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     campaign = json.loads(done.stdout)
     assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
     assert references() == former
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     # What is scored before the switch is measured for the campaign, too.
     service.scored("bob", slug, noise_images(12))
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     campaign = rescoring(service, slug, f"/{campaign['id']}").json()
     assert (campaign["state"], campaign["measured"], campaign["missing"]) == ("measured", 2, 0)
     before = places(service, slug)
@@ -276,7 +276,7 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     assert {each[2] for each in switched} == {None}
     assert {each[1] for each in switched}.isdisjoint(each[1] for each in before)
     assert waiting(service, Queue.EVIDENCE) == 2
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     with service.context.sessions() as session:
         ref = session.query(Submission).filter_by(id=ada["id"]).one().ref
         made = session.query(Evidence).filter_by(submission_ref=ref).join(Track).filter(Track.kind == "public")
@@ -288,7 +288,7 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
     assert {each[2] for each in places(service, slug)} == {None}
     assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
     assert (references(), places(service, slug)) == (former, before)
-    service.work()
+    service.run_jobs()
     assert [each for each in places(service, slug) if each[0] != "eve"] == before
     assert {each[0] for each in places(service, slug)} == {"ada", "bob", "eve"}
     assert {each[2] for each in places(service, slug)} == {None}
@@ -307,11 +307,11 @@ def test_another_network_measures_all_entries_or_none(service: Service) -> None:
         job.state, job.error = "failed", "It broke."
     shown = rescoring(service, slug, f"/{campaign['id']}").json()
     assert (shown["waiting"], shown["failed"], shown["error"], shown["missing"]) == (1, 1, "It broke.", 2)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured"
     assert slug_of(decide(service, slug, campaign, "switch")) == (409, "not-measured")
     assert decide(service, slug, campaign, "resume").json()["waiting"] == 1
-    service.work()
+    service.run_jobs()
     preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()
     assert decide(service, slug, campaign, "switch").json()["extractor"] == OTHER
     board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()

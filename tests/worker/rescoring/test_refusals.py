@@ -100,7 +100,7 @@ def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: 
     act("pause")
     only("resume", "cancel")
     act("resume")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     only("cancel", "switch")
     act("switch")
     only("undo")
@@ -110,7 +110,7 @@ def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: 
 
 def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     campaign = started(service, slug, track="private")
     assert run_next(service.context, Queue.RESCORE)
     assert waiting(service, Queue.RESCORE) == 1
@@ -144,7 +144,7 @@ def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> No
     service.scored("ada", slug, noise_images(11))
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private", extractor=OTHER)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert slug_of(preview_of(service, slug, campaign)) == (422, "no-heldout-distance")
     assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-heldout-distance")
     assert places(service, slug, "private") == before
@@ -167,7 +167,7 @@ def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Ser
 
 
 def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     started(service, slug, track="private")
 
     def preempted(*_: Any) -> Any:
@@ -204,7 +204,7 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> 
         assert slug_of(decide(service, slug, paused, decision)) == (409, "former-track"), decision
     assert waiting(service, Queue.RESCORE) == 0
     assert campaign_acts(service) == acts
-    service.work()
+    service.run_jobs()
     assert started(service, slug, track="private")["track"] == "private", "which is another one now"
 
 

@@ -86,7 +86,7 @@ def measure(service: Service) -> None:
     """Do all work but evidence, which would go first."""
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="evidence", state="waiting").update({"state": "cancelled"})
-    service.work()
+    service.run_jobs()
 
 
 def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service: Service) -> None:
@@ -205,7 +205,7 @@ def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service
     assert slug_of(add(service, slug, "other")) == (409, "not-prepared")
     for kind in ("public", "private"):
         service.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
-    service.work()
+    service.run_jobs()
     assert shown(service, slug)[0]["progress"]["state"] == "measured"
     entry = service.scored("ada", slug, noise_images(11))
     measure(service)

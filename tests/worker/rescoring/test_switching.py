@@ -59,7 +59,7 @@ def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
     slug = service.competition()
     for who, seed in (("ada", 11), ("bob", 12)):
         service.scored(who, slug, noise_images(seed))
-    service.work(evidence=True)  # a campaign waits for it
+    service.run_jobs(evidence=True)  # a campaign waits for it
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: fid / 2)
     mixed = started(service, slug, track="private")
@@ -72,7 +72,7 @@ def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
     assert places(service, slug, "private") == before
     assert decide(service, slug, mixed, "cancel").json()["state"] == "cancelled"
     another = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     switch(service, slug, another)
     assert {by for *_, by in places(service, slug, "private")} == {None}
 
@@ -85,7 +85,7 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
     former = tau_of(service, slug)
     new_version(monkeypatch, lambda fid: fid / 2)
     campaign = started(service, slug, track="private")
-    service.work()
+    service.run_jobs()
     switch(service, slug, campaign, tau=0.125)
     assert tau_of(service, slug) == 0.125
     undo(service, slug, campaign)
@@ -101,7 +101,7 @@ def test_an_undo_of_another_network_restores_the_tau_of_its_feature_space(servic
     service.scored("ada", slug, noise_images(11))
     choose(service, slug, 0.0625)
     campaign = started(service, slug, track="private", extractor=OTHER)
-    service.work()
+    service.run_jobs()
     switch(service, slug, campaign)
     assert tau_of(service, slug) != 0.0625
     choose(service, slug, 0.25)
@@ -137,7 +137,7 @@ def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_
     new_version(monkeypatch, lambda fid: fid, distance=0.001)
     campaign = started(service, slug, track="private", submissions=[ada["id"]])
     close_and_publish(service, slug, days=8)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     (words,) = penalties_told(service, "bob")
     assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words, "its private score has come only now"
     appeal = {"text": "We trained it ourselves."}
@@ -160,7 +160,7 @@ def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypa
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: 1e6 - fid)
     campaign = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     switch(service, slug, campaign, tau=2.0)
     shown = rescoring(service, slug, f"/{campaign['id']}/preview").json()
     (impact,) = shown["boards"]
@@ -181,7 +181,7 @@ def preview_of(service: Service, slug: str, campaign: Any) -> Any:
 def in_force(service: Service, slug: str, **changes: Any) -> Any:
     """A campaign on the private track that has measured everything and is switched on."""
     campaign = started(service, slug, track="private", **changes)
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     switch(service, slug, campaign)
     return campaign
 
@@ -202,7 +202,7 @@ def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_
 ) -> None:
     former = in_force(service, slug, extractor=OTHER)
     later = started(service, slug, track="private")
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     assert preview_of(service, slug, later).status_code == 200
     undo(service, slug, former)
     before = places(service, slug, "private")
@@ -226,7 +226,7 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
 ) -> None:
     current = in_force(service, slug)
     measured = started(service, slug, track="private", extractor=OTHER)
-    service.work()
+    service.run_jobs()
     for campaign in (current, measured):
         assert preview_of(service, slug, campaign).status_code == 200
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
@@ -242,7 +242,7 @@ def test_a_score_that_is_being_measured_against_the_former_references_begins_ane
     slug: str,
 ) -> None:
     campaign = started(service, slug, track="private", extractor=OTHER)
-    service.work()
+    service.run_jobs()
     service.submit("bob", slug, zip_of(noise_images(12)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE), "of the public track"

@@ -14,7 +14,7 @@ import migrations
 from scorer.db.jobs import worker_reports
 from scorer.db.tables import WorkerReport
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.jobs.broker import WORK
+from scorer.jobs.broker import RUN_JOB
 from scorer.product_version import product_version
 from tests.api.conftest import Service
 from tests.conftest import addresses
@@ -87,7 +87,7 @@ def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_rec
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             assert service.context.broker.control.ping(timeout=1) == []
-            service.context.broker.send_task(WORK, args=["check"], queue="check")
+            service.context.broker.send_task(RUN_JOB, args=["check"], queue="check")
             assert worker.wait(PATIENCE) == 0
         finally:
             worker.kill()
@@ -123,7 +123,7 @@ def test_a_worker_waits_while_its_queue_server_takes_no_writes(service: Service,
             client.config_set("min-replicas-to-write", 1)
             wait_until(lambda: "NOREPLICAS" in written.read_text())
             client.config_set("min-replicas-to-write", 0)
-            service.context.broker.send_task(WORK, args=["check"], queue="check")
+            service.context.broker.send_task(RUN_JOB, args=["check"], queue="check")
             wait_until(lambda: not client.exists("check", "unacked"))
         finally:
             client.config_set("min-replicas-to-write", 0)

@@ -47,7 +47,7 @@ def test_it_is_not_held_against_the_team(service: Service, content: bytes, queue
     damage(service, upload)
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue=queue).update({"due_at": submission.accepted_at})
-    service.work()
+    service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored", "once it is restored"
 
 

@@ -43,7 +43,7 @@ def test_the_least_recently_used_ones_go(service: Service) -> None:
     paths = [checked(service, context, slug, seed) for seed in range(10, 14)]
     assert [path.exists() for path in paths] == [False, False, True, True]
     service.context = context
-    service.work()
+    service.run_jobs()
     statuses = {service.call("ada", "GET", f"/submissions/{path.stem}").json()["status"] for path in paths}
     assert statuses == {"scored"}, "what was removed is decoded again"
 

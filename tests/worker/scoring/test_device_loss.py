@@ -116,7 +116,7 @@ def test_no_number_of_losses_fails_an_entry(
     assert {job.attempts for job in jobs(service)} == {0}
     assert sum(job.deferrals for job in jobs(service)) == 50
     pass_time(service, timedelta(hours=1))
-    service.work()
+    service.run_jobs()
     assert statuses(service, entries) == ["scored"] * ENTRIES
     assert device_loss.losses.value == 0, "after a success the next loss is the first again"
 

@@ -18,7 +18,7 @@ def test_an_entry_is_checked_scored_and_examined_by_indexes(service: Service) ->
     service.scored("ada", slug, noise_images(10))
     with recorded_statements() as statements:
         service.submit("bob", slug, zip_of(noise_images(11)))
-        service.work(evidence=True)
+        service.run_jobs(evidence=True)
     with service.context.sessions() as session:
         assert growing_tables.read_whole(session.connection(), statements) == {}
 

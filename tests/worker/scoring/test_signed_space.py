@@ -51,7 +51,7 @@ def scored(service: Service, training: Images, images: Images) -> tuple[Vector, 
     chosen = service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body)
     assert chosen.status_code == 201, chosen.text
     (public,) = service.call("ada", "GET", f"/submissions/{entry['id']}").json()["measurements"]
-    service.work(evidence=True)
+    service.run_jobs(evidence=True)
     evidence = service.call("organizer", "GET", f"/submissions/{entry['id']}/evidence/public").json()
     return signed, public, evidence
 

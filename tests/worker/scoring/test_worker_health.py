@@ -77,7 +77,7 @@ def broken(*_: Any, **__: Any) -> Any:
     raise RuntimeError("CUDA error: unspecified launch failure")
 
 
-def work_for(service: Service, context: WorkerContext, minutes: int) -> None:
+def run_jobs_for(service: Service, context: WorkerContext, minutes: int) -> None:
     """Let a worker claim all that it may, for some minutes, one message every 15 seconds."""
     for _ in range(4 * minutes):
         while run_next(context, Queue.SCORE):
@@ -91,12 +91,12 @@ def test_a_broken_worker_alone_fails_nobody(
     """One that failed at once took and failed every entry within seconds, and their teams were told so."""
     with monkeypatch.context() as patch:
         patch.setattr(score, "measure", broken)
-        work_for(service, service.context, minutes=30)
+        run_jobs_for(service, service.context, minutes=30)
         assert statuses(service, checked) == ["queued"] * ENTRIES
         assert max(job.attempts for job in scoring_jobs(service)) <= 1
         assert {job.error for job in scoring_jobs(service)} >= {"RuntimeError: CUDA error: unspecified launch failure"}
     pass_time(service, timedelta(hours=1))
-    service.work()
+    service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES, "once it is mended"
 
 
@@ -164,7 +164,7 @@ def test_a_job_that_fails_everywhere_fails(
 
     monkeypatch.setattr("worker.scoring.score.decoded_images.submission_images", remember)
     monkeypatch.setattr(score, "measure", fail_one)
-    work_for(service, service.context, minutes=5)
+    run_jobs_for(service, service.context, minutes=5)
     assert sorted(statuses(service, checked)) == ["failed"] + ["scored"] * (ENTRIES - 1)
 
 
@@ -176,12 +176,12 @@ def test_what_the_operator_must_provide_costs_no_attempt(
 
     with monkeypatch.context() as patch:
         patch.setattr(score, "require_same_weights", lacking)
-        work_for(service, service.context, minutes=20)
+        run_jobs_for(service, service.context, minutes=20)
     assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     assert min(job.deferrals for job in scoring_jobs(service)) >= 2
     pass_time(service, timedelta(hours=1))
-    service.work()
+    service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES
 
 
@@ -190,12 +190,12 @@ def test_jobs_wait_for_a_store_that_cannot_be_used(
 ) -> None:
     monkeypatch.setattr(retries, "MAX_DEFERRALS", 0)
     with unusable_folder(service.context.settings):
-        work_for(service, service.context, minutes=20)
+        run_jobs_for(service, service.context, minutes=20)
         assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
     assert {str(job.error).partition(":")[0] for job in scoring_jobs(service)} == {"The blob store cannot be used"}
     pass_time(service, timedelta(hours=1))
-    service.work()
+    service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES
 
 
@@ -232,7 +232,7 @@ def test_a_worker_that_stops_gives_its_job_back(
     monkeypatch.setattr(score, "measure", measure)
     assert statuses(service, checked) == ["queued"] * ENTRIES
     assert {job.attempts for job in scoring_jobs(service)} == {0}
-    service.work()
+    service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES
 
 
@@ -275,7 +275,7 @@ def test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_end
     left = {(job.state, job.attempts, job.deferrals) for job in scoring_jobs(service)}
     assert left == {("waiting", 0, 0)}, worker.output
     assert f"job {begun[0]} goes back to its queue: WorkerStopping" in worker.output
-    service.work()
+    service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes them"
 
 

@@ -90,7 +90,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
         ("tiny@1", "done"), (OTHER, "preparing"),
     ]  # fmt: skip
     assert slug_of(choose(service, slug)) == "not-prepared"
-    service.work()
+    service.run_jobs()
     comparison = network(service, slug)["comparison"]
     assert (comparison["memorising"], comparison["legitimate"], comparison["coarse"]) == (1, 2, 1)
     present, other = comparison["spaces"]
@@ -102,7 +102,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
         assert session.query(ComparedDistance).count() == 3
     # Again: nothing is measured twice. Without guesses: of fewer entries.
     assert compare(service, slug, OTHER).json()["spaces"][1]["measured"] == 2
-    service.work()
+    service.run_jobs()
     with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
     return other
@@ -213,7 +213,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
         assert session.query(ComparedDistance).count() == 0
         due = job_queue.count_due(session)
         assert (due[Queue.COMPARE], due[Queue.SCORE]) == (1, 1)
-    service.work()
+    service.run_jobs()
     assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
 
 
@@ -246,7 +246,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
         with ThreadPoolExecutor(1) as pool:
             words = pool.submit(kennel, "extractor", "compare", slug, OTHER, "--json")
             while not words.done():
-                service.work()
+                service.run_jobs()
                 time.sleep(0.05)
         document = json.loads(words.result())
         assert [space["measured"] for space in document["spaces"] if not space["present"]][:1] == [1]

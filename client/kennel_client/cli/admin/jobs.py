@@ -1,4 +1,4 @@
-"""``kennel admin queue`` and ``worker``: what waits, runs and has failed; pausing queues, draining workers."""
+"""``kennel admin job``, ``queue`` and ``worker``: what waits, runs and has failed; pausing queues, draining workers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -9,27 +9,27 @@ from kennel_client.cli.formatting import format_time
 from kennel_client.cli.options import Reason
 from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
 
-queues, workers = typer.Typer(), typer.Typer()
-Queue = Annotated[str, typer.Argument(help="The queue's name, as `show` has it.")]
+app, queues, workers = typer.Typer(), typer.Typer(), typer.Typer()
+Queue = Annotated[str, typer.Argument(help="The queue's name, as `kennel admin job list` has it.")]
 Worker = Annotated[str, typer.Argument(help="A machine, or a process as `machine:pid`; `*` for all.")]
 
 
-@answers(queues)
-def show(admin: AdminClient) -> Answer:
-    """Show what waits, what runs, and what has failed and why."""
-    backlog = admin.jobs.unfinished()
-    lines = list(_lines(backlog)) if any(backlog.values()) else ["Nothing waits, nothing runs, nothing has failed."]
-    return Answer(backlog, "\n".join(lines))
+@answers(app, "list")
+def list_jobs(admin: AdminClient) -> Answer:
+    """List what waits, what runs, and what has failed and why."""
+    unfinished = admin.jobs.unfinished()
+    text = "\n".join(_lines(unfinished)) or "Nothing waits, nothing runs, nothing has failed."
+    return Answer(unfinished, text)
 
 
-def _lines(backlog: View) -> Iterator[str]:
-    for queue in backlog["queues"]:
+def _lines(unfinished: View) -> Iterator[str]:
+    for queue in unfinished["queues"]:
         since = f", the oldest since {format_time(queue['oldest_due_at'])}" if queue["oldest_due_at"] else ""
         yield f"{queue['queue']}: {queue['waiting']} waiting{since}; {queue['running']} running"
     for state in ("running", "failed"):
-        for job in backlog[state]:
+        for job in unfinished[state]:
             yield f"{state}: {_job_text(job)}"
-    for pause in backlog["pauses"]:
+    for pause in unfinished["pauses"]:
         author = f" by {pause['author']}" if pause["author"] else ""
         reason = f": {pause['reason']}" if pause["reason"] else ""
         yield f"paused: {_subject(pause)} since {format_time(pause['created_at'])}{author}{reason}"
@@ -47,11 +47,11 @@ def _subject(pause: View) -> str:
     return " ".join(f"{kind} {pause[kind]}" for kind in ("queue", "competition", "worker") if pause[kind] is not None)
 
 
-@answers(queues)
+@answers(app)
 def requeue(
     admin: AdminClient,
     job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
-    competition: Annotated[str, typer.Option(help="Only the failed work of this competition's private track.")] = "",
+    competition: Annotated[str, typer.Option(help="Only the failed jobs of this competition's private track.")] = "",
 ) -> Answer:
     """Try failed jobs again, or take a running job from its worker."""
     again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
@@ -78,7 +78,7 @@ def paused_answer(pauses: Sequence[View]) -> Listing:
 
 @answers(workers)
 def drain(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
-    """Let a worker end its job and take no other, also after a restart. `kennel admin queue show` shows which run
+    """Let a worker end its job and take no other, also after a restart. `kennel admin job list` shows which run
     one."""
     return paused_answer(admin.jobs.pause(worker=worker, reason=reason))
 

@@ -1,11 +1,11 @@
-"""Checks of the work: whether workers take every queue, whether sweeps run, and what has waited for too long."""
+"""Checks of jobs: whether workers take every queue, whether sweeps run, and what has waited for too long."""
 
 from datetime import datetime, timedelta
 
 import migrations
 from deploy.doctor.check import Check, Fault, Skipped
 from deploy.doctor.installation import Installation
-from scorer.db.diagnostics import Backlog, delivery_backlog, mail_backlog
+from scorer.db.diagnostics import Unsent, unsent_deliveries, unsent_mails
 from scorer.db.jobs import failed_jobs, pauses, sweeps
 from scorer.db.notifications import mail_faults
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
@@ -97,28 +97,28 @@ def _pauses(installation: Installation) -> str:
 def _mails(installation: Installation) -> str:
     with installation.sessions() as session:
         now = failed_jobs.database_time(session)
-        backlog = mail_backlog(session, now - RECENT)
+        unsent = unsent_mails(session, now - RECENT)
         lost = [fault for fault in mail_faults(session, now - RECENT) if fault.lost]
-    if backlog.waiting and installation.settings.smtp_url is None:
-        raise Skipped(f"{backlog.waiting} stay in the outbox: KENNEL_SMTP_URL names no server")
+    if unsent.waiting and installation.settings.smtp_url is None:
+        raise Skipped(f"{unsent.waiting} stay in the outbox: KENNEL_SMTP_URL names no server")
     if lost:
-        raise Fault(f"{backlog.failed} mails were not sent within a day, the newest because: {lost[0].error}")
-    return _require_sent("mails", backlog, now)
+        raise Fault(f"{unsent.failed} mails were not sent within a day, the newest because: {lost[0].error}")
+    return _require_sent("mails", unsent, now)
 
 
 def _webhooks(installation: Installation) -> str:
     with installation.sessions() as session:
         now = failed_jobs.database_time(session)
-        backlog = delivery_backlog(session, now - RECENT)
-    return _require_sent("calls of webhooks", Backlog(backlog.waiting, backlog.oldest_due_at, 0), now)
+        unsent = unsent_deliveries(session, now - RECENT)
+    return _require_sent("calls of webhooks", Unsent(unsent.waiting, unsent.oldest_due_at, 0), now)
 
 
-def _require_sent(what: str, backlog: Backlog, now: datetime) -> str:
-    if backlog.oldest_due_at is not None and now - backlog.oldest_due_at > LATE:
-        raise Fault(f"{backlog.waiting} {what} wait, the oldest for more than an hour.")
-    if backlog.failed:
-        raise Fault(f"{backlog.failed} {what} have failed within a day.")
-    return f"{backlog.waiting} wait"
+def _require_sent(what: str, unsent: Unsent, now: datetime) -> str:
+    if unsent.oldest_due_at is not None and now - unsent.oldest_due_at > LATE:
+        raise Fault(f"{unsent.waiting} {what} wait, the oldest for more than an hour.")
+    if unsent.failed:
+        raise Fault(f"{unsent.failed} {what} have failed within a day.")
+    return f"{unsent.waiting} wait"
 
 
 CHECKS = (
@@ -130,10 +130,10 @@ CHECKS = (
     Check(
         "queues",
         _queues,
-        "`kennel admin queue show` and the log of that queue's worker say why it takes none.",
+        "`kennel admin job list` and the log of that queue's worker say why it takes none.",
         ["migrations"],
     ),
-    Check("failed jobs", _failures, "Mend the cause, then `kennel admin queue requeue`.", ["migrations"]),
+    Check("failed jobs", _failures, "Mend the cause, then `kennel admin job requeue`.", ["migrations"]),
     Check("pauses", _pauses, "`kennel admin queue resume`, `competition resume` or `worker resume`.", ["migrations"]),
     Check(
         "mails",
