@@ -51,6 +51,22 @@ OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["-
 ANOTHER_TERMINAL = "another terminal"
 OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/proc", "/root")
 
+CURRENT = (
+    "api",
+    "benchmarks",
+    "client",
+    "deploy",
+    "docs/how-to",
+    "docs/start",
+    "migrations",
+    "scorer",
+    "tests",
+    "worker",
+)
+TEXTS = {".css", ".html", ".js", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
+RETIRED = re.compile(r"(?<=\| )`[^|]*(?= \|$)", re.MULTILINE)
+"""The last column of the glossary's tables, where it is not empty."""
+
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
@@ -77,6 +93,26 @@ def missing_paths(text: str) -> list[str]:
     spans = [word.removeprefix("TESTS=").split("::")[0] for span in code_spans(text) for word in span.split()]
     named = [span for span in spans if (PATH.match(span) or FILE.match(span)) and span not in ELSEWHERE]
     return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
+
+
+def retired_names_in(text: str, retired: list[str]) -> list[str]:
+    """Those of the names that a text has as whole words or as parts of an address."""
+    return [name for name in retired if name in text and re.search(rf"(?:\b|(?=/)){re.escape(name)}(?![\w-])", text)]
+
+
+def test_names_that_the_glossary_retires_are_gone() -> None:
+    retired = [name for cell in RETIRED.findall((ROOT / "docs/glossary.md").read_text()) for name in code_spans(cell)]
+    assert retired_names_in("class GuestView: get('/x/guests')", ["GuestView", "/guests"]) == ["GuestView", "/guests"]
+    assert not retired_names_in("class GuestViews: get('/x/guests-of')", ["GuestView", "/guests"])
+    files = [
+        path
+        for folder in CURRENT
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in TEXTS and path != Path(__file__)
+    ]
+    named = {str(path): names for path in files if (names := retired_names_in(path.read_text(), retired))}
+    assert retired
+    assert named == {}
 
 
 @every_page
