@@ -59,8 +59,6 @@ from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
 from scorer.open_files import raise_open_files_limit
 from scorer.product_version import product_version
-from scorer.review.flag_facts import FlagFactsCache
-from scorer.review.flag_weights import FlagWeightsCache
 from scorer.settings import Settings, read_settings
 from scorer.submissions import progress
 from scorer.unknown_settings import warn_of_unknown_settings
@@ -173,12 +171,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.settings = settings
     app.state.engine = engine
     app.state.readers = readers
-    caches = {
-        "board_cache": BoardCache(readers),
-        "flag_facts": FlagFactsCache(readers),
-        "flag_weights": FlagWeightsCache(),
-    }
-    app.state.sessions = sessions_of(engine, **caches)
+    app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers))
     app.state.blobs = blobs_of(settings)
     processes = min(1, processes_of(settings.decoding_processes))
     app.state.stored_images = StoredImages(app.state.blobs, processes=processes)

@@ -92,8 +92,6 @@ REQUESTS: Sequence[TimedRequest] = (
     TimedRequest("figure_svg", "a figure as SVG", DISTANCES, 0.3, parameters={"format": "svg"}),
     _organizers("figure_all", "a figure of all entries as JSON", DISTANCES, first_byte=0.3),
     TimedRequest("csv", "all places as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
-    _organizers("desk", "reviewers' desk", f"{API}/desk", 0.3),
-    _organizers("desk_page", "its page", f"{PAGE}/desk", 0.3),
     _organizers("checklist", "checklist before publication", f"{API}/publication", 0.5),
     _organizers("checklist_page", "its page", f"{PAGE}/publication", 0.5),
     _organizers("tau_page", "threshold page", f"{PAGE}/tau", 1.5, size=500_000),

@@ -1,30 +1,29 @@
 """Flags: which submissions need eyes, and why. A query, never stored, so flags are always up to date."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import shared_images, signs
-from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.review import contents, flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
-from scorer.db.review.reviews import review_tallies
 from scorer.db.tables import Account, Submission, Track
 from scorer.findings.signs import SIGNS
-from scorer.leaderboard.rows import judged_entries_of, rows_of
+from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.review.flag_facts import facts_of
 from scorer.review.flag_sentences import REASON_SENTENCES
-from scorer.review.flag_weights import STATES, FlagWeights, FlagWeightsCache, WeightInputs, weights_of
 from scorer.submissions.labels import MEMORISING
 
+STATES: tuple[QueueState, ...] = ("open", "waiting", "disputed", "unruled", "decided")
+"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, disputed
+and for an organizer to decide, labelled as memorising and for an organizer to rule on, decided."""
 _WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
         # Medals and prizes depend on these.
@@ -114,22 +113,20 @@ def list_flagged(
 ) -> FlaggedPage:
     """The flagged submissions in some ``states`` from number ``after + 1`` on."""
     query = _flag_query(session, state, reviewer)
-    weights = _flag_weights(session, state, query)
-    tallies = review_tallies(session, state.competition.id, reviewer.id, MEMORISING)
-    state_of_entry = weights.states(tallies)
-    chosen = np.isin(state_of_entry, [STATES.index(name) for name in states])
-    refs = weights.heaviest(chosen, after, limit + 1)
-    counts = np.bincount(state_of_entry, minlength=len(STATES)).tolist()
-    decided = np.isin(state_of_entry, [STATES.index("unruled"), STATES.index("decided")])
+    flagged = flags.flagged_places(session, query)
+    counts = Counter(place.state for place in flagged)
+    chosen = [place.ref for place in flagged if place.state in states][after:]
     return FlaggedPage(
-        entries=_entries_of(session, state, query, refs[:limit]),
-        counts=dict(zip(STATES, counts, strict=True)),
-        goals=[
-            Goal(kind, int(np.count_nonzero(wins & decided)), int(np.count_nonzero(wins)))
-            for kind, wins in weights.winners.items()
-        ],
-        more=len(refs) > limit,
+        entries=_entries_of(session, state, query, chosen[:limit]),
+        counts={name: counts[name] for name in STATES},
+        goals=[_goal(kind, [place.state for place in flagged if kind in place.wins]) for kind in TRACK_KINDS],
+        more=len(chosen) > limit,
     )
+
+
+def _goal(kind: TrackKind, states: Sequence[QueueState]) -> Goal:
+    """Of a track, whose winning entries have these states."""
+    return Goal(kind, sum(state in {"unruled", "decided"} for state in states), len(states))
 
 
 def flags_of_entry(
@@ -138,14 +135,6 @@ def flags_of_entry(
     """One submission with its flags; None if it has none."""
     entries = _entries_of(session, state, _flag_query(session, state, reviewer), [submission.ref])
     return entries[0] if entries else None
-
-
-def _flag_weights(session: Session, state: CompetitionState, query: FlagQuery) -> FlagWeights:
-    judged = {kind: judged_entries_of(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
-    overfitted = session.scalars(refs_with_overfitted_generator(state.competition.id)).all()
-    inputs = WeightInputs(judged, query.bounds, facts_of(session, state), sorted(overfitted), WEIGHTS)
-    cache: FlagWeightsCache | None = session.info.get("flag_weights")
-    return weights_of(inputs) if cache is None else cache.weights_of(state.competition.id, inputs)
 
 
 def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, refs: Sequence[int]) -> list[FlaggedEntry]:

@@ -32,7 +32,6 @@ from scorer.evidence import closest_pairs, shared_images
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
 from scorer.review import claims, early_labels, flags, reviews
-from scorer.review.flag_weights import STATES
 from scorer.submissions import access
 
 router = ApiRouter(tags=["desk"])
@@ -52,7 +51,7 @@ def queue(
     agree. Reviewers and organizers only."""
     competition = visible_state(session, slug, reviewer, now)
     access.require_reviewer(competition, reviewer)
-    page = flags.list_flagged(session, competition, reviewer, states=state or STATES, after=after, limit=limit)
+    page = flags.list_flagged(session, competition, reviewer, states=state or flags.STATES, after=after, limit=limit)
     return review_queue_view(competition, page, reviews.agreement(session, competition), after=after)
 
 

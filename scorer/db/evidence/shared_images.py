@@ -4,15 +4,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Select, func, select, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.tables import HashedEntry, ImageComparison, SharedImages, Submission, Team
 from scorer.db.teams import merges
 from scorer.findings.signs import MIN_SHARE
-from scorer.ranking.columns import Ints
 
 
 def add_hashes(session: Session, submission_ref: int, key: str, now: datetime) -> None:
@@ -126,29 +124,6 @@ def refs_sharing_images(competition_id: int) -> Select[Any]:
         .where(SharedImages.competition_id == competition_id, SharedImages.share >= MIN_SHARE)
         .where(team_of_one != team_of_other)
     )
-
-
-class PairRows(NamedTuple):
-    """Pairs of entries that share :data:`MIN_SHARE` of the images or more; teams are those before any merges."""
-
-    id: Ints
-    ref: Ints
-    other_ref: Ints
-    team: Ints
-    other_team: Ints
-
-
-def pair_rows(connection: Connection, competition_id: int, *, above: int) -> PairRows:
-    """The pairs of a competition's entries with an id higher than ``above``."""
-    one, other = aliased(Submission), aliased(Submission)
-    query = (
-        select(SharedImages.id, SharedImages.submission_ref, SharedImages.other_ref, one.team_id, other.team_id)
-        .join(one, one.ref == SharedImages.submission_ref)
-        .join(other, other.ref == SharedImages.other_ref)
-        .where(SharedImages.competition_id == competition_id, SharedImages.share >= MIN_SHARE)
-        .where(SharedImages.id > above)
-    )
-    return PairRows(**read_columns(connection, compiled(query), dict.fromkeys(PairRows._fields, "int")))
 
 
 def _current_team(team_id: InstrumentedAttribute[int], name: str) -> tuple[ColumnElement[int], FromClause]:

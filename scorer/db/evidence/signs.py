@@ -2,27 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    case,
-    exists,
-    func,
-    literal,
-    literal_column,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.tables import Evidence
 from scorer.findings.signs import SIGNS
-from scorer.ranking.columns import Ints
 
 Findings = Sequence[Mapping[str, Any]]
 
@@ -40,34 +27,6 @@ def with_signs(track_id: int, images: int) -> Select[Any]:
     columns: list[Any] = [condition.label(name) for name, condition in condition_of.items()]
     signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
     return signs.where(Evidence.track_id == track_id, or_(*condition_of.values()), ~_is_replaced())
-
-
-class SignRows(NamedTuple):
-    """Rows of evidence, each with its signs as bits: bit i is the sign ``SIGNS[i]``."""
-
-    id: Ints
-    ref: Ints
-    track_id: Ints
-    bits: Ints
-
-
-KINDS = dict.fromkeys(SignRows._fields, "int")
-
-
-def sign_rows(connection: Connection, track_ids: Collection[int], images: int, *, above: int | None = None) -> SignRows:
-    """The newest evidence of each entry that shows a sign, of entries with so many images; with ``above``, all
-    evidence with a higher id, with signs or without."""
-    condition_of = conditions(images)
-    bits: ColumnElement[int] = literal_column("0::bigint")
-    for number, condition in enumerate(condition_of.values()):
-        bits = bits + case((condition, literal_column(f"{1 << number}::bigint")), else_=literal_column("0::bigint"))
-    columns = (Evidence.id, Evidence.submission_ref, Evidence.track_id, bits)
-    query = select(*columns).where(Evidence.track_id.in_(track_ids))
-    if above is not None:
-        query = query.where(Evidence.id > above)
-    else:
-        query = query.where(or_(*condition_of.values()), ~_is_replaced())
-    return SignRows(**read_columns(connection, compiled(query), KINDS))
 
 
 def _is_replaced() -> ColumnElement[bool]:

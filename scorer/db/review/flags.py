@@ -5,14 +5,15 @@ stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a jud
 100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in :mod:`scorer.review.flags`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     CTE,
     BigInteger,
     ColumnElement,
+    CursorResult,
     Double,
     Integer,
     Select,
@@ -40,12 +41,12 @@ from scorer.db.evidence.shared_images import refs_sharing_images
 from scorer.db.evidence.signs import with_signs
 from scorer.db.leaderboard.binary_copy import compiled
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
-from scorer.db.review.flag_query import STRONG_SIGNS, BoundsShape, FlaggedRow, FlagQuery, FlagShape
+from scorer.db.review.flag_query import STRONG_SIGNS, BoundsShape, FlaggedRow, FlagQuery, FlagShape, QueueState
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
 from scorer.findings.signs import SIGNS
-from scorer.lifecycle import TRACK_KINDS
+from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 BORDERLINE_STANDARD_ERRORS = 2.0
 """Standard errors of its distance within which an entry counts as borderline."""
@@ -269,18 +270,47 @@ def _state(entry: Any) -> ColumnElement[str]:
     )
 
 
+class FlaggedPlace(NamedTuple):
+    """A flagged entry in the order of all."""
+
+    ref: int
+    state: QueueState
+    wins: Sequence[TrackKind]
+    """The tracks on which it holds a rank that wins something."""
+
+
+def flagged_places(session: Session, flag_query: FlagQuery) -> list[FlaggedPlace]:
+    """The flagged entries among those that the query looks at: the greatest weight first, then the best rank that wins
+    something, then the oldest."""
+    rows = _execute(session, _places_statement(flag_query.shape), flag_query)
+    return [
+        FlaggedPlace(row.ref, row.state, [kind for kind in TRACK_KINDS if getattr(row, f"{kind}_rank") is not None])
+        for row in rows
+    ]
+
+
 def flagged_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
-    """The flagged entries among those that the query looks at, in no order. This is the definition of flags, weights
-    and states; which entries are the heaviest of all is computed over columns (:mod:`scorer.review.flag_weights`)."""
-    session.flush()  # the statement goes past the session, whose own queries would flush
-    statement = _statement(flag_query.shape)
-    rows = session.connection().exec_driver_sql(str(statement), {**statement.params, **flag_query.values})
+    """The flagged entries among those that the query looks at, in no order."""
+    rows = _execute(session, _rows_statement(flag_query.shape), flag_query)
     return [FlaggedRow.of(row) for row in rows.mappings()]
 
 
+def _execute(session: Session, statement: Compiled, flag_query: FlagQuery) -> CursorResult[Any]:
+    session.flush()  # the statement goes past the session, whose own queries would flush
+    return session.connection().exec_driver_sql(str(statement), {**statement.params, **flag_query.values})
+
+
 @lru_cache(maxsize=64)
-def _statement(shape: FlagShape) -> Compiled:
+def _places_statement(shape: FlagShape) -> Compiled:
     """The statement for queries of a shape. To make it takes longer than PostgreSQL takes for a page of the desk."""
+    flagged = _flagged(shape).c
+    ranks = [flagged[f"{kind}_rank"] for kind in TRACK_KINDS]
+    order = flagged.weight.desc(), func.least(*ranks).nulls_last(), flagged.ref
+    return compiled(select(flagged.ref, flagged.state, *ranks).order_by(*order))
+
+
+@lru_cache(maxsize=64)
+def _rows_statement(shape: FlagShape) -> Compiled:
     flagged = _flagged(shape)
     return compiled(_named(select(flagged), flagged))
 

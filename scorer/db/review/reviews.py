@@ -8,11 +8,9 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db import rescoring
-from scorer.db.leaderboard.binary_copy import compiled, read_columns
 from scorer.db.review.rulings import is_ruled_knowing
 from scorer.db.submissions.labels import newest_rows
 from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
-from scorer.ranking.columns import Flags, Ints
 
 
 def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
@@ -48,29 +46,6 @@ def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[
         decided.c.label,
         func.coalesce(decided.c.label.in_(memorising) & ~ruled, False).label("unruled"),
     ).select_from(reviews.outerjoin(decided, decided.c.submission_ref == reviews.c.submission_ref, full=True))
-
-
-class ReviewTallies(NamedTuple):
-    """Reviewed or labelled entries as columns; ``mine``: whether a certain reviewer has reviewed them."""
-
-    ref: Ints
-    reviews: Ints
-    mine: Flags
-    decided: Flags
-    unruled: Flags
-
-
-KINDS = {"ref": "int", "reviews": "int", "mine": "bool", "decided": "bool", "unruled": "bool"}
-
-
-def review_tallies(
-    session: Session, competition_id: int, reviewer_id: int, memorising: Collection[str]
-) -> ReviewTallies:
-    """:func:`review_counts` as columns."""
-    session.flush()  # columns are read past the session, whose own queries would flush
-    counts = review_counts(competition_id, reviewer_id, memorising).subquery("tally").c
-    query = select(counts.ref, counts.reviews, counts.mine, counts.label.is_not(None), counts.unruled)
-    return ReviewTallies(**read_columns(session.connection(), compiled(query), KINDS))
 
 
 def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:

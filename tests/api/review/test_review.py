@@ -10,8 +10,6 @@ import pytest
 from PIL import Image
 
 from scorer.db.tables import AuditEntry, ReviewClaim
-from scorer.review import flag_weights
-from scorer.review.flag_weights import FlagWeights
 from tests.api.conftest import API, Service
 from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
@@ -108,37 +106,6 @@ def test_what_needs_eyes_and_why(desk: Desk) -> None:
     assert [one["entries"][0]] == queue["entries"][:1]
     rest = desk.queue("rita", after=1)["entries"]
     assert [one["entries"][0], *rest] == queue["entries"]
-
-
-def test_weights_are_computed_anew_only_when_something_has_changed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million entries take longer to weigh than all else of the page."""
-    weighed = []
-
-    def weights_of(*inputs: Any) -> FlagWeights:
-        weighed.append(inputs)
-        return weigh(*inputs)
-
-    weigh = flag_weights.weights_of
-    monkeypatch.setattr(flag_weights, "weights_of", weights_of)
-    queues = [desk.queue(who) for who in ("rita", "rob", "rita")]
-    assert queues[0]["entries"] == queues[1]["entries"] == queues[2]["entries"]
-    assert len(weighed) == 1, "reviewers and pages share them"
-    desk.review("rita", "near", "aug")
-    assert desk.queue("rita")["counts"]["waiting"] == 1
-    assert len(weighed) == 1, "states are no weights"
-
-    def weights() -> dict[str, int]:
-        return {each["submission_id"]: each["weight"] for each in desk.queue("rita")["entries"]}
-
-    before = weights()
-    body = {"method": "manual", "tau": 0.0, "reason": "nobody is penalised"}
-    answer = desk.service.call("organizer", "POST", f"/competitions/{desk.slug}/tracks/public/thresholds", json=body)
-    assert answer.status_code == 201, answer.text
-    assert weights() != before
-    assert len(weighed) == 2
-    desk.service.scored("ada", desk.slug, noise_images(11))
-    weights()
-    assert len(weighed) == 3
 
 
 def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk: Desk) -> None:

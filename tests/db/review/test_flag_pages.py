@@ -1,11 +1,10 @@
-"""The weights of flags over columns against their definition, the query; and facts that are kept against the tables."""
+"""Pages of flagged entries against the rows of all."""
 
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -15,12 +14,10 @@ from scorer.db.leaderboard import binary_copy
 from scorer.db.review import flags as query
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState
 from scorer.db.tables import Account, Review, Ruling, Submission, TeamMerge, Threshold
-from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS
-from scorer.review import flag_facts, flags
-from scorer.review.flag_facts import CompetitionFacts, FlagFacts
-from scorer.review.flag_weights import STATES
-from tests.db.review.test_flags import SIGNS as NUMBERS_OF_SIGNS
+from scorer.review import flags
+from scorer.review.flags import STATES
+from tests.db.review.test_flags import SIGNS
 from tests.factories import (
     add_evidence,
     add_measurement,
@@ -98,8 +95,8 @@ def _add_entry(
         error = draw.choice([None, 0.001, 0.01])
         add_measurement(session, state, entry, **numbers, now=now, kind=kind, distance_se=error)
         if draw.random() < 0.2:
-            name = draw.choice(sorted(NUMBERS_OF_SIGNS))
-            add_evidence(session, state, entry, now=now, kind=kind, **NUMBERS_OF_SIGNS[name])
+            name = draw.choice(sorted(SIGNS))
+            add_evidence(session, state, entry, now=now, kind=kind, **SIGNS[name])
     if draw.random() < 0.1:
         add_recovery(session, entry, now=now, p_value=1e-9, gap=10.0, recovered_share=1.0)
     if draw.random() < 0.1:
@@ -118,8 +115,8 @@ def add_reviews(session: Session, draw: random.Random, refs: list[int], people: 
     session.flush()
 
 
-def by_definition(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
-    """All flagged entries by the query alone, most decisive first."""
+def all_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
+    """All flagged entries, the most decisive first."""
 
     def order(row: FlaggedRow) -> tuple[float, ...]:
         ranks = [row.found[f"{kind}_rank"] for kind in TRACK_KINDS if row.found[f"{kind}_rank"] is not None]
@@ -129,13 +126,13 @@ def by_definition(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_over_columns_are_those_of_the_query(session: Session, now: datetime, seed: int) -> None:
+def test_pages_are_parts_of_all_rows(session: Session, now: datetime, seed: int) -> None:
     draw = random.Random(seed)
     state = competition(session, now, draw)
     people = [make_account(session, now) for _ in range(3)]
     flag_query = flags._flag_query(session, state, people[0])
-    add_reviews(session, draw, [row.ref for row in by_definition(session, flag_query)], people, now)
-    expected = by_definition(session, flag_query)
+    add_reviews(session, draw, [row.ref for row in all_rows(session, flag_query)], people, now)
+    expected = all_rows(session, flag_query)
     assert len(expected) > ENTRIES // 4
     page = flags.list_flagged(session, state, people[0], limit=10 * ENTRIES)
     assert [(each.ref, each.weight, each.state) for each in page.entries] == [
@@ -177,7 +174,7 @@ def test_the_statement_is_made_once_for_pages_of_one_shape(
         return whole(statement)
 
     monkeypatch.setattr(query, "compiled", compiled)
-    query._statement.cache_clear()
+    query._rows_statement.cache_clear()
     state = make_competition(session, now)
     team = make_team(session, state, now)
     for number in range(4):
@@ -188,78 +185,3 @@ def test_the_statement_is_made_once_for_pages_of_one_shape(
         rows = query.flagged_rows(session, replace(flag_query, only=[entry.ref]))
         assert [(row.ref, row.found["public_tau"]) for row in rows] == [(entry.ref, TAU + 0.01 * number)]
     assert len(made) == 1
-
-
-def same(one: FlagFacts, other: FlagFacts) -> bool:
-    """Whether the facts are the same; groups of equal contents may be numbered otherwise."""
-
-    def plain(facts: FlagFacts) -> Any:
-        def groups(contents: flag_facts.EqualContents) -> list[list[tuple[int, int]]]:
-            rows = list(zip(contents.group.tolist(), contents.ref.tolist(), contents.team.tolist(), strict=True))
-            return sorted(sorted(row[1:] for row in rows if row[0] == group) for group in {row[0] for row in rows})
-
-        signs = facts.signs_ref.tolist(), facts.signs_bits.tolist()
-        pairs = sorted(zip(*(column.tolist() for column in facts.sharing), strict=True))
-        return groups(facts.zips), groups(facts.images), signs, pairs
-
-    return bool(plain(one) == plain(other))
-
-
-def test_facts_that_are_kept_are_those_of_the_tables(
-    session: Session, now: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever is added or hashed later, however much; also rows that become visible after rows with higher ids."""
-    draw = random.Random(1)
-    state = competition(session, now, draw)
-    teams = [make_team(session, state, now) for _ in range(3)]
-
-    def fresh() -> CompetitionFacts:
-        return flag_facts._no_facts(state)
-
-    kept = fresh()
-    connection = session.connection()
-    assert same(kept.read(connection), fresh().read(connection))
-    monkeypatch.setattr(flag_facts, "OVERLAP", 4)
-    first = make_submission(session, state, teams[0], now=now, status="checking")
-    for number in range(10):
-        entry = make_entry(session, state, draw, teams, now)
-        _add_entry(session, state, draw, entry, now)
-        session.flush()
-        add_shared_images(session, first.ref, entry.ref, share=0.05, now=now)
-        facts = kept.read(connection)
-        assert same(facts, fresh().read(connection)), number
-        assert kept.read(connection) is facts, "nothing has changed"
-    entry = make_submission(session, state, teams[1], now=now, status="checking")
-    assert same(kept.read(connection), fresh().read(connection)), "not hashed yet"
-    first.pixels_sha256 = f"{1:064x}"
-    entry.pixels_sha256, other = first.pixels_sha256, make_entry(session, state, draw, teams, now)
-    other.pixels_sha256 = first.pixels_sha256
-    first.status = "queued"
-    session.flush()
-    facts = kept.read(connection)
-    assert same(facts, fresh().read(connection))
-    assert {first.ref, other.ref} <= set(facts.images.ref.tolist()), "the first one was far below the newest"
-    assert len(facts.sharing.ref) >= 10
-
-
-def test_newer_evidence_without_a_sign_takes_an_older_one_back(session: Session, now: datetime) -> None:
-    state = make_competition(session, now)
-    entry = make_submission(session, state, make_team(session, state, now), now=now, status="scored")
-    for kind in TRACK_KINDS:
-        add_measurement(session, state, entry, fid=1, distance=0.5, now=now, kind=kind)
-    names = [sign.name for sign in SIGNS]
-    kept = flag_facts._no_facts(state)
-
-    def signs() -> list[str]:
-        facts = kept.read(session.connection())
-        assert np.isin(facts.signs_ref, [entry.ref]).all()
-        bits = int(facts.signs_bits[0]) if len(facts.signs_bits) else 0
-        return [name for number, name in enumerate(names) if bits >> number & 1]
-
-    assert signs() == []
-    add_evidence(session, state, entry, now=now, **NUMBERS_OF_SIGNS["repeats"])
-    assert signs() == ["repeats"]
-    add_evidence(session, state, entry, now=now, kind="private", **NUMBERS_OF_SIGNS["data-copying"])
-    assert signs() == ["data-copying", "repeats"]
-    add_evidence(session, state, entry, now=now)
-    assert signs() == ["data-copying"]
