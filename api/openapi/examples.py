@@ -52,7 +52,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "NewPublication": {"published": True, "final": True, "reason": "All is reviewed."},
     "NewLabel": {"label": "legitimate", "note": REASON},
     "NewReview": {"label": "aug", "intent": "intended", "note": "Crops of training images."},
-    "NewGuess": {"label": "mgan"},
+    "NewEarlyLabel": {"label": "mgan"},
     "NewRuling": {"kind": "disqualify", "reason": "Its images are training images, cropped."},
     "NewRebuttal": {"text": "The network was trained on these images, and did not store them."},
     "NewAnswer": {"ruling": "keep", "answer": "The code convinced us."},

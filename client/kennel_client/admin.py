@@ -287,7 +287,7 @@ class PrivateExtractor(Methods[Api]):
     ) -> Operation[answers.ComparisonView]:
         """Start a comparison of extractors with the present one on labelled entries; with ``early_labels``, also on
         entries that have only an early label."""
-        body = {"extractors": list(extractors), "coarse": early_labels}
+        body = {"extractors": list(extractors), "early_labels": early_labels}
         return call("POST", path_of("competitions", slug, "network", "comparisons"), json=body)
 
     @Method
@@ -626,8 +626,8 @@ class Submissions(Methods[Api]):
     def label(self, slug: str, submission: str, label: Label, note: str = "") -> answers.LabelView:
         """Decide the label of an entry."""
 
-    @calls("PUT /submissions/{submission}/coarse-label")
-    def label_early(self, submission: str, label: Label) -> answers.GuessView:
+    @calls("PUT /submissions/{submission}/early-label")
+    def label_early(self, submission: str, label: Label) -> answers.EarlyLabelView:
         """Give an entry an early label, which decides nothing: for comparing extractors."""
 
     @Method

@@ -280,7 +280,7 @@ class ComparisonView(TypedDict):
     started_by: str | None
     memorising: int
     legitimate: int
-    coarse: int
+    early_labels: int
     spaces: list[SpaceView]
 
 
@@ -433,6 +433,14 @@ class DoubleView(TypedDict):
     accepted_at: str
 
 
+class EarlyLabelView(TypedDict):
+    """An early label, which decides nothing."""
+
+    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
+    source: Literal["hand", "import"]
+    created_at: str
+
+
 class ReasonView(TypedDict):
     """A reason for a flag, or a finding."""
 
@@ -451,14 +459,6 @@ class FlaggedView(TypedDict):
     state: Literal["open", "waiting", "disputed", "unruled", "decided"]
     reviews: int
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
-
-
-class GuessView(TypedDict):
-    """An early label, which decides nothing."""
-
-    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
-    source: Literal["hand", "import"]
-    created_at: str
 
 
 class ImageComparisonView(TypedDict):
@@ -637,7 +637,7 @@ class DeskEntryView(TypedDict):
     comparison: ImageComparisonView | None
     others: list[OtherView]
     opinions: OpinionsView
-    guesses: list[GuessView]
+    early_labels: list[EarlyLabelView]
     case: CaseView
 
 

@@ -223,7 +223,7 @@ CREATE TABLE comparisons (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_comparisons PRIMARY KEY,
     competition_id BIGINT NOT NULL CONSTRAINT fk_comparisons_competition_id REFERENCES competitions (id),
     preparation_ids BIGINT[] NOT NULL,
-    coarse BOOLEAN NOT NULL,
+    early_labels BOOLEAN NOT NULL,
     author_id BIGINT NOT NULL CONSTRAINT fk_comparisons_author_id REFERENCES accounts (id),
     created_at TIMESTAMPTZ NOT NULL
 );
@@ -587,17 +587,17 @@ CREATE TABLE board_changes (
 );
 CREATE INDEX ix_board_changes_news ON board_changes (competition_id, xid);
 
-CREATE TABLE coarse_labels (
-    id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_coarse_labels PRIMARY KEY,
-    submission_ref BIGINT NOT NULL CONSTRAINT fk_coarse_labels_submission_ref REFERENCES submissions (ref),
+CREATE TABLE early_labels (
+    id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_early_labels PRIMARY KEY,
+    submission_ref BIGINT NOT NULL CONSTRAINT fk_early_labels_submission_ref REFERENCES submissions (ref),
     label TEXT NOT NULL,
     source TEXT NOT NULL,
-    author_id BIGINT NOT NULL CONSTRAINT fk_coarse_labels_author_id REFERENCES accounts (id),
+    author_id BIGINT NOT NULL CONSTRAINT fk_early_labels_author_id REFERENCES accounts (id),
     created_at TIMESTAMPTZ NOT NULL,
-    CONSTRAINT ck_coarse_labels_label CHECK (label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')),
-    CONSTRAINT ck_coarse_labels_source CHECK (source IN ('hand', 'import'))
+    CONSTRAINT ck_early_labels_label CHECK (label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')),
+    CONSTRAINT ck_early_labels_source CHECK (source IN ('hand', 'import'))
 );
-CREATE INDEX ix_coarse_labels_newest ON coarse_labels (submission_ref, id DESC);
+CREATE INDEX ix_early_labels_newest ON early_labels (submission_ref, id DESC);
 
 CREATE TABLE code_attachments (
     id BIGINT GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_code_attachments PRIMARY KEY,

@@ -118,7 +118,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
         ),
         "labels": (
             SUBMISSION,
-            Column("source", "text", "decided (what counts), review (one reviewer's) or coarse (an early guess)."),
+            Column("source", "text", "decided (what counts), review (one reviewer's) or early (an early label)."),
             _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews."),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
             _nullable("intent", "text", "Of a review: intended, unintended or unclear."),

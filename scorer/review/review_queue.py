@@ -15,7 +15,7 @@ from scorer.db.leaderboard.scores import Score
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, labels, submissions
 from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, CoarseLabel, ImageComparison, Submission
+from scorer.db.tables import Account, EarlyLabel, ImageComparison, Submission
 from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.review import flags, reviews
@@ -55,7 +55,7 @@ class ReviewEntry:
     comparison: ImageComparison | None
     """With how many entries its images were compared; None if they were not."""
     others: Sequence[OtherEntry]
-    early_labels: Sequence[CoarseLabel]
+    early_labels: Sequence[EarlyLabel]
     """Early labels; only for reviewers who have given their own."""
 
 

@@ -22,12 +22,12 @@ LABELS = (*MEMORISES, "other")
 
 @dataclass(frozen=True)
 class LabelInfo:
-    """The label of one submission; ``memorising`` None: unknown. ``coarse`` marks an early label, which decides
+    """The label of one submission; ``memorising`` None: unknown. ``early`` marks an early label, which decides
     nothing."""
 
     label: str
     memorising: bool | None
-    coarse: bool = False
+    early: bool = False
 
 
 class LabelColumns(NamedTuple):
@@ -52,15 +52,15 @@ def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -
     return LabelColumns(number, memorising)
 
 
-def label_info_of(session: Session, competition_id: int, *, coarse: bool = False) -> dict[int, LabelInfo]:
-    """The labels of a competition's submissions by ref: decided ones, and with ``coarse`` early ones where none is
-    decided."""
+def label_info_of(session: Session, competition_id: int, *, early_labels: bool = False) -> dict[int, LabelInfo]:
+    """The labels of a competition's submissions by ref: decided ones, and with ``early_labels`` those where none
+    is decided."""
     rulings = labels.memorising_rulings(session, competition_id)
     infos = {
         ref: LabelInfo(label, MEMORISES.get(label, rulings.get(ref)))
         for ref, label in labels.decided_labels(session, competition_id).items()
     }
-    if coarse:
+    if early_labels:
         for ref, label in labels.early_labels(session, competition_id).items():
-            infos.setdefault(ref, LabelInfo(label, MEMORISES.get(label), coarse=True))
+            infos.setdefault(ref, LabelInfo(label, MEMORISES.get(label), early=True))
     return infos

@@ -56,7 +56,7 @@ class ComparisonStatus:
     comparison: Comparison | None
     memorising: int
     legitimate: int
-    coarse: int
+    early_labels: int
     """How many of these have an early label alone."""
     spaces: Sequence[ComparedSpace]
 
@@ -66,7 +66,7 @@ def start_comparison(
     state: CompetitionState,
     extractors: Sequence[str],
     *,
-    coarse: bool,
+    early_labels: bool,
     weights: Mapping[str, str],
     author: Account,
     now: datetime,
@@ -84,7 +84,7 @@ def start_comparison(
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
-    if not _comparable(session, state.competition.id, coarse=coarse):
+    if not _comparable(session, state.competition.id, early_labels=early_labels):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
     prepared = [preparations.preparation_of(session, state, "private", space, now=now) for space in candidates]
     for preparation in prepared:
@@ -92,7 +92,7 @@ def start_comparison(
     comparison = Comparison(
         competition_id=state.competition.id,
         preparation_ids=[preparation.id for preparation in prepared],
-        coarse=coarse,
+        early_labels=early_labels,
         author_id=author.id,
         created_at=now,
     )
@@ -107,7 +107,7 @@ def start_comparison(
         f"competition:{state.competition.slug}",
         actor=author,
         now=now,
-        after={"extractors": [preparation.extractor for preparation in prepared], "coarse": coarse},
+        after={"extractors": [preparation.extractor for preparation in prepared], "early_labels": early_labels},
     )
     return comparison
 
@@ -122,15 +122,15 @@ def continue_comparisons(session: Session, preparation_id: int, *, now: datetime
 def _measure_missing(session: Session, comparison: Comparison, preparation: Preparation, *, now: datetime) -> None:
     if preparation.finished_at is None:
         return
-    refs = _comparable(session, comparison.competition_id, coarse=comparison.coarse)
+    refs = _comparable(session, comparison.competition_id, early_labels=comparison.early_labels)
     leases.add_comparisons(session, preparation.id, rows.refs_to_measure(session, preparation.id, refs), now=now)
 
 
-def _comparable(session: Session, competition_id: int, *, coarse: bool) -> dict[int, LabelInfo]:
+def _comparable(session: Session, competition_id: int, *, early_labels: bool) -> dict[int, LabelInfo]:
     """The labels of the entries that a comparison measures, by ref: those that say whether an entry memorises, of
     entries with images."""
     with_images = rows.refs_with_images(session, competition_id)
-    labels = label_info_of(session, competition_id, coarse=coarse)
+    labels = label_info_of(session, competition_id, early_labels=early_labels)
     return {ref: label for ref, label in labels.items() if label.memorising is not None and ref in with_images}
 
 
@@ -163,8 +163,8 @@ def record_distance(
 def comparison_status(session: Session, state: CompetitionState) -> ComparisonStatus:
     """The newest comparison, judged with the labels that entries have now."""
     comparison = rows.newest_comparison(session, state.competition.id)
-    coarse = comparison is not None and comparison.coarse
-    labels = _comparable(session, state.competition.id, coarse=coarse)
+    early_labels = comparison is not None and comparison.early_labels
+    labels = _comparable(session, state.competition.id, early_labels=early_labels)
     present_id = state.tracks["private"].preparation_id
     preparation_ids = [
         present_id,
@@ -180,7 +180,7 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
         comparison=comparison,
         memorising=memorising,
         legitimate=len(labels) - memorising,
-        coarse=sum(label.coarse for label in labels.values()),
+        early_labels=sum(label.early for label in labels.values()),
         spaces=spaces,
     )
 

@@ -52,7 +52,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("team_invitations", {"account_id": 2, "state": "open"}),
         ("pick_sets", {"submission_refs": [1]}),
         ("code_attachments", {"kind": "zip"}),
-        ("coarse_labels", {"label": "mgan", "source": "hand"}),
+        ("early_labels", {"label": "mgan", "source": "hand"}),
         ("reviews", {"label": "mgan"}),
         ("rulings", {"kind": "keep"}),
         ("rebuttals", {}),

@@ -425,7 +425,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {TEAM}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
     f"GET {API}{DESK}": review_call(RouteCall()),
     f"POST {API}/submissions/{{submission_id}}/reviews": review_call(json_call(label="aug"), fails=409),
-    f"PUT {API}/submissions/{{submission_id}}/coarse-label": review_call(json_call(label="aug")),
+    f"PUT {API}/submissions/{{submission_id}}/early-label": review_call(json_call(label="aug")),
     f"GET {PAIRS}": review_call(RouteCall(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/shared-images/{{other_ref}}": review_call(RouteCall(), fails=404),
     f"GET {PAIRS}/{{number}}/{{side}}": review_call(RouteCall(), fails=404),

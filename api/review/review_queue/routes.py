@@ -13,9 +13,9 @@ from api.openapi.files import PICTURE, file_answer
 from api.review.review_queue.views import (
     DeskEntryView,
     DeskView,
-    GuessView,
+    EarlyLabelView,
     LabelView,
-    NewGuess,
+    NewEarlyLabel,
     NewLabel,
     NewReview,
     NextView,
@@ -164,9 +164,11 @@ def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, au
     return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
 
 
-@labels.put("/submissions/{submission_id}/coarse-label")
-def guess(submission_id: str, body: NewGuess, session: DbSession, author: Organizer, now: Now) -> GuessView:
+@labels.put("/submissions/{submission_id}/early-label")
+def label_early(
+    submission_id: str, body: NewEarlyLabel, session: DbSession, author: Organizer, now: Now
+) -> EarlyLabelView:
     """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
     Organizers only."""
     label = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
-    return GuessView.model_validate(label, from_attributes=True)
+    return EarlyLabelView.model_validate(label, from_attributes=True)

@@ -159,7 +159,7 @@ class OtherView(BaseModel):
     label: LabelName | None
 
 
-class GuessView(BaseModel):
+class EarlyLabelView(BaseModel):
     """An early label, which decides nothing."""
 
     label: LabelName
@@ -167,7 +167,7 @@ class GuessView(BaseModel):
     created_at: datetime
 
 
-class NewGuess(Request):
+class NewEarlyLabel(Request):
     """An organizer's early label."""
 
     label: LabelName
@@ -185,7 +185,7 @@ class DeskEntryView(BaseModel):
     comparison: ImageComparisonView | None = Field(description="Null if its images were not compared.")
     others: list[OtherView]
     opinions: OpinionsView
-    guesses: list[GuessView]
+    early_labels: list[EarlyLabelView]
     case: CaseView
 
 
@@ -227,7 +227,7 @@ def entry_view(
         comparison=_comparison(entry.comparison) if entry.comparison else None,
         others=[_other(each) for each in entry.others],
         opinions=opinions_view(submission, entry.opinions),
-        guesses=[GuessView.model_validate(each, from_attributes=True) for each in entry.early_labels],
+        early_labels=[EarlyLabelView.model_validate(each, from_attributes=True) for each in entry.early_labels],
         case=case_view(session, state, submission, inside=True),
     )
 

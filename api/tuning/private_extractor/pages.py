@@ -67,7 +67,7 @@ def start_comparison(
             session,
             state,
             wanted,
-            coarse="coarse" in fields,
+            early_labels="early_labels" in fields,
             weights=settings.weights_sha256,
             author=viewer.account,
             now=now,

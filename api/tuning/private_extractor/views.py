@@ -18,7 +18,7 @@ class NewComparison(Request):
     """The extractors to compare with the present private one."""
 
     extractors: list[str] = Field(min_length=1, max_length=10, examples=[["inception_v3", "nasnetalarge"]])
-    coarse: bool = Field(False, description="Use early labels where no label is decided; they are marked.")
+    early_labels: bool = Field(False, description="Use early labels where no label is decided; they are marked.")
 
 
 class NewNetwork(Request):
@@ -59,7 +59,7 @@ class ComparisonView(BaseModel):
     started_by: str | None
     memorising: int = Field(description="Entries known to memorise.")
     legitimate: int
-    coarse: int = Field(description="How many of these have only an early label.")
+    early_labels: int = Field(description="How many of these have only an early label.")
     spaces: list[SpaceView]
 
 
@@ -97,7 +97,7 @@ def comparison_view(status: ComparisonStatus) -> ComparisonView:
         started_by=comparison.author.handle if comparison else None,
         memorising=status.memorising,
         legitimate=status.legitimate,
-        coarse=status.coarse,
+        early_labels=status.early_labels,
         spaces=[_space(each) for each in status.spaces],
     )
 

@@ -83,7 +83,7 @@ NOUNS = {
     "role": ("competitions.roles", "Organizers and reviewers of a competition: offer, accept, end."),
     "ruling": ("review.rulings", "Rulings on entries: create, list, what they would change."),
     "shown-track": ("tuning.shown_tracks", "Numbers that are shown and not ranked: list, add, remove, measure."),
-    "submission": ("submissions.app", "Entries: decide or guess labels, ask for code and download it."),
+    "submission": ("submissions.app", "Entries: set labels, ask for code and download it."),
     "team": ("teams.app", "Teams: list members, write, rule on all entries."),
     "threshold": ("tuning.thresholds", "Tau of a track: preview, retune, undo, history."),
     "worker": ("jobs.workers", "Workers: drain, resume."),

@@ -12,7 +12,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from scorer.db.data_release.streaming import stream_rows
 from scorer.db.tables import (
-    CoarseLabel,
+    EarlyLabel,
     Evidence,
     Label,
     Rebuttal,
@@ -40,7 +40,7 @@ class LabelRow(NamedTuple):
     """A label of an entry; a review alone has a reviewer and an intent."""
 
     submission_ref: int
-    source: Literal["decided", "review", "coarse"]
+    source: Literal["decided", "review", "early"]
     reviewer_id: int | None
     label: str
     intent: str | None
@@ -110,17 +110,17 @@ def labels(session: Session, competition_id: int) -> Iterator[LabelRow]:
         Review.created_at,
         Review.id,
     ).where(_is_in_competition(competition_id, Review.submission_ref))
-    coarse = select(
-        CoarseLabel.submission_ref,
-        literal("coarse"),
+    early = select(
+        EarlyLabel.submission_ref,
+        literal("early"),
         null(),
-        CoarseLabel.label,
+        EarlyLabel.label,
         null(),
-        _is_newest(CoarseLabel, CoarseLabel.submission_ref),
-        CoarseLabel.created_at,
-        CoarseLabel.id,
-    ).where(_is_in_competition(competition_id, CoarseLabel.submission_ref))
-    every = union_all(decided, reviews, coarse).subquery("every")
+        _is_newest(EarlyLabel, EarlyLabel.submission_ref),
+        EarlyLabel.created_at,
+        EarlyLabel.id,
+    ).where(_is_in_competition(competition_id, EarlyLabel.submission_ref))
+    every = union_all(decided, reviews, early).subquery("every")
     query = select(*(every.c[name] for name in LabelRow._fields))
     return stream_rows(session, query.order_by(every.c.submission_ref, every.c.source, every.c.id), LabelRow)
 
@@ -167,7 +167,7 @@ def _is_in_competition(competition_id: int, ref: InstrumentedAttribute[int]) -> 
 
 
 def _is_newest(
-    table: type[Evidence | Label | Review | CoarseLabel | Threshold | Ruling], *columns: InstrumentedAttribute[int]
+    table: type[Evidence | Label | Review | EarlyLabel | Threshold | Ruling], *columns: InstrumentedAttribute[int]
 ) -> ColumnElement[bool]:
     """Whether a row of an append-only table is the newest of those with equal values in ``columns``."""
     later = aliased(table)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from scorer.db import rescoring
 from scorer.db.review.rulings import is_ruled_knowing
 from scorer.db.submissions.labels import newest_rows
-from scorer.db.tables import CoarseLabel, Label, Measurement, Review, Submission
+from scorer.db.tables import EarlyLabel, Label, Measurement, Review, Submission
 
 
 def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
@@ -69,10 +69,10 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
     return [(earlier, later) for earlier, later in session.execute(query)]
 
 
-def early_labels_of(session: Session, submission_ref: int) -> Sequence[CoarseLabel]:
+def early_labels_of(session: Session, submission_ref: int) -> Sequence[EarlyLabel]:
     """The early labels of an entry, newest first."""
-    query = select(CoarseLabel).where(CoarseLabel.submission_ref == submission_ref)
-    return session.scalars(query.order_by(CoarseLabel.id.desc())).all()
+    query = select(EarlyLabel).where(EarlyLabel.submission_ref == submission_ref)
+    return session.scalars(query.order_by(EarlyLabel.id.desc())).all()
 
 
 class LabelledDistance(NamedTuple):

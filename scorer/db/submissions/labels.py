@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import (
-    CoarseLabel,
+    EarlyLabel,
     Label,
     Ruling,
     Submission,
@@ -17,7 +17,7 @@ from scorer.db.tables import (
 
 def early_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The newest early label of every entry of a competition that has one, by ref."""
-    return _newest(session, competition_id, CoarseLabel, CoarseLabel.label)
+    return _newest(session, competition_id, EarlyLabel, EarlyLabel.label)
 
 
 def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool | None]:

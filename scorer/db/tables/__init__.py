@@ -27,7 +27,7 @@ from scorer.db.tables.leaderboard import BoardChange
 from scorer.db.tables.measurements import Measurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
-from scorer.db.tables.review import CoarseLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
+from scorer.db.tables.review import EarlyLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
 from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
 from scorer.db.tables.shown_tracks import ShownMeasurement, ShownTrack
 from scorer.db.tables.submissions import SigningKey, Submission, SubmissionEvent, Upload
@@ -40,7 +40,6 @@ __all__ = [
     "Announcement",
     "AuditEntry",
     "BoardChange",
-    "CoarseLabel",
     "CodeAttachment",
     "CodeRequest",
     "ComparedDistance",
@@ -50,6 +49,7 @@ __all__ = [
     "CompetitionRole",
     "DataFile",
     "Delivery",
+    "EarlyLabel",
     "Evidence",
     "GeneratorFile",
     "HashedEntry",

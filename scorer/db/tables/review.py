@@ -128,12 +128,12 @@ class RebuttalAnswer(Table):
     author: Mapped[Account] = relationship(lazy="joined")
 
 
-class CoarseLabel(Table):
+class EarlyLabel(Table):
     """An early label of an entry, by hand or imported; the newest counts, and it decides nothing."""
 
-    __tablename__ = "coarse_labels"
+    __tablename__ = "early_labels"
     __table_args__ = (
-        Index("ix_coarse_labels_newest", "submission_ref", text("id DESC")),
+        Index("ix_early_labels_newest", "submission_ref", text("id DESC")),
         CheckConstraint("label IN ('legitimate', 'mgan', 'sup', 'ae', 'aug', 'other')", name="label"),
         CheckConstraint("source IN ('hand', 'import')", name="source"),
         {"info": APPEND_ONLY},

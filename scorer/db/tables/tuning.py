@@ -51,7 +51,7 @@ class Comparison(Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     preparation_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    coarse: Mapped[bool]
+    early_labels: Mapped[bool]
     """Whether early labels are used where none is decided."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]

@@ -56,7 +56,7 @@ WITHOUT_HER_DATA = {
     "code_requests": "likewise",
     "review_claims": "which entry they were given last; gone in ten minutes",
     "labels": "likewise",
-    "coarse_labels": "likewise",
+    "early_labels": "likewise",
     "rulings": "likewise",
     "rebuttal_answers": "likewise",
     "thresholds": "likewise",

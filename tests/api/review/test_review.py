@@ -238,7 +238,7 @@ def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
     assert {"public-fresh", "private-fresh", "public-near", "private-near"} <= names
     (other,) = view["others"]
     assert (other["submission_id"], other["label"]) == (second, None)
-    assert view["guesses"] == []
+    assert view["early_labels"] == []
     desk.review("rita", "near", "aug")
     assert desk.look("rita", "near")["others"][0]["label"] == "ae"
     (double,) = desk.look("rita", "same")["doubles"]

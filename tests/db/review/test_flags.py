@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.db.tables import Account, CoarseLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
+from scorer.db.tables import Account, EarlyLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
 from scorer.findings import signs
 from scorer.review import flags, reviews
 from scorer.review.flags import FlaggedEntry
@@ -212,9 +212,9 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     session.add(Ruling(submission_ref=one.ref, kind="keep", reason="-", author_id=ann.id, created_at=now))
     session.flush()
     assert states(ann)[one.id] == "decided"
-    session.add(CoarseLabel(submission_ref=two.ref, label="ae", source="hand", author_id=ann.id, created_at=now))
+    session.add(EarlyLabel(submission_ref=two.ref, label="ae", source="hand", author_id=ann.id, created_at=now))
     session.flush()
-    assert states(ann)[two.id] == "open"  # an early guess decides nothing
+    assert states(ann)[two.id] == "open"  # an early label decides nothing
     assert list(flagged(session, state, ann, states=["open"])) == [two.id]
     counts = flags.list_flagged(session, state, ann, states=["disputed"], limit=5).counts
     assert counts == {"open": 1, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 1}

@@ -13,7 +13,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import judged_entries
-from scorer.db.tables import Account, CoarseLabel, Ruling, Submission, Threshold, Track
+from scorer.db.tables import Account, EarlyLabel, Ruling, Submission, Threshold, Track
 from scorer.errors import Conflict, NotFound
 from scorer.submissions.labels import label_info_of
 from scorer.tuning import threshold_history, thresholds
@@ -212,13 +212,13 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
     assert memorising() == [True, False, None]
     rule(None)
     assert memorising() == [None, False, None]
-    session.add(CoarseLabel(submission_ref=refs[2], label="aug", source="hand", author_id=author.id, created_at=now))
-    session.add(CoarseLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
+    session.add(EarlyLabel(submission_ref=refs[2], label="aug", source="hand", author_id=author.id, created_at=now))
+    session.add(EarlyLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
     session.flush()
-    assert memorising() == [None, False, None], "an early guess is no decision"
-    guessed = label_info_of(session, state.competition.id, coarse=True)
-    assert (guessed[refs[2]].memorising, guessed[refs[2]].coarse) == (True, True)
-    assert (guessed[refs[1]].memorising, guessed[refs[1]].coarse) == (False, False)
+    assert memorising() == [None, False, None], "an early label is no decision"
+    infos = label_info_of(session, state.competition.id, early_labels=True)
+    assert (infos[refs[2]].memorising, infos[refs[2]].early) == (True, True)
+    assert (infos[refs[1]].memorising, infos[refs[1]].early) == (False, False)
 
 
 def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:

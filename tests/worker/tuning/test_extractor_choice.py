@@ -37,8 +37,8 @@ def network(service: Service, slug: str) -> Any:
     return answer.json()
 
 
-def compare(service: Service, slug: str, *extractors: str, coarse: bool = False) -> Any:
-    body = {"extractors": extractors, "coarse": coarse}
+def compare(service: Service, slug: str, *extractors: str, early_labels: bool = False) -> Any:
+    body = {"extractors": extractors, "early_labels": early_labels}
     return service.call("organizer", "POST", f"/competitions/{slug}/network/comparisons", json=body)
 
 
@@ -58,8 +58,8 @@ def label(service: Service, slug: str, entry: Any, name: str) -> None:
     assert answer.is_success, answer.text
 
 
-def guess(service: Service, entry: Any, name: str) -> None:
-    answer = service.call("organizer", "PUT", f"/submissions/{entry['id']}/coarse-label", json={"label": name})
+def label_early(service: Service, entry: Any, name: str) -> None:
+    answer = service.call("organizer", "PUT", f"/submissions/{entry['id']}/early-label", json={"label": name})
     assert answer.json().items() >= {"label": name, "source": "hand"}.items()
 
 
@@ -79,12 +79,12 @@ def refuse(service: Service, slug: str) -> None:
 
 
 def compared(service: Service, slug: str, entries: list[Any]) -> Any:
-    """The other network's space, once it is compared: of a memoriser, a legitimate entry, and one that is guessed to
-    be legitimate."""
+    """The other network's space, once it is compared: of a memoriser, a legitimate entry, and one with the early
+    label ``legitimate``."""
     label(service, slug, entries[0], "aug")
     label(service, slug, entries[1], "legitimate")
-    guess(service, entries[2], "legitimate")
-    begun = compare(service, slug, OTHER, "tiny", coarse=True)
+    label_early(service, entries[2], "legitimate")
+    begun = compare(service, slug, OTHER, "tiny", early_labels=True)
     assert begun.status_code == 202, begun.text
     assert [(each["extractor"], each["state"]) for each in begun.json()["spaces"]] == [
         ("tiny@1", "done"), (OTHER, "preparing"),
@@ -92,7 +92,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     assert slug_of(choose(service, slug)) == "not-prepared"
     service.run_jobs()
     comparison = network(service, slug)["comparison"]
-    assert (comparison["memorising"], comparison["legitimate"], comparison["coarse"]) == (1, 2, 1)
+    assert (comparison["memorising"], comparison["legitimate"], comparison["early_labels"]) == (1, 2, 1)
     present, other = comparison["spaces"]
     assert (present["present"], present["measured"], other["state"], other["measured"]) == (True, 3, "done", 3)
     assert other["choice"]["auc"] == 1.0
@@ -100,7 +100,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     assert other["choice"]["memorization_margin"] > 0
     with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
-    # Again: nothing is measured twice. Without guesses: of fewer entries.
+    # Again: nothing is measured twice. Without early labels: of fewer entries.
     assert compare(service, slug, OTHER).json()["spaces"][1]["measured"] == 2
     service.run_jobs()
     with service.context.sessions.begin() as session:

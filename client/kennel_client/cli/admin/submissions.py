@@ -20,12 +20,12 @@ def label(
     submission: EntryId,
     label: LabelArgument,
     note: Annotated[str, typer.Option(help="Kept with a decided label.")] = "",
-    coarse: Annotated[bool, typer.Option("--coarse", help="An early guess, which decides nothing.")] = False,
+    early: Annotated[bool, typer.Option("--early", help="An early label, which decides nothing.")] = False,
 ) -> Answer:
-    """Store the decided label of an entry, or an early guess; a later one replaces it."""
-    if coarse:
-        guessed = admin.submissions.label_early(submission, label)
-        return Answer(guessed, f"{submission} is guessed to be {label}; nothing is decided.")
+    """Store the decided label of an entry, or an early label; a later one replaces it."""
+    if early:
+        early_label = admin.submissions.label_early(submission, label)
+        return Answer(early_label, f"{submission} has the early label {label}, which decides nothing.")
     decided = admin.submissions.label(competition, submission, label, note)
     return Answer(decided, f"{submission} is labelled {label}.")
 

@@ -118,11 +118,13 @@ def compare(
     admin: AdminClient,
     competition: Slug,
     extractors: Annotated[list[str], typer.Argument(help="Such as efficientnet_lite2.")],
-    coarse: Annotated[bool, typer.Option("--coarse", help="Take early guesses where no label is decided.")] = False,
+    early_labels: Annotated[
+        bool, typer.Option("--early-labels", help="Use early labels where no label is decided.")
+    ] = False,
 ) -> Answer:
     """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and says
     how well each tells them apart."""
-    admin.private_extractor.compare(competition, extractors, early_labels=coarse)
+    admin.private_extractor.compare(competition, extractors, early_labels=early_labels)
     comparison = admin.private_extractor.wait(competition, see=saying(_comparison_progress))["comparison"]
     return Answer(comparison, "\n".join(map(_space_text, comparison["spaces"])) or "Nothing was compared.")
 
