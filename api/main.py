@@ -52,16 +52,14 @@ from scorer.evidence.images import StoredImages
 from scorer.jobs.broker import create_celery_app, require_single_server
 from scorer.jobs.queue_metrics import QueueMetrics
 from scorer.leaderboard.board_cache import BoardCache
-from scorer.malloc import return_freed_memory
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.monitoring.exposition import metrics_folder
 from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
-from scorer.open_files import raise_open_files_limit
+from scorer.process_resources import raise_open_files_limit, return_freed_memory
 from scorer.product_version import product_version
-from scorer.settings import Settings, read_settings
+from scorer.settings import Settings, read_settings, warn_of_unknown_settings
 from scorer.submissions import progress
-from scorer.unknown_settings import warn_of_unknown_settings
 
 log = logging.getLogger(__name__)
 

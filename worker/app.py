@@ -4,11 +4,10 @@ import os
 
 from celery.signals import setup_logging
 
-from scorer.extractors.openmp import wait_passively
 from scorer.jobs.broker import create_celery_app
 from scorer.monitoring.logs import configure_logging
-from scorer.settings import read_settings
-from scorer.unknown_settings import warn_of_unknown_settings
+from scorer.process_resources import wait_passively
+from scorer.settings import read_settings, warn_of_unknown_settings
 
 wait_passively()
 settings = read_settings()

@@ -7,8 +7,7 @@ from celery.signals import setup_logging
 
 from scorer.jobs.broker import create_celery_app
 from scorer.monitoring.logs import configure_logging
-from scorer.settings import read_settings
-from scorer.unknown_settings import warn_of_unknown_settings
+from scorer.settings import read_settings, warn_of_unknown_settings
 
 settings = read_settings()
 

@@ -18,7 +18,7 @@ from scorer.submissions.files import ZipRemoved
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.rating_images import make_rating_images
-from worker.runtime import device_loss
+from worker.runtime import health
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping, stopping
 from worker.runtime.preemption import Preempted
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 def run_next(context: WorkerContext, queue: Queue) -> bool:
     """Run the fairest due job of a queue, or of one of this worker's queues that goes before it. False if there was
     none. ``SystemExit`` if the process has lost its GPU."""
-    with device_loss.process_ends():
+    with health.end_on_device_loss():
         return _run_next(context, queue)
 
 
@@ -95,7 +95,7 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> s
         _settle_failure(context, claim, error)
         return "failed"
     context.health.record_success()
-    device_loss.losses.value = 0
+    health.device_losses.value = 0
     log.info("job %s is done", claim.job_id)
     return "done"
 

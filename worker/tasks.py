@@ -18,7 +18,7 @@ from worker.maintenance.cleanup import (
 )
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
-from worker.runtime.outages import one_line_in_outages
+from worker.runtime.recording import one_line_in_outages
 
 
 @cache

@@ -14,8 +14,8 @@ from scorer.errors import KennelError, TooMany
 from scorer.evidence import generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
 from scorer.findings.summary import gravity
+from scorer.generators.onnx_files import MAX_LATENT_DIMENSION
 from scorer.lifecycle import TRACK_KINDS
-from scorer.onnx_files import MAX_LATENT_DIMENSION
 
 MAX_CELLS = 3
 """Copied cells that are shown: those with the smallest Z."""

@@ -11,7 +11,7 @@ from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.harness.networks import spec_of
-from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.devices import exact_arithmetic
 from scorer.extractors.networks import trunk_of, unfilled_network
 from scorer.extractors.options import ExtractorOptions
 

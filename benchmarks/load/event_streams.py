@@ -25,7 +25,7 @@ from benchmarks.load.service import SCORER, WEB, LoadedService, running_service
 from scorer.db.submissions import submissions
 from scorer.db.tables import Submission
 from scorer.lifecycle import Status
-from scorer.open_files import raise_open_files_limit
+from scorer.process_resources import raise_open_files_limit
 
 SLUG = "streams"
 OPENED_AT_ONCE = 50

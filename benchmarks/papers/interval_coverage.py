@@ -25,14 +25,14 @@ from scorer.findings.sample_quality import fid_infinity_finding
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.metrics.copying.latent_recovery import PLAUSIBLE, VERBATIM, kolmogorov_smirnov
-from scorer.metrics.copying.recovery_search import SearchStability
+from scorer.metrics.copying.recovery_power import SearchStability
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 from scorer.metrics.sample_quality.two_sample import two_sample
-from scorer.threads import usable_cores
+from scorer.process_resources import usable_cores
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.methods import TEST_METHODS
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of

@@ -20,7 +20,7 @@ from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
-from scorer.threads import usable_cores
+from scorer.process_resources import usable_cores
 
 GENERATORS = ("gaussian-200", "mixture")
 AXES = 64

@@ -30,7 +30,7 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import pixels_of, targets_of
 from scorer.generators.sandbox.runner import audit_in_sandbox
-from scorer.metrics.copying.error_histogram import error_histogram
+from scorer.metrics.copying.latent_recovery import error_histogram
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from scorer.metrics.statistics.subsampling import equal_subsamples
 

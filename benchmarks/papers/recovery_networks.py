@@ -13,8 +13,8 @@ from torch.nn.functional import relu
 from torch.nn.utils.parametrizations import spectral_norm
 
 from scorer.generators.latents import Latent
+from scorer.generators.onnx_files import RECOMMENDED_OPSET
 from scorer.generators.recovery.search import targets_of
-from scorer.onnx_files import RECOMMENDED_OPSET
 
 Pixels = NDArray[np.uint8]
 BASE_SIZE = 4  # the side at which latent points become maps

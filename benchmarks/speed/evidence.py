@@ -19,10 +19,10 @@ from scorer.metrics.sample_quality.cmmd import cmmd
 from scorer.metrics.sample_quality.frechet import statistics_of
 from scorer.metrics.sample_quality.likelihood_divergence import MAX_IMAGES, likelihood_reference
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.array_cache import Arrays
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import ReferenceThumbnails
+from worker.scoring.feature_cache import Arrays
 
 REFERENCES = "what belongs to the references, once"
 """Runs in the first round only: it stores what it makes, and a later run would load that."""

@@ -11,7 +11,7 @@ from kennel_client.archive import ZipCheck
 from kennel_client.errors import naming
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.results import Board, Competition, Entry
-from kennel_client.resumable_state import ResumableUpload, resumable_upload_of
+from kennel_client.resumable import ResumableUpload, resumable_upload_of
 from kennel_client.steps import LocalWork, Operation, all_pages, call, get
 from kennel_client.submit import StageProgress, begin_upload, check_images, finish_upload
 from kennel_client.waiting import follow

@@ -6,8 +6,7 @@ from typing import Any, BinaryIO
 from kennel_client.api import segment
 from kennel_client.archive import ImageSpec, ZipCheck, check_zip
 from kennel_client.errors import Invalid, Refused
-from kennel_client.resumable import Waiting, upload
-from kennel_client.resumable_state import ResumableUpload
+from kennel_client.resumable import ResumableUpload, Waiting, upload
 from kennel_client.steps import LocalWork, Operation, Request, get
 
 CHECKING, UPLOADING = "checking", "uploading"

@@ -49,14 +49,10 @@ ADMIN_COMMANDS = {
             "verify-backup": "Read a backup through and compare every file with its SHA-256.",
             "restore": "Restore a backup into a new installation, on which nobody has worked yet.",
         },
-        "admin_secrets": {
+        "admin_installation": {
             "rotate-secrets": "Give the database's roles and the queue server new passwords from the next start on.",
             "rotate-signing-key": "Sign receipts with a new key from now on.",
-        },
-        "admin_service": {
             "service": "Write systemd units for one machine without containers: web, beat and workers.",
-        },
-        "doctor": {
             "doctor": "Look for what is wrong with this installation, from database to mail.",
         },
     },
@@ -98,8 +94,8 @@ app = make_server_app()
 def prepare_process() -> None:
     """Log as the environment says, and let threads of networks sleep while they wait. By default a person reads what a
     command logs, and only what they should know."""
-    from scorer.extractors.openmp import wait_passively
     from scorer.monitoring.logs import configure_logging
+    from scorer.process_resources import wait_passively
     from scorer.settings import read_log_settings
 
     wait_passively()

@@ -8,7 +8,7 @@ from scorer.blobs import blobs_of
 from scorer.db.session import connected
 from scorer.jobs.broker import create_celery_app
 from worker.runtime.context import WorkerContext
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 from worker.scoring.rescore import RepeatedMeasurement, rescore
 
 

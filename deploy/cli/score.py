@@ -42,7 +42,7 @@ from worker.evidence.reference import reference_analysis_of
 from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime.decoded_images import decode_file
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 from worker.scoring.feature_cache import cached_features_of
 from worker.scoring.measure import PreparedReference, RawMeasurement, measure
 from worker.scoring.provenance import environment

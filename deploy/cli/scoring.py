@@ -8,8 +8,7 @@ import typer
 from rich.console import Console
 
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.options import IDS
-from kennel_client.cli.output import Answer, answers
+from kennel_client.cli.output import IDS, Answer, answers
 from kennel_client.progress import show_progress
 from scorer.lifecycle import STAGES
 

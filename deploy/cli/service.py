@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from deploy.standalone.extras import require_extras
+from deploy.standalone.server_binaries import require_extras
 from kennel_client.cli.output import Answer, answers
 
 app = typer.Typer()

@@ -99,7 +99,7 @@ def convert(
 def _converted(spec: ExtractorSpec, source: Path) -> bytes:
     try:
         # As in scorer.extractors.load: torch is optional, and slow to import.
-        from deploy.published_weights.conversion import converted
+        from deploy.published_weights.installation import converted
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     return converted(spec, source, source.read_bytes())

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deploy.demo.tiles import PARTS, Part, Tile, TileCollection, Tiles, open_photograph, tiles_at
-from kennel_client.archive.junk_files import is_junk
+from kennel_client.archive.listing import is_junk
 from scorer.errors import Invalid, Unavailable
 
 SIZE = 64

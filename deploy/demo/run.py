@@ -1,24 +1,31 @@
 """The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
 
+import secrets
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
 import migrations
 from deploy.demo import competition, report
-from deploy.demo.accounts import ORGANIZER, new_token
-from deploy.demo.addresses import print_pages
+from deploy.demo.accounts import ORGANIZER, new_token, reviewer_handle
 from deploy.demo.photographs import Photographs, bundled_photographs, photographs_in
 from deploy.demo.plan import SEED, USUAL_REFERENCES, DemoPlan
-from deploy.demo.scores import Scores
+from deploy.demo.scores import Scores, SubmittedEntry
 from deploy.standalone import service
 from deploy.standalone.data_folder import default_data_folder, open_data_folder
 from deploy.standalone.log import Log
 from deploy.standalone.run import print_greeting
+from deploy.standalone.service import ADMIN, RunningService
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
+from scorer.accounts import sign_in_links
+from scorer.accounts.administration import find_account
+from scorer.db.session import connected
 from scorer.errors import Unavailable
 
 PAPER_WIDTH = 110
@@ -114,3 +121,42 @@ def run_competition(
     if not leave:
         print_pages(running, slug, submitted, console)
     return fine
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page to open: its path, what it shows, and the handle of an account that uses it."""
+
+    path: str
+    shows: str
+    handle: str
+
+
+def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
+    """The five pages, each for another account: an account has one sign-in link at a time."""
+    entries = [each for each in submitted if each.entry is not None]
+    return [
+        Page(f"/competitions/{slug}", "the leaderboard, as a participant", entries[0].handle),
+        Page(f"/submissions/{entries[-1].submission_id}", "an entry, as its team", entries[-1].handle),
+        Page(f"/competitions/{slug}/desk", "the review queue, as a reviewer", reviewer_handle(slug, 1)),
+        Page(f"/competitions/{slug}/tau", "the thresholds, as the organizer", ORGANIZER),
+        Page("/admin/jobs", "the jobs of the workers, as an admin", ADMIN),
+    ]
+
+
+def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], console: Console) -> None:
+    """Print the pages; to a terminal also the links, which would be secrets in a log."""
+    console.print("\n[bold]To open:[/]")
+    for page in pages_of(slug, submitted):
+        console.print(f"{running.url}{page.path}  {page.shows}", markup=False, soft_wrap=True)
+        if console.is_terminal:
+            console.print(f"  sign in: {_sign_in_link(running, page)}", markup=False, soft_wrap=True)
+    if console.is_terminal:
+        console.print("Each link works once, within an hour.")
+
+
+def _sign_in_link(running: RunningService, page: Page) -> str:
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    with connected(running.settings) as sessions, sessions.begin() as session:
+        account = find_account(session, page.handle)
+        return sign_in_links.link_for(session, account, secret=secret, site=running.url, onward=page.path, now=now)

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import httpx
 
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import SECONDS, Installation
+from deploy.doctor.installation import SECONDS, Check, Fault, Installation, Skipped
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.blobs import folder_of, require_free
 from scorer.blobs.blob_writer import JOIN_BUFFER_BYTES

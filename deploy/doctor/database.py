@@ -1,8 +1,7 @@
 """Checks of PostgreSQL: that it answers as fast, as safe and as large as the service needs it."""
 
 import migrations
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import Installation
+from deploy.doctor.installation import Check, Fault, Installation, Skipped
 from scorer.db import grants
 from scorer.db.accounts import any_admin
 from scorer.db.competition_roles import without_organizer

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from deploy.doctor import blob_store, database, jobs, machine, queue_server, surroundings
-from deploy.doctor.check import Check, Fault, Outcome, Skipped
-from deploy.doctor.installation import Installation
+from deploy.doctor.installation import Check, Fault, Installation, Outcome, Skipped
 from scorer.errors import KennelError
 
 CHECKS: tuple[Check, ...] = (

@@ -1,22 +1,81 @@
-"""The installation as checks see it: settings, environment and connections, opened when the first check needs them."""
+"""The installation as checks see it: settings, environment and connections, opened when the first check needs
+them; a check: its name, what it looks at, and what to do where something is wrong.
+
+Workers that check, score or compute evidence have no way out in a container or a pod, and need none: what they cannot
+reach is no fault there, and the same is a fault where the web process runs.
+"""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from redis import Redis
 
-from deploy.doctor.local_parts import Command, command_lines, only_workers_run, variable_of_web_process
+from deploy.standalone.commands import SWEEPING_QUEUES, WEB, WORKER
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions
 from scorer.db.tables import WorkerReport
 from scorer.settings import Settings
+
+Command = Sequence[str]
+
+
+def command_lines() -> Iterator[Command]:
+    """Those of all processes that are seen from here: a container sees its own."""
+    for _, command in _processes():
+        yield command
+
+
+def variable_of_web_process(name: str) -> str | None:
+    """The variable ``name`` in the environment of a web process; None where no process that has it is to be seen."""
+    for folder, command in _processes():
+        if WEB in command:
+            with suppress(OSError):
+                variables = dict(each.partition("=")[::2] for each in _strings(folder / "environ"))
+                if name in variables:
+                    return variables[name]
+    return None
+
+
+def _processes() -> Iterator[tuple[Path, Command]]:
+    """The folder in ``/proc`` and the command line of each process."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is hidden
+            yield folder, _strings(folder / "cmdline")
+
+
+def _strings(file: Path) -> list[str]:
+    return file.read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+
+
+def only_workers_run(commands: Iterable[Command], *, without: Collection[str] = SWEEPING_QUEUES) -> bool:
+    """Whether workers run, none of them takes a queue of ``without`` (those of mails and webhooks), and no web process
+    runs."""
+    workers = False
+    for command in commands:
+        if WEB in command:
+            return False
+        if WORKER in command and "worker" in command:
+            workers = True
+            queues = _queues(command)
+            if queues is None or queues & set(without):
+                return False
+    return workers
+
+
+def _queues(command: Command) -> set[str] | None:
+    """The queues of a worker; None if its command does not name them, so that it may take any."""
+    words = list(command)
+    if "-Q" not in words[:-1]:
+        return None
+    return set(words[words.index("-Q") + 1].split(","))
+
 
 SECONDS = 5.0
 """How long a server may take to answer."""
@@ -58,3 +117,35 @@ class Installation:
         """What running workers report of themselves."""
         with self.sessions() as session:
             return worker_reports.fresh_reports(session)
+
+
+State = Literal["ok", "wrong", "skipped"]
+
+
+class Fault(Exception):
+    """What is wrong, in a sentence."""
+
+
+class Skipped(Exception):
+    """Why there is nothing to look at here."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """``look`` returns what is well, in words, or raises ``Fault`` or ``Skipped``; any other error is a fault, too."""
+
+    name: str
+    look: Callable[[Installation], str]
+    remedy: str
+    needs: Sequence[str] = ()
+    """The checks without whose success this one is skipped: what cannot be reached has no other faults."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check has found, and the remedy where it is wrong."""
+
+    name: str
+    state: State
+    finding: str
+    remedy: str | None = None

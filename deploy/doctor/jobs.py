@@ -3,8 +3,7 @@
 from datetime import datetime, timedelta
 
 import migrations
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import Installation
+from deploy.doctor.installation import Check, Fault, Installation, Skipped
 from scorer.db.diagnostics import Unsent, unsent_deliveries, unsent_mails
 from scorer.db.jobs import failed_jobs, pauses, sweeps
 from scorer.db.notifications import mail_faults

@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import Installation
+from deploy.doctor.installation import Check, Fault, Installation, Skipped
 from deploy.standalone.unix_account import acting_as, owner_of
 from scorer.confinement.process import missing_measures
 from scorer.db import competitions
@@ -19,9 +18,7 @@ from scorer.extractor_catalogue import find_extractor
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
 from scorer.monitoring import FOLDER_VARIABLE
-from scorer.setting_types import is_secret
-from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, variable_of
-from scorer.unknown_settings import unknown_settings
+from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, unknown_settings, variable_of
 from worker.runtime.device_probe import device_found
 from worker.runtime.startup import require_device, require_weights
 

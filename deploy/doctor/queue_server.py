@@ -5,8 +5,7 @@ from urllib.parse import urlsplit
 
 from redis.exceptions import NoPermissionError
 
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import Installation
+from deploy.doctor.installation import Check, Fault, Installation, Skipped
 
 MIN_VERSION = (6, 2)
 """The oldest version that the client library and Celery's transport are made for."""

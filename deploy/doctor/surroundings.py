@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from deploy.doctor.check import Check, Fault, Skipped
-from deploy.doctor.installation import SECONDS, Installation
-from deploy.doctor.local_parts import only_workers_run
+from deploy.doctor.installation import SECONDS, Check, Fault, Installation, Skipped, only_workers_run
 from deploy.standalone.commands import CHECKING_QUEUES, SWEEPING_QUEUES
 from scorer import clamd
 from scorer.accounts.oidc_identities import is_issuer

@@ -5,8 +5,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from deploy.documentation.markdown import plain
-from scorer.setting_types import is_secret
-from scorer.settings import PASSWORDS, Settings, variable_of
+from scorer.settings import PASSWORDS, Settings, is_secret, variable_of
 
 WIDTH = 118
 HEAD = """\

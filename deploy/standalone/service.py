@@ -48,8 +48,8 @@ from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions, connected
 from scorer.errors import Unavailable
 from scorer.monitoring import FOLDER_VARIABLE
+from scorer.process_resources import THREADS_VARIABLE, usable_cores
 from scorer.settings import Settings, read_settings
-from scorer.threads import THREADS_VARIABLE, usable_cores
 from worker.runtime.device_probe import device_found
 from worker.runtime.scratch import require_scratch
 

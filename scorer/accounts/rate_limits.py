@@ -17,8 +17,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from scorer.circuit_breaker import CircuitBreaker
 from scorer.errors import TooMany
+from scorer.jobs.circuit_breaker import CircuitBreaker
 from scorer.settings import Settings
 
 log = logging.getLogger(__name__)

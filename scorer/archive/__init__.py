@@ -4,23 +4,24 @@ Participants' files are untrusted: every read, loop and array is bounded by the 
 No database, no store: files in, arrays out.
 
 What needs the standard library alone (the directory, its limits, members, one PNG's structure) is the client's
-``kennel_client.archive``, so that participants check with the same code.
+``kennel_client.archive``, so that participants check with the same code: zip bombs are refused by
+``kennel_client.archive.zip_bombs``, before anything is unpacked.
 """
 
 from kennel_client.archive import ImageSpec, Listing, list_images
 from scorer.archive.deep_check import check_images, read_images_at
-from scorer.archive.exact_duplicates import ExactDuplicates, find_exact_duplicates
 from scorer.archive.pixel_hashes import (
+    ExactDuplicates,
     PixelHashes,
     TrainingImageCopies,
+    find_exact_duplicates,
     find_training_image_copies,
     hash_pixels,
     mirror_images,
 )
 from scorer.archive.reference_image import BOTTLENECK
 from scorer.archive.reference_set import ReferenceImages, list_references, read_references, require_two
-from scorer.archive.zip_streaming import ZipEntry, zip_headers
-from scorer.archive.zip_writing import write_images
+from scorer.archive.zip_writing import ZipEntry, write_images, zip_headers
 
 __all__ = [
     "BOTTLENECK",

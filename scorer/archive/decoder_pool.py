@@ -26,7 +26,7 @@ from kennel_client.archive.zip_reader import WINDOW_BYTES, Record, packed
 from scorer.archive.decoder_process import words_of
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
 from scorer.confinement.fork_server import start_process
-from scorer.threads import usable_cores
+from scorer.process_resources import usable_cores
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20

@@ -1,7 +1,15 @@
-"""Zips of images written by Kennel: the same images give the same bytes, so the same hash."""
+"""Zips written by Kennel: of images, where the same images give the same bytes and the same hash; and streamed without
+being stored, where the bytes between the files are computed from names, sizes and CRCs.
+
+Members of a streamed zip are stored uncompressed, in ZIP64 (APPNOTE 4.3 and 4.5.3), so a byte of the zip is a byte of a
+file or of a header, whatever their sizes, and any range of the zip can be sent alone.
+"""
 
 import io
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import BinaryIO
 
 from PIL import Image
@@ -28,3 +36,76 @@ def _png(image: Images) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+VERSION = 45  # of the format: ZIP64
+UTF8 = 0x0800
+SIZE_IN_EXTRA_FIELD = 0xFFFFFFFF
+"""Marks a size that is in the extra field."""
+
+
+@dataclass(frozen=True)
+class ZipEntry:
+    """A file's name, size, CRC and time, from which its headers are made."""
+
+    name: str
+    bytes: int
+    crc32: int
+    modified: datetime
+
+
+def zip_headers(files: Sequence[ZipEntry]) -> list[bytes]:
+    """The headers before each file, and the directory after the last one: ``len(files) + 1`` pieces."""
+    pieces = []
+    directory = b""
+    offset = 0
+    for file in files:
+        header = _local(file)
+        directory += _central(file, offset)
+        offset += len(header) + file.bytes
+        pieces.append(header)
+    return [*pieces, directory + _end(len(files), len(directory), offset)]
+
+
+def _dos(moment: datetime) -> tuple[int, int]:
+    """A time as zips store it: to two seconds, without a time zone."""
+    date = (moment.year - 1980) << 9 | moment.month << 5 | moment.day
+    return moment.hour << 11 | moment.minute << 5 | moment.second // 2, date
+
+
+def _local(file: ZipEntry) -> bytes:
+    name = file.name.encode()
+    time, date = _dos(file.modified)
+    extra = struct.pack("<HHQQ", 1, 16, file.bytes, file.bytes)
+    numbers = (
+        VERSION,
+        UTF8,
+        0,
+        time,
+        date,
+        file.crc32,
+        SIZE_IN_EXTRA_FIELD,
+        SIZE_IN_EXTRA_FIELD,
+        len(name),
+        len(extra),
+    )
+    return struct.pack("<4s5H3L2H", b"PK\3\4", *numbers) + name + extra
+
+
+def _central(file: ZipEntry, offset: int) -> bytes:
+    name = file.name.encode()
+    time, date = _dos(file.modified)
+    extra = struct.pack("<HHQQQ", 1, 24, file.bytes, file.bytes, offset)
+    sizes = (file.crc32, SIZE_IN_EXTRA_FIELD, SIZE_IN_EXTRA_FIELD, len(name), len(extra))
+    numbers = (VERSION, VERSION, UTF8, 0, time, date, *sizes, 0, 0, 0, 0, SIZE_IN_EXTRA_FIELD)
+    return struct.pack("<4s6H3L5H2L", b"PK\1\2", *numbers) + name + extra
+
+
+def _end(count: int, size: int, offset: int) -> bytes:
+    whole = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, VERSION, VERSION, 0, 0, count, count, size, offset)
+    where = struct.pack("<4sLQL", b"PK\6\7", 0, offset + size, 1)
+    return (
+        whole
+        + where
+        + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, SIZE_IN_EXTRA_FIELD, SIZE_IN_EXTRA_FIELD, 0)
+    )

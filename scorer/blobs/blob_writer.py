@@ -19,7 +19,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from obstore.store import ObjectStore
 
-from scorer.blobs.store_errors import out_of_space, store_errors
+from scorer.blobs.object_store import out_of_space, store_errors
 
 MEMORY_BYTES = 1 << 17
 """Bytes of a blob that wait in memory until they are written together."""
@@ -185,7 +185,7 @@ class StagedUpload:
 @contextmanager
 def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
     """Bytes that are stored when the ``with`` ends, and dropped if it fails; the errors of
-    :func:`~scorer.blobs.store_errors.store_errors`."""
+    :func:`~scorer.blobs.object_store.store_errors`."""
     with store_errors():
         staged = stage()
         try:

@@ -19,9 +19,7 @@ import obstore
 from obstore.store import S3Store
 
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFile, StagedParts, StagedUpload, staging
-from scorer.blobs.object_store import folder_of, object_store_at
-from scorer.blobs.presigning import with_signed_length
-from scorer.blobs.store_errors import ABSENT, store_errors
+from scorer.blobs.object_store import ABSENT, folder_of, object_store_at, store_errors, with_signed_length
 from scorer.errors import NotFound, StoreUnavailable, TooLarge, Unavailable
 from scorer.settings import Settings
 

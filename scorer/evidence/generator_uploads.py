@@ -16,9 +16,9 @@ from scorer.db.evidence import generators as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
+from scorer.generators.onnx_files import Distribution
 from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, Status, utc_day
-from scorer.onnx_files import Distribution
 from scorer.submissions.access import find_submission, is_own
 from scorer.teams import storage
 from scorer.teams.storage import UploadLimits

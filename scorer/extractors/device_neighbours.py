@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scorer.extractors.determinism import exact_arithmetic
-from scorer.extractors.devices import OutOfMemorySuppressed, translated_device_errors
+from scorer.extractors.devices import OutOfMemorySuppressed, exact_arithmetic, translated_device_errors
 from scorer.metrics.cosine import (
     TILE_COLUMNS,
     TILE_ROWS,

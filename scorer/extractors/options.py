@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from scorer.threads import allowed_threads
+from scorer.process_resources import allowed_threads
 
 Mode = Literal["compiled", "eager"]
 DeviceKind = Literal["auto", "cpu", "cuda"]

@@ -33,9 +33,8 @@ from scorer.extractors.cuda_graphs import (
     graph_slots,
     largest_safe_batch,
 )
-from scorer.extractors.determinism import exact_arithmetic
 from scorer.extractors.device_neighbours import shortlister_on
-from scorer.extractors.devices import OutOfMemorySuppressed, device_of, translated_device_errors
+from scorer.extractors.devices import OutOfMemorySuppressed, device_of, exact_arithmetic, translated_device_errors
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.gpu_layout import lay_out
@@ -43,8 +42,8 @@ from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
-from scorer.malloc import keep_freed_memory
 from scorer.metrics.cosine import Shortlister, host_shortlist
+from scorer.process_resources import keep_freed_memory
 
 T = TypeVar("T")
 

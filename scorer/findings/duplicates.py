@@ -5,8 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from scorer.archive.exact_duplicates import ExactDuplicates
-from scorer.archive.pixel_hashes import TrainingImageCopies
+from scorer.archive.pixel_hashes import ExactDuplicates, TrainingImageCopies
 from scorer.findings.copying import IMAGES
 from scorer.findings.finding import LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent

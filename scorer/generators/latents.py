@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scorer.errors import Invalid
-from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
+from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,8 +1,11 @@
 """The rows of the tables of a data release, under pseudonyms (:mod:`scorer.import_export.release_columns`)."""
 
+import hashlib
+import hmac
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -10,13 +13,29 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import entry_rows, judgement_rows
-from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.import_export.release_columns import CHOICE_NUMBERS, CONFUSION
 from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import METRICS
 from scorer.ranking.awards import MEDALS
+
+
+@dataclass(frozen=True)
+class Pseudonyms:
+    """Pseudonyms that only the holder of ``key`` can compute: HMAC-SHA256, its first 80 bits as hex."""
+
+    key: bytes
+
+    def of(self, what: str, number: int | str) -> str:
+        """The pseudonym of a ``team``, a ``submission``, ``images``, a ``person`` or a ``rater``; deterministic."""
+        digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
+        return f"{what[0]}-{digest.hexdigest()[:20]}"
+
+    def of_optional(self, what: str, number: int | str | None) -> str | None:
+        """The pseudonym as of :meth:`of`; None for None."""
+        return None if number is None else self.of(what, number)
+
 
 TableRow = tuple[Any, ...]
 

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from celery import Celery
 
-from scorer.circuit_breaker import CircuitBreaker
+from scorer.jobs.circuit_breaker import CircuitBreaker
 from scorer.lifecycle import Queue
 
 log = logging.getLogger(__name__)

@@ -1,8 +1,11 @@
 """The load of the queues as Prometheus metrics, read from the database when they are asked for."""
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from threading import Lock
+from typing import Generic, TypeVar
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -12,7 +15,30 @@ from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import QueueLoad
 from scorer.db.session import UNAVAILABLE, Sessions
 from scorer.lifecycle import Queue
-from scorer.monitoring.timed_value import TimedValue
+
+T = TypeVar("T")
+
+
+class TimedValue(Generic[T]):
+    """What ``read`` returned at most ``seconds`` ago. Threads that ask at once share one reading. ``clock`` is
+    monotonic, in seconds."""
+
+    def __init__(self, read: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._kept: tuple[float, T] | None = None
+
+    def get(self) -> T:
+        """The value, which is read first if it is too old. Raises what ``read`` raises, and then keeps nothing."""
+        with self._lock:
+            if self._kept is None or self._clock() - self._kept[0] >= self._seconds:
+                self._kept = None
+                value = self._read()
+                self._kept = (self._clock(), value)  # after the reading, which may take longer than it is kept
+            return self._kept[1]
+
 
 CACHED_SECONDS = 5.0
 METRICS = {

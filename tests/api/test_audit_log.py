@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from deploy.cli import admin, admin_secrets
+from deploy.cli import admin, admin_installation
 from scorer.db.tables import Account, AuditEntry
 from tests.api.accounts.test_accounts import set_password
 from tests.api.conftest import API, Service
@@ -132,7 +132,7 @@ def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service,
 
 
 def test_the_operator_makes_a_new_key_for_receipts(service: Service, operator: CliRunner) -> None:
-    made = [operator.invoke(admin_secrets.app, ["rotate-signing-key"]).output.strip() for _ in range(2)]
+    made = [operator.invoke(admin_installation.app, ["rotate-signing-key"]).output.strip() for _ in range(2)]
     published = service.http.get("/.well-known/kennel-keys.json").json()["keys"]
     assert [each["kid"] for each in published] == made[::-1]
     assert [subject for _, subject, *_ in entries(service, "signing-key.made")] == [

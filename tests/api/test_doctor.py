@@ -30,12 +30,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
 import migrations
-from deploy.cli import doctor
+from deploy.cli import admin_installation
 from deploy.doctor import blob_store, database, machine, queue_server, surroundings
-from deploy.doctor.check import Check, Outcome
 from deploy.doctor.examination import CHECKS, examine, outcome_of
-from deploy.doctor.installation import Installation
-from deploy.doctor.local_parts import Command, command_lines
+from deploy.doctor.installation import Check, Command, Installation, Outcome, command_lines
 from deploy.standalone import data_folder
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
@@ -703,14 +701,14 @@ def test_weights_of_another_machine_are_those_that_its_workers_report(installati
 def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
     monkeypatch.setattr(data_folder, "settings_of", lambda _: healthy.settings)
     monkeypatch.setattr(Installation, "workers", [])
-    result = CliRunner().invoke(doctor.app, [])
+    result = CliRunner().invoke(admin_installation.app, [])
     assert result.exit_code == 1
     assert "ok     database: it answers\n" in result.stdout
     assert "WRONG  workers: No running worker takes the queues sweep, uploads, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
-    result = CliRunner().invoke(doctor.app, ["--json"])
+    result = CliRunner().invoke(admin_installation.app, ["--json"])
     assert result.exit_code == 1
     wrong = {each["name"]: each["remedy"] for each in json.loads(result.stdout) if each["state"] == "wrong"}
     assert set(wrong) == {"workers"}
     monkeypatch.setattr(Installation, "workers", with_workers(healthy).workers)
-    assert CliRunner().invoke(doctor.app, []).exit_code == 0
+    assert CliRunner().invoke(admin_installation.app, []).exit_code == 0

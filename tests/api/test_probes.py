@@ -24,8 +24,8 @@ from api.health.readiness import readiness_of
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.errors import Invalid
+from scorer.jobs.queue_metrics import TimedValue
 from scorer.lifecycle import Queue
-from scorer.monitoring.timed_value import TimedValue
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.doctor.local_parts import only_workers_run
+from deploy.doctor.installation import only_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.connection_budget import max_open_connections
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue

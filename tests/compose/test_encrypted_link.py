@@ -17,7 +17,7 @@ import pytest
 from api.http.server_protocol import MAX_CONNECTIONS_OF_AN_ADDRESS
 from deploy.standalone.commands import web_command
 from deploy.standalone.ports import free_port
-from scorer.open_files import raise_open_files_limit
+from scorer.process_resources import raise_open_files_limit
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, ROOT, read
 from tests.conftest import addresses

@@ -21,7 +21,7 @@ import pytest
 import redis
 from sqlalchemy import make_url
 
-from deploy.cli.admin_secrets import rotate_secrets
+from deploy.cli.admin_installation import rotate_secrets
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import DataFolder, open_data_folder
 from deploy.standalone.database_roles import APP, OWNER

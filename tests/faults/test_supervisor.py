@@ -24,7 +24,7 @@ from deploy.standalone.log import Log
 from deploy.standalone.supervisor import SAME_INTERRUPT_SECONDS, Supervisor
 from scorer.errors import Unavailable
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
-from scorer.threads import THREADS_VARIABLE
+from scorer.process_resources import THREADS_VARIABLE
 
 REPOSITORY = Path(__file__).parents[2]
 # Prints what it receives, ends at SIGTERM, and loops in short sleeps so that traps run soon.

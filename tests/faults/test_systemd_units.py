@@ -20,10 +20,10 @@ import pytest
 from sqlalchemy import make_url
 from typer.testing import CliRunner
 
-from deploy.cli import admin_service
+from deploy.cli import admin_installation
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
-from deploy.systemd.units import CACHE, CONFIGURATION, STATE, Plan, files_of, processes_of
+from deploy.systemd import CACHE, CONFIGURATION, STATE, Plan, files_of, processes_of
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -151,7 +151,7 @@ def test_secrets_are_on_no_command_line_and_in_no_variable() -> None:
 
 
 def test_the_command_writes_the_files(tmp_path: Path) -> None:
-    done = CliRunner().invoke(admin_service.app, [str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"])
+    done = CliRunner().invoke(admin_installation.app, [str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"])
     assert done.exit_code == 0, done.output
     assert {path.name for path in (tmp_path / "units").iterdir()} == set(files_of(Plan(2, 8000, "scoring")))
     assert Unit((tmp_path / "units" / "kennel-web.service").read_text()).one("User") == "scoring"

@@ -106,7 +106,7 @@ PROMISES = (
     Promise(
         "An outage of the database that is longer than a lease costs no attempt.",
         "tests/db/jobs/test_lease_sweep.py::test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew",
-        "scorer/jobs/lease_sweep.py",
+        "scorer/jobs/retries.py",
         "since_sweep is not None and since_sweep >",
         "since_sweep is not None and since_sweep <",
         ("away-postgres", "silent-postgres", "kill-postgres"),

@@ -7,8 +7,7 @@ import pytest
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from scorer.jobs.broker import create_celery_app
-from scorer.setting_types import BlobUrl, DatabaseUrl, MailSender, RedisUrl, SmtpUrl
-from scorer.settings import Settings
+from scorer.settings import BlobUrl, DatabaseUrl, MailSender, RedisUrl, Settings, SmtpUrl
 
 DATABASE, REDIS = TypeAdapter[SecretStr](DatabaseUrl), TypeAdapter[SecretStr](RedisUrl)
 STORE = TypeAdapter[str](BlobUrl)

@@ -6,7 +6,7 @@ import pytest
 
 from deploy.standalone.commands import PROCESSES_OF_A_GPU, background_threads, scoring_threads
 from scorer.extractors import ExtractorOptions
-from scorer.threads import THREADS_VARIABLE, allowed_threads
+from scorer.process_resources import THREADS_VARIABLE, allowed_threads
 
 
 @pytest.mark.parametrize(

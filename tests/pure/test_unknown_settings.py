@@ -5,8 +5,7 @@ import logging
 import pytest
 
 from scorer.errors import Unavailable
-from scorer.settings import Settings, read_settings, variable_of
-from scorer.unknown_settings import unknown_settings, warn_of_unknown_settings
+from scorer.settings import Settings, read_settings, unknown_settings, variable_of, warn_of_unknown_settings
 
 
 def test_every_setting_is_known() -> None:

@@ -22,18 +22,17 @@ from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.array_cache import ArrayCache, Arrays
 from worker.evidence.image_comparison import compare_images, hashes_of_entry
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
-from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
+from worker.scoring.feature_cache import ArrayCache, Arrays
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import (
     SetAddress,

@@ -29,9 +29,8 @@ from scorer.submissions.files import stored_zip
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
-from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import (

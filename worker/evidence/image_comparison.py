@@ -12,9 +12,9 @@ from scorer.evidence import records
 from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 from worker.runtime.recording import retry_transaction
-from worker.scoring import image_hashes
+from worker.scoring import check
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,12 @@ def hashes_of_entry(context: WorkerContext, submission: Submission, progress: St
         key = shared_images.hashes_key_of(session, submission.ref)
     if key is None or not context.blobs.exists(key):
         key = _hash_images(context, submission, progress)
-    return image_hashes.load_hashes(context, key)
+    return check.load_hashes(context, key)
 
 
 def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:
     images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
-    key = image_hashes.store_hashes(context, submission, images, hash_pixels(images))
+    key = check.store_hashes(context, submission, images, hash_pixels(images))
     retry_transaction(
         context, lambda session: shared_images.add_hashes(session, submission.ref, key, now=context.now())
     )
@@ -60,6 +60,6 @@ def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: Sta
     for number, other in enumerate(others):
         progress("comparing", number / len(others))
         try:
-            yield OtherEntry(other.ref, other.team_id, image_hashes.load_hashes(context, other.blob_key))
+            yield OtherEntry(other.ref, other.team_id, check.load_hashes(context, other.blob_key))
         except NotFound:
             log.warning("the hashes of entry %s are gone: it is compared with no others", other.ref)

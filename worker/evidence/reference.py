@@ -26,8 +26,8 @@ from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.kid import reference_sums_of
 from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodReference
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
-from worker.evidence.array_cache import ArrayCache, Arrays, no_cache
 from worker.evidence.thumbnails import ReferenceThumbnails
+from worker.scoring.feature_cache import ArrayCache, Arrays, no_cache
 
 ProgressCallback = Callable[[float], None]
 Computed = TypeVar("Computed")

@@ -9,7 +9,7 @@ from scorer.metrics.copying.near_duplicates import Originals
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, have_hashes, perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels, thumbnail_originals, thumbnails_of
-from worker.evidence.array_cache import ArrayCache, Arrays, no_cache
+from worker.scoring.feature_cache import ArrayCache, Arrays, no_cache
 
 LoadImages = Callable[[], Pixels]
 

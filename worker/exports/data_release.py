@@ -28,9 +28,8 @@ from scorer.import_export import data_release
 from scorer.import_export.croissant import croissant_of
 from scorer.import_export.data_card import CardNumbers, card_of, manifest_of
 from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, IMAGES_IN, MANIFEST, blob_key
-from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.import_export.release_columns import TABLES
-from scorer.import_export.release_tables import TableRow, table_rows
+from scorer.import_export.release_tables import Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import ranked_board_of

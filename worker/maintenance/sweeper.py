@@ -1,9 +1,9 @@
-"""The sweep: frees expired leases, sends missing messages, adds up p-values, and removes expired decoded images."""
+"""The sweep: frees expired leases, sends missing messages, and removes expired decoded images."""
 
 import logging
 from datetime import timedelta
 
-from scorer.jobs import lease_sweep, retries
+from scorer.jobs import retries
 from scorer.jobs.broker import transaction, waiting_messages
 from scorer.monitoring.instruments import LAST_SWEEP
 from worker.runtime import decoded_images
@@ -16,7 +16,7 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
     """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Expired leases are
     freed also while the broker is away."""
     with transaction(context.sessions, context.broker) as session:
-        done = lease_sweep.sweep_leases(
+        done = retries.sweep_leases(
             session,
             now=context.now(),
             lease=context.lease,

@@ -17,9 +17,8 @@ from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
-from worker.runtime import device_loss
 from worker.runtime.device_turns import TakingTurns, device_turn
-from worker.runtime.health import WorkerHealth
+from worker.runtime.health import WorkerHealth, device_losses
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +47,8 @@ class WorkerContext:
     def open(cls, settings: Settings, broker: Celery, queues: Collection[Queue] = tuple(Queue)) -> "WorkerContext":
         """Connect to the database and the blob store, for jobs of these queues."""
         health = WorkerHealth(factor=settings.retry_factor)
-        if device_loss.losses.value:
-            health.suspect("the process before this one has lost its GPU", failures=device_loss.losses.value)
+        if device_losses.value:
+            health.suspect("the process before this one has lost its GPU", failures=device_losses.value)
         engine = engine_of(settings, max_connections=settings.worker_connections)
         return cls(settings, broker, sessions_of(engine), blobs_of(settings), health=health, queues=queues)
 

@@ -1,12 +1,19 @@
 """The health of a worker: whether it may claim jobs, or should first find out why several have failed on it.
 
-A broken worker fails fast, so it would take and fail everybody's entries before a sound one could.
+A broken worker fails fast, so it would take and fail everybody's entries before a sound one could. One whose GPU is
+lost ends, and Celery starts another process in its place: after an error of CUDA, everything that the process asks of
+its GPU fails; a new process may find it sound. It tests the GPU before it claims a job
+(:mod:`worker.runtime.self_test`).
 """
 
 import logging
+import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from scorer.extractors import DeviceLost
 
 log = logging.getLogger(__name__)
 
@@ -76,3 +83,19 @@ class WorkerHealth:
         self.claims_from = self.clock() + pause
         reason = self.problem or "its self-test found nothing, but several jobs have failed here"
         log.error("this worker claims nothing for %.0f s: %s", pause, reason)
+
+
+device_losses = multiprocessing.RawValue("i", 0)
+"""How often, one after the other, the processes forked for this worker's jobs have lost their GPU; 0 once a job has
+succeeded. Shared with those that follow."""
+
+
+@contextmanager
+def end_on_device_loss() -> Iterator[None]:
+    """A context in which ``DeviceLost`` ends the process: it raises ``SystemExit``."""
+    try:
+        yield
+    except DeviceLost as error:
+        device_losses.value += 1
+        log.critical("this process ends, for its GPU is lost: %s", error)
+        raise SystemExit(1) from error

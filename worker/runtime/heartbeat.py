@@ -4,6 +4,7 @@ import logging
 import multiprocessing
 import threading
 import time
+from collections.abc import Callable
 from contextvars import copy_context
 from types import TracebackType
 
@@ -14,6 +15,10 @@ from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import STAGE_SECONDS
 from scorer.monitoring.traces import add_stage
 from worker.runtime.context import WorkerContext
+
+StageProgress = Callable[[str, float], None]
+"""Receives the stage of the work and its finished share."""
+
 
 log = logging.getLogger(__name__)
 BEATS_A_LEASE = 15

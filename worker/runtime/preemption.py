@@ -7,8 +7,7 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from worker.runtime import device_turns
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import Heartbeat, StageProgress
 
 PREEMPT_AFTER = timedelta(seconds=2)
 """How long a public score waits unclaimed before a background job yields, and how often that is checked."""

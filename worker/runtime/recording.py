@@ -1,17 +1,19 @@
 """Transactions that record how a job ended, repeated while the database is busy or away.
 
 A result may have taken an hour to compute. A lock that was not to be had in time, a deadlock or a lost connection is
-over soon, so none of them is a reason to compute it again.
+over soon, so none of them is a reason to compute it again. A task that only looks for work ends instead.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import sleep
 from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from scorer.db.session import UNAVAILABLE, unavailability
+from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
+from scorer.errors import Unavailable
 from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
@@ -47,3 +49,17 @@ def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable
     ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done."""
     if not retry_transaction(context, record, between=heartbeat.require_lease):
         raise LeaseLost(heartbeat.job)
+
+
+@contextmanager
+def one_line_in_outages() -> Iterator[None]:
+    """End a task in one line while the database or the blob store is busy or away, or the clock is wrong, without a
+    traceback: its next message, which a sweep sends, finds the same work."""
+    try:
+        yield
+    except Unavailable as error:
+        log.warning("a task was left undone: %s", error)
+    except Exception as error:
+        if not is_unavailable(error):
+            raise
+        log.warning("a task was left undone: %s", unavailability(error))

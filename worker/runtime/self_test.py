@@ -6,7 +6,7 @@ import numpy as np
 
 from scorer.db.session import ping
 from scorer.extractors import DeviceLost
-from worker.runtime import device_loss
+from worker.runtime import health
 from worker.runtime.context import WorkerContext
 from worker.runtime.device_probe import device_fault
 
@@ -54,7 +54,7 @@ def _use_scratch(context: WorkerContext) -> None:
 
 def _use_device(context: WorkerContext) -> None:
     """After a loss: whether the GPU computes for a new process, as this one will be to it."""
-    if device_loss.losses.value == 0:
+    if health.device_losses.value == 0:
         return
     device = context.settings.device
     fault = device_fault("cuda" if device == "auto" else device)

@@ -1,11 +1,14 @@
-"""The ``check`` job: the deep check of a submission, which passes or rejects it."""
+"""The ``check`` job: the deep check of a submission, which passes or rejects it, and hashes of its images, by which it
+is compared with other teams' entries.
+"""
 
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scorer import clamd
-from scorer.archive import PixelHashes, find_training_image_copies
+from scorer.archive import PixelHashes, find_training_image_copies, hash_pixels, mirror_images
 from scorer.archive.pixel_hashes import Images
 from scorer.archive.sprite_sheet import sprite_sheet_of
 from scorer.db import competitions
@@ -13,16 +16,19 @@ from scorer.db.tables import Submission
 from scorer.errors import Invalid
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
+from scorer.metrics.copying.shared_images import ImageHashes
 from scorer.submissions import outcomes
 from scorer.submissions.files import stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.recording import record_result
-from worker.scoring import image_hashes
 from worker.scoring.reference_features import (
     SetAddress,
     pixel_hashes_of,
+    read_array,
+    write_array,
 )
 
 
@@ -45,7 +51,7 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     copies = find_training_image_copies(hashes, exact, mirrored)
     images = np.load(path, mmap_mode="r")
     sprite_key = _store_sprite_sheet(context, submission, images)
-    hashes_key = image_hashes.store_hashes(context, submission, images, hashes)
+    hashes_key = store_hashes(context, submission, images, hashes)
     content = _content_sha256(hashes)
     record_result(
         context,
@@ -79,3 +85,16 @@ def _store_sprite_sheet(context: WorkerContext, submission: Submission, images: 
 def _content_sha256(hashes: PixelHashes) -> str:
     """A hash of the submission's pixels that depends neither on the images' names nor on their order."""
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
+
+
+def store_hashes(context: WorkerContext, submission: Submission, images: NDArray[np.uint8], hashes: PixelHashes) -> str:
+    """Store the hashes of an entry's images (n, s, s, 3) with these pixel hashes (n, 16); returns the blob's key."""
+    key = f"image-hashes/{submission.id}.npy"
+    mirrored = hash_pixels(mirror_images(images))
+    write_array(context, key, ImageHashes.of(hashes, mirrored, perceptual_hashes(images)).array)
+    return key
+
+
+def load_hashes(context: WorkerContext, key: str) -> ImageHashes:
+    """Stored hashes, memory-mapped; ``NotFound`` if the blob is gone."""
+    return ImageHashes(read_array(context, key))

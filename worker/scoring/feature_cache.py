@@ -6,6 +6,7 @@ definition of evidence: both are part of the address.
 
 import io
 import logging
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -20,7 +21,17 @@ from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
+
+Arrays = Mapping[str, NDArray[Any]]
+ArrayCache = Callable[[str, Callable[[], Arrays]], Arrays]
+"""Returns the arrays stored under a name, or makes and stores them."""
+
+
+def no_cache(_name: str, make: Callable[[], Arrays]) -> Arrays:
+    """Make the arrays and store nothing."""
+    return make()
+
 
 log = logging.getLogger(__name__)
 FOLDER = "entry-features"

@@ -16,7 +16,7 @@ from scorer.extractors import Extractor, Features
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 
 SCORER_VERSION = "1"
 """Raised whenever the same zip would measure differently; a rescore then adds rows beside the old ones."""

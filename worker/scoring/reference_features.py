@@ -27,7 +27,7 @@ from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.decoded_images import arrays_in, decoding_processes_of
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features
 

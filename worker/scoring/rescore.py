@@ -28,7 +28,7 @@ from scorer.metrics.memorization import Nearest
 from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.progress import StageProgress
+from worker.runtime.heartbeat import StageProgress
 from worker.scoring.measure import SCORER_VERSION, measure
 from worker.scoring.provenance import environment
 from worker.scoring.reference_features import load_prepared

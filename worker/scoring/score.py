@@ -17,9 +17,8 @@ from scorer.metrics.memorization import closest_pairs
 from scorer.submissions import outcomes
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
-from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure

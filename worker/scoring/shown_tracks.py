@@ -14,9 +14,8 @@ from scorer.jobs.broker import transaction
 from scorer.metrics.metric_catalogue import Reference, find_metric
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat
+from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
-from worker.runtime.progress import StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring.measure import SCORER_VERSION
 from worker.scoring.provenance import environment

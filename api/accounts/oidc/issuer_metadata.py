@@ -11,7 +11,7 @@ from httpx2 import AsyncByteStream, RemoteProtocolError, Response
 from joserfc.jwk import KeySet
 
 from scorer.accounts.oidc_identities import is_issuer
-from scorer.setting_types import is_https_or_loopback
+from scorer.settings import is_https_or_loopback
 
 KEPT_SECONDS = 600.0
 """How long a document is used. Keys are read anew before that if a token names another one."""

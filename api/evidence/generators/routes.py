@@ -17,7 +17,7 @@ from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import ImageGroup
 from scorer.evidence.generator_uploads import DeclaredLatent
-from scorer.onnx_files import MAX_LATENT_DIMENSION, Distribution
+from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
 
 router = ApiRouter(tags=["generators"])
 Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]

@@ -17,7 +17,7 @@ from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.generator_uploads import DeclaredLatent
-from scorer.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
+from scorer.generators.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
 from scorer.settings import Settings
 from scorer.teams import storage
 

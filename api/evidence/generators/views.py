@@ -10,10 +10,9 @@ from sqlalchemy.orm import Session
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
-from scorer.metrics.copying.error_histogram import error_histogram
+from scorer.generators.onnx_files import Distribution
 from scorer.metrics.copying.generator_match import MatchVerdict
-from scorer.metrics.copying.latent_recovery import Verdict
-from scorer.onnx_files import Distribution
+from scorer.metrics.copying.latent_recovery import Verdict, error_histogram
 
 
 class PairShown(BaseModel):

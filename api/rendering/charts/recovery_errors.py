@@ -9,8 +9,7 @@ from typing import NamedTuple
 from api.rendering.charts.scales import Scale
 from api.rendering.charts.shapes import AxisMark, anchor_of
 from api.rendering.formatting import GROUPS
-from scorer.metrics.copying.error_histogram import MIN_ERROR, error_histogram
-from scorer.metrics.copying.latent_recovery import VERBATIM
+from scorer.metrics.copying.latent_recovery import MIN_ERROR, VERBATIM, error_histogram
 
 TOP, NAME, BARS, APART, BELOW = 22, 16, 30, 10, 24
 """Pixels: the height of the threshold's text above the rows, of a row's name and its bars, between them and the axis,

@@ -15,9 +15,26 @@ from kennel_client.archive.central_directory import (
     members_of,
 )
 from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, printable_name
-from kennel_client.archive.junk_files import ignored_sentence, is_junk
 from kennel_client.archive.zip_bombs import refuse_bombs
 from kennel_client.errors import Invalid
+
+_JUNK = frozenset({"__macosx", "thumbs.db", "desktop.ini", "icon\r", "@eadir"})
+
+
+def is_junk(path: str) -> bool:
+    """Whether a path inside a zip or folder, with ``/`` between its parts, is ignored: any part begins with a dot
+    (``.DS_Store``, ``._a.png``, ``.ipynb_checkpoints``) or is a known name. A path with ``..`` is refused instead.
+    """
+    parts = [part for part in path.split("/") if part != "."]
+    return ".." not in parts and any(part.startswith(".") or part.lower() in _JUNK for part in parts)
+
+
+def ignored_sentence(names: Sequence[str]) -> str | None:
+    """The sentence about ignored files for the person who sent them; None if there are none."""
+    if not names:
+        return None
+    return f"{len(names):,} file{' was' if len(names) == 1 else 's were'} ignored: {printable_list(names)}."
+
 
 METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one zip or directory, beyond that for each image
 DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, a second entry in __MACOSX

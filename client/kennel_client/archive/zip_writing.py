@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from kennel_client.archive.junk_files import ignored_sentence, is_junk
+from kennel_client.archive.listing import ignored_sentence, is_junk
 from kennel_client.errors import Invalid
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")

@@ -12,7 +12,7 @@ import typer
 
 from kennel_client.api import ApiClient
 from kennel_client.cli.connection import connected_client, err, reported_errors
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import utf8_output
 from kennel_client.credentials import DEFAULT_URL, Login, current_login, delete_login, save_login, saved_login
 from kennel_client.errors import Refused, Unreadable
 

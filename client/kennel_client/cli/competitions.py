@@ -11,9 +11,8 @@ import typer
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import connected_client, err, open_client
-from kennel_client.cli.options import IDS, AsFormat, AsJson, Slug
-from kennel_client.cli.output import Answer, Listing, answers, columns, format_of
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import utf8_output
+from kennel_client.cli.output import IDS, Answer, AsFormat, AsJson, Listing, Slug, answers, columns, format_of
 from kennel_client.operations import accept_rules_of, board_view
 from kennel_client.results import rules_state
 

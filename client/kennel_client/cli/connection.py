@@ -11,9 +11,8 @@ from rich.console import Console
 
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
-from kennel_client.cli.formatting import format_duration
+from kennel_client.cli.formatting import escape_unknown_characters, format_duration
 from kennel_client.cli.groups import ListingGroup
-from kennel_client.cli.streams import escape_unknown_characters
 from kennel_client.credentials import Login, current_login
 from kennel_client.errors import Invalid, KennelError, Refused, Unreadable
 

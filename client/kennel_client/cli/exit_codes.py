@@ -6,8 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from kennel_client.cli.formatting import terminal_safe_lines
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import terminal_safe_lines, utf8_output
 from kennel_client.errors import KennelError, Refused, Unreachable, Unreadable
 from kennel_client.submit import ZIP_FAULT_STATUSES
 

@@ -1,7 +1,12 @@
-"""Times and numbers as text, and text of others made safe for terminals and for cells of CSV files."""
+"""Times and numbers as text, and text of others made safe for terminals and for cells of CSV files; standard output
+in an encoding that has a character for every name.
+"""
 
+import sys
 import unicodedata
 from datetime import UTC, datetime
+from io import TextIOWrapper
+from typing import TextIO
 
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that are invisible or that control a terminal."""
@@ -43,3 +48,16 @@ def format_duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours < 48 else f"{hours // 24} d"
+
+
+def escape_unknown_characters() -> None:
+    """Print characters that standard output does not have as escapes, where Python would raise an error."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def utf8_output() -> TextIO:
+    """Standard output in UTF-8, for JSON and CSV: programs read these, whatever the terminal's encoding is."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    return sys.stdout

@@ -1,4 +1,4 @@
-"""What commands answer, and the options that all of them share: ``--json``, and ``--format`` where a list is shown."""
+"""What commands answer, and the options and arguments that they share."""
 
 import csv
 import inspect
@@ -7,17 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from kennel_client.cli import tables
 from kennel_client.cli.connection import open_admin, reported_errors
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines
-from kennel_client.cli.options import AsFormat, AsJson, Format
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines, utf8_output
 
 if TYPE_CHECKING:
     from kennel_client.admin import Admin
@@ -26,6 +25,15 @@ if TYPE_CHECKING:
 View = Mapping[str, Any]
 AdminClient: TypeAlias = "Admin[ApiClient]"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="Its short name, as in `kennel competitions`.")]
+EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's id.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
+Format = Literal["table", "csv", "json"]
+AsFormat = Annotated[Format | None, typer.Option("--format", help="How to print the list: table if left out.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Follow it to its end; exit 1 unless it is scored.")]
+Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
+Reason = Annotated[str, typer.Option(help="For the audit log.")]
 
 
 @dataclass(frozen=True)
@@ -167,3 +175,19 @@ def format_of(form: Format | None, *, as_json: bool) -> Format:
 
 def _option(name: str, annotation: Any, *, default: object) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+class IdCommand(TyperCommand):
+    """A command that takes ids of entries, which may begin with a hyphen: ``-h`` asks for help, an id with an h does
+    not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, in which ``-h`` is ``--help``."""
+        return super().parse_args(ctx, ["--help" if each == "-h" else each for each in args])
+
+
+IDS: dict[str, Any] = {
+    "cls": IdCommand,
+    "context_settings": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
+}
+"""How a command that takes ids of entries is declared."""

@@ -11,10 +11,8 @@ from rich.console import Console
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import open_client
-from kennel_client.cli.formatting import format_time, terminal_safe
-from kennel_client.cli.options import IDS
-from kennel_client.cli.output import Answer, answers
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import format_time, terminal_safe, utf8_output
+from kennel_client.cli.output import IDS, Answer, answers
 from kennel_client.errors import Unreadable
 from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
 from kennel_client.results import format_number

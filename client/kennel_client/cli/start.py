@@ -1,6 +1,8 @@
 """``kennel start``: a folder with a competition's data, a baseline, and what to do with them."""
 
+import hashlib
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -8,12 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from kennel_client.api import segment
+from kennel_client.api import DOWNLOAD_SILENCE_SECONDS, ApiClient, segment
 from kennel_client.cli.competitions import accepts_rules
 from kennel_client.cli.connection import err, interruptible, open_client
-from kennel_client.cli.options import Slug
-from kennel_client.cli.output import Answer, answers
-from kennel_client.data_files import download
+from kennel_client.cli.output import Answer, Slug, answers
+from kennel_client.downloads import ArrivingFile
 from kennel_client.errors import Unreadable
 from kennel_client.progress import DOWNLOADING, show_progress
 
@@ -88,3 +89,31 @@ def _write_kit(target: Path, competition: dict[str, Any], url: str) -> None:
     }
     for name, text in texts.items():
         (target / name).write_text(text, encoding="utf-8")
+
+
+def download(
+    client: ApiClient, slug: str, file: Mapping[str, Any], target: Path, progress: Callable[[float], None]
+) -> None:
+    """Write a data file of a competition, unless it is there already; ``progress`` is called with the share that has
+    arrived. What an interrupted download has left is gone on with. Raises as ``ArrivingFile`` does."""
+    if _has_hash(target, file["sha256"]):
+        return
+    path = f"/competitions/{segment(slug)}/data/{segment(file['name'])}"
+    headers = {"Accept-Encoding": "identity"}
+    with ArrivingFile(target, file["sha256"], resumed=True) as out:
+        if 0 < out.arrived < file["bytes"]:
+            headers["Range"] = f"bytes={out.arrived}-"
+        with client.stream(path, headers=headers, silence=DOWNLOAD_SILENCE_SECONDS) as answer:
+            if answer.status_code != 206:
+                out.restart()
+            for chunk in answer.iter_bytes():
+                out.write(chunk)
+                progress(out.arrived / file["bytes"])
+
+
+def _has_hash(path: Path, sha256: str) -> bool:
+    """Whether a file is there, with these bytes."""
+    if not path.exists():
+        return False
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest() == sha256

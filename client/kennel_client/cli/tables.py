@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kennel_client.cli.formatting import format_time, terminal_safe, terminal_safe_lines
-from kennel_client.cli.streams import utf8_output
+from kennel_client.cli.formatting import format_time, terminal_safe, terminal_safe_lines, utf8_output
 from kennel_client.results import format_number, significant
 
 View = dict[str, Any]

@@ -18,11 +18,11 @@ from scorer.errors import Invalid
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, Features, default_mode, load
 from scorer.generators.latents import Latent
+from scorer.generators.onnx_files import MAGIC_BYTES, require_onnx
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import Pixels
 from scorer.generators.sandbox.runner import audit_in_sandbox
-from scorer.onnx_files import MAGIC_BYTES, require_onnx
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.evidence.generator_audit import job_stage_of
 

@@ -1,10 +1,13 @@
-"""Encoders in uploaded ONNX files: functions from images to the latent points that should make them."""
+"""Networks of images in uploaded ONNX files: encoders, from images to the latent points that should make them, and
+image-to-image networks, such as the translators of a CycleGAN or an autoencoder in one file.
+"""
 
 from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
+from scorer.generators.onnx.generator import Range, range_of
 from scorer.generators.onnx.graph import Graph
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
@@ -54,3 +57,41 @@ def require_image_input(graph: Graph, size: int) -> None:
     if len(declared) != 4 or any(one not in {None, other} for one, other in zip(declared, expected, strict=True)):
         shape_text = " x ".join("n" if side is None else str(side) for side in declared)
         raise Invalid("wrong-encoder", f"The network takes {shape_text}, and should images of n x 3 x {size} x {size}.")
+
+
+class ImageToImage(nn.Module):
+    """A network in the form that audits use: images (n, 3, s, s) float32 in [-1, 1] to images of the same form."""
+
+    def __init__(self, network: OnnxModule) -> None:
+        super().__init__()
+        self.network = network
+        self.values: Range = "tanh"
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The images made of images (n, 3, s, s)."""
+        made: Tensor = self.network(images).float()
+        return 2.0 * made - 1.0 if self.values == "sigmoid" else made
+
+    def set_range(self, images: Tensor, declared: Range | None) -> None:
+        """Set the range of the values it makes, as declared or else as it makes them of ``images``; ``Invalid``
+        (``wrong-range``) if they leave it."""
+        self.values = range_of(self.network(images).float(), declared)
+
+
+def read_image_to_image(content: bytes, *, size: int, limits: GeneratorLimits = DEFAULT_LIMITS) -> ImageToImage:
+    """The image-to-image network in an ONNX file, read under the same rules as a generator.
+
+    It takes any number of colour images of ``size`` in [-1, 1] and makes one of each, of the same size. Raises
+    ``Invalid`` as :func:`~scorer.generators.onnx.parsing.graph_of` and
+    :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do, and ``wrong-encoder`` for other shapes.
+    """
+    graph = graph_of(content, None, limits)
+    require_image_input(graph, size)
+    network = OnnxModule(graph).eval()
+    for rows in (2, 3):
+        wanted = (rows, 3, size, size)
+        shape = traced_shape(network, wanted, limits)
+        if shape != wanted:
+            shape_text, wanted_text = (" x ".join(str(side) for side in each) for each in (shape, wanted))
+            raise Invalid("wrong-encoder", f"{rows} images become {shape_text}; wanted are {wanted_text}.")
+    return ImageToImage(network).requires_grad_(requires_grad=False)

@@ -18,7 +18,7 @@ from scorer.generators.onnx.graph import Graph
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
 from scorer.generators.onnx.shape_tracing import traced_shape
-from scorer.onnx_files import export_advice
+from scorer.generators.onnx_files import export_advice
 
 Range = Literal["tanh", "sigmoid"]
 """The range of the images' values: ``tanh`` is [-1, 1], ``sigmoid`` is [0, 1]."""

@@ -15,7 +15,7 @@ from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.graph import Array, Attribute, Graph, Node, printable_name, text_of
 from scorer.generators.onnx.operators import OPERATORS
 from scorer.generators.onnx.tensors import array_of, count_of
-from scorer.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
+from scorer.generators.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
 
 MAX_PARTS_PER_NODE = 10
 """Inputs, outputs and attributes of a node, on average."""

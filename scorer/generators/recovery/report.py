@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.findings.generator_match import match_findings, match_sentence
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
-from scorer.findings.recovery_power import MemorisationPower, power_findings
-from scorer.findings.recovery_search import stability_findings, start_findings
+from scorer.findings.recovery_power import MemorisationPower, power_findings, stability_findings, start_findings
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.targets import TARGET_KINDS, Pixels
@@ -23,8 +22,7 @@ from scorer.metrics.copying.latent_recovery import (
     RecoveryTest,
     recovery_test,
 )
-from scorer.metrics.copying.recovery_power import detectable_memorisation
-from scorer.metrics.copying.recovery_search import SearchStability, success_by_start
+from scorer.metrics.copying.recovery_power import SearchStability, detectable_memorisation, success_by_start
 from scorer.metrics.features import Vector
 from scorer.metrics.sample_quality.two_sample import TwoSample
 

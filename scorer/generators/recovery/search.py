@@ -19,7 +19,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.recovery.lbfgs import LbfgsOptions, Minimum, minimise
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.metrics.copying.latent_recovery import VERBATIM
-from scorer.metrics.copying.recovery_search import SearchStability
+from scorer.metrics.copying.recovery_power import SearchStability
 from scorer.metrics.features import Vector
 
 GeneratorFunction = Callable[[Tensor], Tensor]

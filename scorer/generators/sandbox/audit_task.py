@@ -10,9 +10,8 @@ from torch import Tensor
 
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.onnx.encoder import read_encoder
+from scorer.generators.onnx.encoder import ImageToImage, read_encoder, read_image_to_image
 from scorer.generators.onnx.generator import Generator, Range, read_generator
-from scorer.generators.onnx.image_to_image import ImageToImage, read_image_to_image
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.by_encoder import EncoderFunction
 from scorer.generators.recovery.plan import plan_from

@@ -2,7 +2,7 @@
 
 The process has an empty environment, a folder of which it may write three files, no other files, no network, no other
 programs, no privileges, limited memory, processor time, threads and wall time
-(:mod:`~scorer.generators.sandbox.confinement`), and is killed with everything that it started. This module needs
+(:mod:`~scorer.generators.sandbox.child`), and is killed with everything that it started. This module needs
 neither torch nor ONNX, and never unpickles. The report's provenance says which measures were in force.
 """
 
@@ -61,7 +61,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     an ``entry``, too. ``values`` is ``tanh`` or ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens
     the file although a required measure cannot be taken here. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder`,
-    :func:`~scorer.generators.onnx.image_to_image.read_image_to_image` and
+    :func:`~scorer.generators.onnx.encoder.read_image_to_image` and
     :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,
     ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """

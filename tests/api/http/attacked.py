@@ -19,7 +19,7 @@ from deploy.standalone.ephemeral import Servers
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import Account
-from scorer.open_files import raise_open_files_limit
+from scorer.process_resources import raise_open_files_limit
 from tests.api.conftest import API, Service, running_service
 from tests.api.http.web_process import is_answered, web_process
 from tests.conftest import fresh_settings

@@ -19,7 +19,7 @@ from api.http import server_protocol
 from api.http.request_bodies import RequestBodies, streamed_body
 from api.http.server_protocol import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED, BoundedHttpProtocol
 from api.main import create_app
-from scorer.open_files import raise_open_files_limit
+from scorer.process_resources import raise_open_files_limit
 from scorer.settings import Settings
 from tests.http_server import serve
 from tests.worker.notifications.test_webhook_delivery import certificate

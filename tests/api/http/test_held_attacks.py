@@ -26,7 +26,7 @@ from deploy.standalone.ephemeral import Servers
 from scorer.accounts.api_tokens import MAX_TOKENS
 from scorer.db.tables import Account, Token, Webhook
 from scorer.notifications.webhooks import MAX_WEBHOOKS
-from scorer.open_files import MAX_OPEN_FILES
+from scorer.process_resources import MAX_OPEN_FILES
 from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service
 from tests.api.http.attacked import (

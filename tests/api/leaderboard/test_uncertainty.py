@@ -7,9 +7,8 @@ import pytest
 
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import SharedImages, Submission
-from scorer.import_export.pseudonyms import Pseudonyms
 from scorer.import_export.release_columns import TABLES
-from scorer.import_export.release_tables import table_rows
+from scorer.import_export.release_tables import Pseudonyms, table_rows
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import TAU, Arena
 from tests.factories import add_evidence, add_measurement, add_recovery

@@ -12,10 +12,10 @@ from celery import Celery
 
 from deploy.standalone.ports import free_port
 from scorer.accounts.rate_limits import REDIS_SECONDS, RateLimiter
-from scorer.circuit_breaker import PAUSE_SECONDS, CircuitBreaker
 from scorer.db.tables import Job
 from scorer.jobs import broker
 from scorer.jobs.broker import create_celery_app, waiting_messages
+from scorer.jobs.circuit_breaker import PAUSE_SECONDS, CircuitBreaker
 from scorer.jobs.message_sender import SEND_SECONDS, MessageSender
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kennel_client import resumable_state
+from kennel_client import resumable
 from kennel_client.api import ApiClient
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.waiting import State, follow
@@ -79,14 +79,14 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
 def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    def promised(name: str, url: str = "http://127.0.0.1:9") -> resumable_state.ResumableUpload:
-        return resumable_state.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+    def promised(name: str, url: str = "http://127.0.0.1:9") -> resumable.ResumableUpload:
+        return resumable.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
 
     first = promised("a.zip")
     assert promised("a.zip") == first
     assert promised("b.zip").pending.key != first.pending.key
     assert promised("a.zip", "http://127.0.0.1:10").pending.key != first.pending.key
-    old = time.time() - resumable_state.LIFETIME_SECONDS - 1
+    old = time.time() - resumable.LIFETIME_SECONDS - 1
     os.utime(first.file, (old, old))
     assert promised("a.zip").pending.key != first.pending.key
     promised("a.zip").forget()

@@ -8,7 +8,7 @@ from botocore import auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from scorer.blobs.presigning import with_signed_length
+from scorer.blobs.object_store import with_signed_length
 from scorer.blobs.store import Blobs
 
 KEY, SECRET, REGION = "a-key", "a+secret/with=signs", "eu-central-1"

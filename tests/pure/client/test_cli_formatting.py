@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kennel_client.cli import follow
+from kennel_client.cli import submissions
 from kennel_client.cli.exit_codes import (
     EXIT_CODE_TEXTS,
     ExitCode,
@@ -96,7 +96,7 @@ def test_times_and_numbers() -> None:
 
 def test_a_state_in_a_line() -> None:
     def line(status: str, **changes: object) -> str:
-        return follow.event_text({"status": status, **QUIET, **changes})
+        return submissions.event_text({"status": status, **QUIET, **changes})
 
     assert line("queued", queue_position=3, estimate_seconds=240) == "queued (position 3, about 4 min)"
     assert line("queued", queue_position=3) == "queued (position 3)"

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from kennel_client.api import ApiClient
-from kennel_client.data_files import download
+from kennel_client.cli.start import download
 from kennel_client.errors import Refused, Unreachable, Unreadable
 
 CONTENT = bytes(range(256)) * 8

@@ -10,8 +10,7 @@ import pytest
 
 from deploy.cli import main
 from kennel_client.cli.connection import exit_on_error
-from kennel_client.cli.options import Format
-from kennel_client.cli.output import Answer, Listing, columns
+from kennel_client.cli.output import Answer, Format, Listing, columns
 from tests.pure.archive.broken_files import pngs, zipped
 
 TEAM = "🏆 Équipe 贝叶斯"

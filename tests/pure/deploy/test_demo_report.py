@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy.demo import addresses, competition, report, run
+from deploy.demo import competition, report, run
 from deploy.demo.entries import ENTRIES
 from deploy.demo.plan import DemoPlan
 from deploy.demo.scores import SubmittedEntry
@@ -64,16 +64,14 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("terminal", [True, False])
 def test_pages_have_sign_in_links_on_a_terminal_alone(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a log they would be secrets that others read."""
-    monkeypatch.setattr(
-        addresses, "_sign_in_link", lambda _, page: f"http://kennel/signin/link?next={page.path}#secret"
-    )
+    monkeypatch.setattr(run, "_sign_in_link", lambda _, page: f"http://kennel/signin/link?next={page.path}#secret")
     running: Any = SimpleNamespace(url="http://kennel", settings=None)
     client: Any = None
     submitted = [SubmittedEntry(entry, client, entry.key, entry.key) for entry in ENTRIES[:2]]
     console = Console(file=io.StringIO(), record=True, force_terminal=terminal, width=80)
-    addresses.print_pages(running, "dogs", submitted, console)
+    run.print_pages(running, "dogs", submitted, console)
     lines = console.export_text().splitlines()
     assert len([line for line in lines if line.startswith("http://kennel/")]) == 5
     assert len([line for line in lines if "#secret" in line]) == (5 if terminal else 0)
-    handles = [page.handle for page in addresses.pages_of("dogs", submitted)]
+    handles = [page.handle for page in run.pages_of("dogs", submitted)]
     assert len(set(handles)) == 5

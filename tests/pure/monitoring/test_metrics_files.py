@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from scorer.monitoring import instruments
-from scorer.monitoring.metrics_files import MetricsFile
+from scorer.monitoring.instruments import MetricsFile
 
 
 @contextmanager

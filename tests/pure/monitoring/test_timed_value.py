@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from scorer.monitoring.timed_value import TimedValue
+from scorer.jobs.queue_metrics import TimedValue
 
 
 def test_it_is_read_again_once_it_is_too_old() -> None:

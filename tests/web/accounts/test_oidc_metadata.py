@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from api.accounts.oidc import login
 from api.accounts.oidc.issuer_metadata import KEPT_SECONDS, MAX_ANSWER_BYTES, IssuerMetadata
-from scorer.setting_types import is_https_or_loopback
-from scorer.settings import Settings
+from scorer.settings import Settings, is_https_or_loopback
 from tests.api.conftest import Service
 from tests.web.accounts.oidc_issuer import DISCOVERY, KEYS, FakeIssuer
 from tests.web.accounts.test_oidc import HTML, arrive, depart, travel

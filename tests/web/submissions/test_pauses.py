@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.follow import event_text
 from kennel_client.cli.main import make_admin
+from kennel_client.cli.submissions import event_text
 from kennel_client.cli.tables import status_text
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of

@@ -13,9 +13,9 @@ from PIL import Image
 from deploy.standalone.ephemeral import Servers
 from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
+from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, export_command
 from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import Queue
-from scorer.onnx_files import MAX_LATENT_DIMENSION, export_command
 from tests.api.conftest import Service, running_service
 from tests.api.review.test_review import slug_of
 from tests.api.teams.test_final_picks_and_code import close

@@ -31,13 +31,13 @@ from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerp
 from scorer.extractors.batches import immediate_slots, in_batches
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.compiler import compiler_fault
-from scorer.extractors.determinism import exact_arithmetic
+from scorer.extractors.devices import exact_arithmetic
 from scorer.extractors.networks import build_network
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.tiny import projection
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
-from scorer.malloc import keep_freed_memory
+from scorer.process_resources import keep_freed_memory
 
 # One thread: other tests run beside these.
 CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scorer.onnx_files import export_command
+from scorer.generators.onnx_files import export_command
 
 DIMENSION, SIDE = 8, 16
 

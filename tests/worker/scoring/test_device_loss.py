@@ -23,9 +23,9 @@ from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import context as worker_context
-from worker.runtime import device_loss, self_test, startup
+from worker.runtime import self_test, startup
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.health import PAUSE_SECONDS
+from worker.runtime.health import PAUSE_SECONDS, device_losses
 from worker.scoring import score
 
 ENTRIES = 2
@@ -33,8 +33,8 @@ ENTRIES = 2
 
 @pytest.fixture(autouse=True)
 def losses() -> Iterator[Any]:
-    yield device_loss.losses
-    device_loss.losses.value = 0
+    yield device_losses
+    device_losses.value = 0
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_no_number_of_losses_fails_an_entry(
     pass_time(service, timedelta(hours=1))
     service.run_jobs()
     assert statuses(service, entries) == ["scored"] * ENTRIES
-    assert device_loss.losses.value == 0, "after a success the next loss is the first again"
+    assert device_losses.value == 0, "after a success the next loss is the first again"
 
 
 def test_the_next_process_asks_the_gpu_before_it_claims(

@@ -11,7 +11,7 @@ from tests.api.unusable_store import unusable_folder
 from tests.factories import noise_images, zip_of
 from worker import dispatch
 from worker.runtime.heartbeat import Heartbeat
-from worker.runtime.outages import one_line_in_outages
+from worker.runtime.recording import one_line_in_outages
 
 
 def lost(*_: object, **__: object) -> None:

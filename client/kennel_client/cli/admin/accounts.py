@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kennel_client.cli.options import Reason
-from kennel_client.cli.output import AdminClient, Answer, Listing, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, answers, columns
 
 app = typer.Typer()
 Handle = Annotated[str, typer.Argument(help="The person.")]

@@ -8,8 +8,7 @@ import typer
 
 from kennel_client.api import segment
 from kennel_client.cli import tables
-from kennel_client.cli.options import IDS, EntryId
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Listing, View, answers, columns
 from kennel_client.steps import Download, Operation
 
 app = typer.Typer()

@@ -13,8 +13,7 @@ from kennel_client.api import open_file, segment
 from kennel_client.cli.admin.jobs import paused_answer
 from kennel_client.cli.connection import say
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.options import Reason, Slug
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, Slug, View, answers, columns
 from kennel_client.errors import Refused, Unreadable
 
 app, allowlist, files, references, roles = (typer.Typer() for _ in range(5))

@@ -7,8 +7,7 @@ import typer
 
 from kennel_client.admin import ReleasedImages
 from kennel_client.cli.connection import say, saying
-from kennel_client.cli.options import Slug
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, answers, columns
 
 app = typer.Typer()
 ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id, as `list` shows it.")]

@@ -6,8 +6,7 @@ import typer
 
 from kennel_client.answers import StudySpec
 from kennel_client.cli.formatting import terminal_safe
-from kennel_client.cli.options import Slug
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, answers, columns
 from kennel_client.results import format_number
 
 app = typer.Typer()

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.formatting import format_time
-from kennel_client.cli.options import Reason
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, View, answers, columns
 
 app, queues, workers = typer.Typer(), typer.Typer(), typer.Typer()
 Queue = Annotated[str, typer.Argument(help="The queue's name, as `kennel admin job list` has it.")]

@@ -8,8 +8,7 @@ import typer
 
 from kennel_client.admin import CampaignAct, ReferenceRole
 from kennel_client.cli.connection import saying
-from kennel_client.cli.options import Slug
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, answers, columns
 from kennel_client.errors import Unreadable
 from kennel_client.names import TrackKind
 

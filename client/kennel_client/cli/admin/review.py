@@ -5,8 +5,7 @@ from typing import Annotated, Literal, cast
 import typer
 
 from kennel_client.admin import Intent, Label, QueueState, RulingKind
-from kennel_client.cli.options import IDS, EntryId, Slug, Told
-from kennel_client.cli.output import AdminClient, Answer, Listing, View, answers, columns
+from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Listing, Slug, Told, View, answers, columns
 
 app, rulings, rebuttals = typer.Typer(), typer.Typer(), typer.Typer()
 LabelArgument = Annotated[Label, typer.Argument(help="What made the entry.")]

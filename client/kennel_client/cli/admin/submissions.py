@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.admin.review import LabelArgument
-from kennel_client.cli.options import IDS, EntryId, Slug
-from kennel_client.cli.output import AdminClient, Answer, answers
+from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Slug, answers
 
 app = typer.Typer()
 

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.admin.review import RulingArgument
-from kennel_client.cli.options import Slug, Told
-from kennel_client.cli.output import AdminClient, Answer, Listing, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, Told, answers, columns
 
 app = typer.Typer()
 TeamId = Annotated[int, typer.Argument(help="The team's number, as `list` shows it.")]

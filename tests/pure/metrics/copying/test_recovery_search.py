@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from scorer.findings.recovery_search import stability_findings, start_findings
-from scorer.metrics.copying.error_histogram import MIN_ERROR, error_histogram
-from scorer.metrics.copying.recovery_search import SearchStability, success_by_start
+from scorer.findings.recovery_power import stability_findings, start_findings
+from scorer.metrics.copying.latent_recovery import MIN_ERROR, error_histogram
+from scorer.metrics.copying.recovery_power import SearchStability, success_by_start
 
 
 def test_success_by_start_counts_the_best_so_far() -> None:

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.sample_quality import frechet_parts
+from scorer.metrics.sample_quality import fid_infinity
+from scorer.metrics.sample_quality.fid_infinity import PartDistances
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
-from scorer.metrics.sample_quality.frechet_parts import PartDistances
 
 Rows = NDArray[np.floating[Any]]
 
@@ -43,7 +43,7 @@ def test_they_are_those_of_the_parts_alone(decay: float, precision: Any) -> None
 
 def test_the_whole_is_not_decomposed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of regular parts the shared products are enough."""
-    monkeypatch.setattr(frechet_parts, "statistics_of", None)
+    monkeypatch.setattr(fid_infinity, "statistics_of", None)
     features, reference = rows(3, 300, 30, decay=0.5), statistics_of(rows(4, 300, 30, decay=0.5))
     assert PartDistances(features, reference).distance(np.arange(200)) > 0.0
 

@@ -26,7 +26,7 @@ from deploy.standalone.commands import (
     worker_command,
 )
 from scorer.monitoring import FOLDER_VARIABLE
-from scorer.threads import THREADS_VARIABLE, usable_cores
+from scorer.process_resources import THREADS_VARIABLE, usable_cores
 
 Section = Mapping[str, str | Sequence[str]]
 """Values by key; several values are several lines."""

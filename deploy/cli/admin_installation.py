@@ -1,0 +1,115 @@
+"""``kennel admin installation``: what is wrong with an installation, new passwords and keys, systemd units."""
+
+import os
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.output import Answer, answers
+
+app = typer.Typer()
+STOP_SECONDS = 1.0
+"""How long a service that was just stopped may take to leave its folder."""
+
+
+@answers(app)
+def rotate_secrets(
+    data: Annotated[Path, typer.Option(help="The data folder of a `kennel up` that has been stopped.")],
+) -> Answer:
+    """Give the database's roles and the queue server new passwords from the next start on.
+
+    Accounts, sessions and tokens stay valid.
+    """
+    from deploy.standalone import redis
+    from deploy.standalone.data_folder import open_data_folder
+    from deploy.standalone.database_roles import APP, OWNER
+
+    with open_data_folder(data, patience=STOP_SECONDS) as folder:
+        folder.forget_secrets(OWNER, APP, redis.SECRET)
+    text = f"The next start of `kennel up --data {data}` makes new passwords for database and queue server."
+    return Answer({"data": str(data)}, text)
+
+
+@answers(app)
+def rotate_signing_key(
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+) -> Answer:
+    """Sign receipts with a new key from now on.
+
+    Works directly in the database: DATABASE_URL, or --data.
+
+    The previous private key is removed. Its public half stays, so receipts signed with it can still be checked.
+    """
+    from deploy.standalone.data_folder import settings_of
+    from scorer.db.session import connected
+    from scorer.submissions import signing_keys
+
+    with connected(settings_of(data)) as sessions, sessions.begin() as session:
+        made = signing_keys.rotate(session, author=None, now=datetime.now(UTC))
+    return Answer(made, made["kid"])
+
+
+@answers(app)
+def service(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the files; made if need be.")],
+    gpus: Annotated[int, typer.Option(min=0, help="Scoring workers, one for each GPU; 0: one without a GPU.")] = 1,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The web process's port on this machine.")] = 8000,
+    user: Annotated[str, typer.Option(help="The account under which everything runs.")] = "kennel",
+) -> Answer:
+    """Write systemd units for one machine without containers: web, beat and workers.
+
+    The units are hardened and have limits. kennel.env has the settings to complete. Nothing is installed or started.
+    """
+    from deploy.systemd import CONFIGURATION, Plan, files_of
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, text in files_of(Plan(gpus, port, user)).items():
+        (folder / name).write_text(text)
+        files.append(str(folder / name))
+    where = f"Units go to /etc/systemd/system, kennel.env and operator.env to {CONFIGURATION}."
+    return Answer({"files": files}, "\n".join([*files, where]))
+
+
+if TYPE_CHECKING:
+    from deploy.doctor.installation import Outcome
+
+LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
+
+
+@answers(app)
+def doctor(
+    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+    as_json: bool = False,
+) -> Answer:
+    """Look for what is wrong with this installation, from database to mail.
+
+    It checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of
+    --data. Each finding has its remedy. Exit status 1 if something is wrong.
+    """
+    from deploy.doctor.examination import examine
+    from deploy.doctor.installation import Installation
+    from deploy.standalone.data_folder import METRICS, secret_files, settings_of
+    from scorer.db.session import connected
+    from scorer.monitoring import FOLDER_VARIABLE
+
+    settings = settings_of(data)
+    outcomes: list[Outcome] = []
+    environ = {**os.environ, **({FOLDER_VARIABLE: str(data / METRICS)} if data else {})}
+    with connected(settings) as sessions:
+        for outcome in examine(Installation(settings, sessions, environ, secret_files(data) if data else ())):
+            outcomes.append(outcome)
+            if not as_json:
+                print("\n".join(_lines(outcome)), flush=True)
+    wrong = any(outcome.state == "wrong" for outcome in outcomes)
+    document = [asdict(outcome) for outcome in outcomes]
+    return Answer(document, lambda _out: None, ExitCode.FAULTY if wrong else ExitCode.DONE)
+
+
+def _lines(outcome: "Outcome") -> list[str]:
+    remedy = [f"         {outcome.remedy}"] if outcome.remedy else []
+    return [f"{LABELS[outcome.state]}{outcome.name}: {outcome.finding}", *remedy]
