@@ -36,14 +36,15 @@ from api.rendering import templates
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.archive.decoder_pool import processes_of
 from scorer.blobs import blobs_of
-from scorer.db.connection_budget import BOARD_CONNECTIONS, require_connections
 from scorer.db.session import (
+    BOARD_CONNECTIONS,
     UNAVAILABLE,
     Connections,
     Sessions,
     configure_mappers,
     connected,
     engine_of,
+    require_connections,
     sessions_of,
     use_one_snapshot,
 )

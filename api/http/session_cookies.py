@@ -8,8 +8,7 @@ from urllib.parse import quote, unquote
 
 from fastapi import Request, Response
 
-from scorer.accounts.known_devices import DEVICE_LIFETIME
-from scorer.accounts.sessions import SESSION_LIFETIME
+from scorer.accounts.sessions import DEVICE_LIFETIME, SESSION_LIFETIME
 from scorer.settings import Settings
 
 DEVICE_COOKIE = "kennel-device"

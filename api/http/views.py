@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from scorer.competitions import shown_track_access
+from scorer.competitions import shown_tracks
 from scorer.competitions.shown_tracks import ShownState, ShownTrackStatus, Visibility
 from scorer.db.tables import Account, ShownTrack, Submission
 from scorer.evidence.closest_pairs import PairImages
@@ -147,11 +147,11 @@ def shown_numbers(
 ) -> dict[int, list[ShownNumberView]]:
     """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
     first; ``for_review``: on all."""
-    numbers = shown_track_access.numbers_by_ref(session, entries, account, for_review=for_review)
+    numbers = shown_tracks.numbers_by_ref(session, entries, account, for_review=for_review)
     return {ref: [_shown_number(number) for number in of_one] for ref, of_one in numbers.items()}
 
 
-def _shown_number(number: shown_track_access.ShownNumber) -> ShownNumberView:
+def _shown_number(number: shown_tracks.ShownNumber) -> ShownNumberView:
     shown, metric = number.shown, METRICS[number.shown.metric]
     terms = {name: getattr(shown, name) for name in ("name", "extractor", "reference")}
     return ShownNumberView(

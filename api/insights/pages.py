@@ -19,9 +19,9 @@ from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache,
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
-from scorer.competitions.shown_track_access import visible_shown_tracks
+from scorer.competitions.shown_tracks import visible_shown_tracks
 from scorer.db.tables import Account, ShownTrack
-from scorer.insights import figures, gallery, overview, shown_tracks
+from scorer.insights import figures, gallery, overview
 from scorer.insights.figures import Figure
 from scorer.leaderboard.standings import visible_state
 from scorer.lifecycle import Phase, TrackKind
@@ -109,7 +109,7 @@ def _render_pictures(
     # One at a time: the values of a million entries go before the next one comes.
     pictures = [Picture.of(figures.figure(session, insights, name, track, account)) for name in names]
     if shown is not None:
-        pictures.append(Picture.of(shown_tracks.shown_track_figure(session, insights, shown, track, account)))
+        pictures.append(Picture.of(figures.shown_track_figure(session, insights, shown, track, account)))
     page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
     return render("insights/figures.html", pictures=pictures, **page).encode()
 

@@ -17,8 +17,8 @@ from api.insights.views import FigureLink, FigurePage, FigureView, LabelChoice, 
 from api.openapi.files import UNCHANGED, also_as
 from api.rendering.charts.export import figure_csv_of, svg_of
 from scorer.competitions.competition_state import CompetitionState, may_see_results
-from scorer.competitions.shown_track_access import named, visible_shown_tracks
-from scorer.insights import figures, overview, shown_tracks
+from scorer.competitions.shown_tracks import named, visible_shown_tracks
+from scorer.insights import figures, overview
 from scorer.insights.figures import Figure
 from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
@@ -84,10 +84,10 @@ def show(
         charge_figures(request, account, 1)
         only = query.track if figure in figures.SINGLE else None
         insights = overview.insights_of(session, state, account, label=query.label, track=only)
-        if figure != shown_tracks.FIGURE:
+        if figure != figures.SHOWN_TRACK_FIGURE:
             return figures.figure(session, insights, figure, query.track, account)
         shown = named(visible_shown_tracks(session, state, account), query.shown)
-        return shown_tracks.shown_track_figure(session, insights, shown, query.track, account)
+        return figures.shown_track_figure(session, insights, shown, query.track, account)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
@@ -107,7 +107,7 @@ def show(
 def _normalised(query: FigureQuery, figure: FigureName) -> FigureQuery:
     """The query without what the figure does not depend on, so that its answer is made once."""
     ignored: dict[str, str] = {}
-    if figure != shown_tracks.FIGURE:
+    if figure != figures.SHOWN_TRACK_FIGURE:
         ignored["shown"] = ""
     if figure in figures.PAIRED:
         ignored["track"] = "public"
@@ -128,6 +128,6 @@ def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:
     if query.format == "json":
         return {}
     track = None if figure in figures.PAIRED else query.track
-    shown = query.shown if figure == shown_tracks.FIGURE else ""
+    shown = query.shown if figure == figures.SHOWN_TRACK_FIGURE else ""
     name = "-".join(part for part in (slug, figure, shown, track, query.label) if part and part != "all")
     return {"Content-Disposition": f'attachment; filename="{name}.{query.format}"'}

@@ -11,8 +11,7 @@ from pydantic_core import to_json
 from api.http.views import Page
 from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
 from scorer.competitions.shown_tracks import NAME
-from scorer.insights import shown_tracks
-from scorer.insights.figures import PAIRED, Figure, Transaction
+from scorer.insights.figures import PAIRED, SHOWN_TRACK_FIGURE, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
@@ -35,9 +34,9 @@ class FigureLink(BaseModel):
     @classmethod
     def of_shown_track(cls, slug: str, name: str, *, everything: bool) -> Self:
         """The link to the figure of a shown track."""
-        data = f"/api/v1/competitions/{slug}/insights/{shown_tracks.FIGURE}?shown={name}"
+        data = f"/api/v1/competitions/{slug}/insights/{SHOWN_TRACK_FIGURE}?shown={name}"
         tracks = _visible_tracks(everything=everything)
-        return cls(figure=shown_tracks.FIGURE, title=shown_track_title(name), tracks=tracks, shown=name, data=data)
+        return cls(figure=SHOWN_TRACK_FIGURE, title=shown_track_title(name), tracks=tracks, shown=name, data=data)
 
 
 def _visible_tracks(*, everything: bool) -> list[TrackKind]:

@@ -47,7 +47,7 @@ from api.submissions.zip_uploads import ZipUpload
 from scorer.competitions.competition_state import visible_state
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account, Submission
-from scorer.evidence import code_requests, code_uploads
+from scorer.evidence import code_uploads
 from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.submissions import access, files, outcomes, progress
 from scorer.submissions.intake import NewSubmission
@@ -248,7 +248,7 @@ def ask_for_code(
 ) -> CodeRequestView:
     """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
     competition has closed. A later request replaces this one. Organizers only."""
-    made = code_requests.request_code(session, submission_id, until=body.until, text=body.text, author=author, now=now)
+    made = code_uploads.request_code(session, submission_id, until=body.until, text=body.text, author=author, now=now)
     return CodeRequestView.model_validate(made, from_attributes=True)
 
 

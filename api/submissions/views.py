@@ -13,7 +13,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.db.jobs import job_queue
 from scorer.db.submissions.submissions import SubmissionDetails, details_by_ref
 from scorer.db.tables import Account, CodeAttachment, Submission
-from scorer.evidence import code_requests
+from scorer.evidence import code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import PENDING, Status, TrackKind
 from scorer.submissions.progress import JobProgress, job_progress_of
@@ -25,7 +25,7 @@ class NewCodeRequest(Request):
     until: AwareDatetime = Field(
         description="The team may attach it until then, even after the close. At most 365 days from now."
     )
-    text: str = Field("", max_length=code_requests.MAX_TEXT_LENGTH)
+    text: str = Field("", max_length=code_uploads.MAX_TEXT_LENGTH)
 
 
 class CodeRequestView(BaseModel):

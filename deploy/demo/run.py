@@ -23,7 +23,7 @@ from deploy.standalone.service import ADMIN, RunningService
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from scorer.accounts import sign_in_links
+from scorer.accounts import one_time_links
 from scorer.accounts.administration import find_account
 from scorer.db.session import connected
 from scorer.errors import Unavailable
@@ -159,4 +159,4 @@ def _sign_in_link(running: RunningService, page: Page) -> str:
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with connected(running.settings) as sessions, sessions.begin() as session:
         account = find_account(session, page.handle)
-        return sign_in_links.link_for(session, account, secret=secret, site=running.url, onward=page.path, now=now)
+        return one_time_links.sign_in_link(session, account, secret=secret, site=running.url, onward=page.path, now=now)

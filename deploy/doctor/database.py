@@ -5,9 +5,15 @@ from deploy.doctor.installation import Check, Fault, Installation, Skipped
 from scorer.db import grants
 from scorer.db.accounts import any_admin
 from scorer.db.competition_roles import without_organizer
-from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
 from scorer.db.diagnostics import server_settings
-from scorer.db.session import clock_skew, ping, require_right_clock
+from scorer.db.session import (
+    clock_skew,
+    max_open_connections,
+    ping,
+    require_connections,
+    require_right_clock,
+    server_connections,
+)
 
 MIN_VERSION = 15
 """The oldest major version of PostgreSQL that its project still mends."""

@@ -33,7 +33,7 @@ TREES = (
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",  # a long data folder would exceed the 107 bytes of a socket's path
-    "max_connections": "300",  # for several web processes, see scorer.db.connection_budget
+    "max_connections": "300",  # for several web processes, see scorer.db.session
     "shared_buffers": "128MB",
     "jit": "off",  # compiling costs more than these short queries
     # PostgreSQL's own advice for solid-state disks, which find a page as fast anywhere. Its default is that of disks

@@ -40,12 +40,11 @@ from deploy.standalone.preload import OF_THE_OWNER, preloading
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import acting_as
-from scorer.accounts import accounts, api_tokens, sign_in_links
+from scorer.accounts import accounts, api_tokens, one_time_links
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.accounts import account_by_handle, any_admin
-from scorer.db.connection_budget import require_connections
 from scorer.db.jobs import worker_reports
-from scorer.db.session import Sessions, connected
+from scorer.db.session import Sessions, connected, require_connections
 from scorer.errors import Unavailable
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.process_resources import THREADS_VARIABLE, usable_cores
@@ -295,4 +294,6 @@ def sign_in_address(settings: Settings, handle: str) -> str:
         account = account_by_handle(session, handle)
         if account is None:
             return f"{settings.public_url}/signin"
-        return sign_in_links.link_for(session, account, secret=secret, site=settings.public_url, onward="/", now=now)
+        return one_time_links.sign_in_link(
+            session, account, secret=secret, site=settings.public_url, onward="/", now=now
+        )

@@ -5,9 +5,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.accounts import require_another_admin
+from scorer.accounts.accounts import keep_organizers, require_another_admin
 from scorer.accounts.credentials import end_credentials
-from scorer.accounts.last_organizers import keep_organizers
 from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, NotFound

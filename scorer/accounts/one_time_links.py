@@ -5,6 +5,7 @@ The secret is the fragment of the link's address, which browsers send to no serv
 
 from datetime import datetime, timedelta
 from typing import Literal
+from urllib.parse import quote
 
 from sqlalchemy.orm import Session
 
@@ -61,3 +62,17 @@ def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> On
     link = find(session, purpose, secret, now=now)
     link.used_at = now
     return link
+
+
+def sign_in_link(session: Session, account: Account, *, secret: str, site: str, onward: str, now: datetime) -> str:
+    """The address of a new sign-in link that leads to the page ``onward``; ``site`` is the address of the service. It
+    voids the account's earlier sign-in links."""
+    issue(session, "sign-in", secret, account=account, now=now)
+    return f"{site}/signin/link?next={quote(onward)}#{secret}"
+
+
+def use_sign_in_link(session: Session, secret: str, *, now: datetime) -> Account:
+    """The account of a sign-in link, which is used from now on; ``NotFound`` if it is used, expired or unknown."""
+    account = use(session, "sign-in", secret, now=now).account
+    assert account is not None  # noqa: S101 - sign-in links are made for accounts only
+    return account

@@ -1,4 +1,8 @@
-"""Sessions of signed-in browsers: opening one with a password, resuming it, ending it."""
+"""Sessions of signed-in browsers: opening one with a password, resuming it, ending it.
+
+Browsers in which an account has signed in before are known by a cookie of their own. Failures to sign in from elsewhere
+do not count against them, so no stranger can keep an account's owner out.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts import known_devices, second_factors
+from scorer.accounts import second_factors
 from scorer.accounts.roles import require_active
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
@@ -51,7 +55,7 @@ def attempt_of(session: Session, login: str, browser: Browser, now: datetime) ->
     if account is None:
         return Attempt(None, None, known_device=False)
     return Attempt(
-        account.id, account.password_hash, known_device=known_devices.is_known(session, account, browser.device, now)
+        account.id, account.password_hash, known_device=is_known_device(session, account, browser.device, now)
     )
 
 
@@ -150,3 +154,17 @@ def end(session: Session, account: Account, session_id: int, *, now: datetime) -
     """End one of the account's sessions at once; ``NotFound`` if it has no such active session."""
     if not accounts.end_session(session, account.id, session_id, now):
         raise NotFound("no-session-here", "You have no such session.")
+
+
+DEVICE_LIFETIME = timedelta(days=365)
+"""Since the last sign-in there."""
+
+
+def is_known_device(session: Session, account: Account, secret: str | None, now: datetime) -> bool:
+    """Whether the browser with this cookie is one of the account's."""
+    return secret is not None and accounts.is_known_device(session, account.id, digest_of(secret), now)
+
+
+def remember_device(session: Session, account: Account, secret: str, *, now: datetime) -> None:
+    """Make the browser with this cookie one of the account's, from now on for the whole lifetime."""
+    accounts.remember_device(session, account.id, digest_of(secret), now=now, expires_at=now + DEVICE_LIFETIME)

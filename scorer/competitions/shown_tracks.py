@@ -4,8 +4,9 @@
   space, against the references of the public or of the private track, under a name of its own.
 - Organizers add and remove them at any time; both are in the audit log. What one is never changes: a number by other
   terms is another shown track.
-- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published
-  (:mod:`scorer.competitions.shown_track_access`).
+- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published. Whatever was
+  chosen, what would tell of the private track (its references, or its extractor) is for organizers, and for those who
+  review an entry, until then.
 - Its jobs are the last of the queue ``rescore``: they run when nothing else waits, yield to public scores, are tried
   again as all jobs are, and move no entry's state. A failed one leaves a gap, which :func:`measure_missing` fills.
 - Entries are measured when they are scored, and those of before when it is added and its references are prepared.
@@ -21,20 +22,81 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.accounts.roles import is_organizer
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
-from scorer.competitions.shown_track_access import is_hidden, named, reveals_private
 from scorer.db import competitions
-from scorer.db.jobs import shown_track_jobs
+from scorer.db.jobs import rescoring_jobs
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.leaderboard import shown_tracks
-from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission
-from scorer.errors import Conflict, Invalid
+from scorer.db.leaderboard.shown_tracks import ShownValue
+from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission, Track
+from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import leases
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
 from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue, TrackKind
 from scorer.metrics.metric_catalogue import complete_constants, find_metric
+
+
+@dataclass(frozen=True)
+class ShownNumber:
+    """What was measured of an entry on a shown track."""
+
+    shown: ShownTrack
+    measured: ShownValue
+
+
+def reveals_private(tracks: Mapping[TrackKind, Track], reference: str, extractor: str) -> bool:
+    """Whether a number by these terms tells of the private track what the public one does not."""
+    own = extractor == tracks["private"].extractor
+    return reference == "private" or (own and extractor != tracks["public"].extractor)
+
+
+def is_hidden(shown: ShownTrack, tracks: Mapping[TrackKind, Track], *, final: bool) -> bool:
+    """Whether participants do not see a shown track. ``final``: the final board is public."""
+    if final:
+        return False
+    return shown.visibility == "organizers" or reveals_private(tracks, shown.reference, shown.extractor)
+
+
+def visible_shown_tracks(session: Session, state: CompetitionState, account: Account | None) -> list[ShownTrack]:
+    """The shown tracks that this person may see, oldest first: organizers all, others those that are not hidden."""
+    everything = state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
+    tracks = shown_tracks.shown_tracks_of(session, state.competition.id)
+    return [shown for shown in tracks if everything or not is_hidden(shown, state.tracks, final=False)]
+
+
+def named(tracks: Sequence[ShownTrack], name: str) -> ShownTrack:
+    """That of some shown tracks which has this name; ``NotFound`` if none has."""
+    for shown in tracks:
+        if shown.name == name:
+            return shown
+    raise NotFound("no-shown-track", "There is no shown track of this name here.")
+
+
+def numbers_by_ref(
+    session: Session, entries: Sequence[Submission], account: Account | None, *, for_review: bool
+) -> dict[int, list[ShownNumber]]:
+    """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
+    first; on all of them for organizers and ``for_review``."""
+    refs = [entry.ref for entry in entries]
+    if not refs:
+        return {}
+    competition_id = entries[0].competition_id
+    existing = shown_tracks.shown_tracks_of(session, competition_id)
+    values = shown_tracks.values_of_entries(session, existing, refs)
+    if not values:
+        return {ref: [] for ref in refs}
+    everything = for_review or is_organizer(account, competition_id) or competitions.is_final(session, competition_id)
+    tracks = competitions.tracks_of(session, competition_id)
+    visible = [shown for shown in existing if everything or not is_hidden(shown, tracks, final=False)]
+    return {
+        ref: [ShownNumber(shown, of_one[shown.name]) for shown in visible if shown.name in of_one]
+        for ref in refs
+        for of_one in [values.get(ref, {})]
+    }
+
 
 Visibility = Literal["everybody", "organizers"]
 ShownState = Literal["unprepared", "preparing", "failed", "measuring", "measured"]
@@ -151,7 +213,7 @@ def remove(session: Session, state: CompetitionState, name: str, *, author: Acco
     shown = find_shown_track(session, state, name)
     shown.removed_at = now
     session.flush()
-    shown_track_jobs.cancel_jobs(session, shown.id, now)
+    rescoring_jobs.cancel_jobs(session, shown, now)
     _record_act(session, state, shown, "removed", author, now)
 
 
@@ -172,7 +234,7 @@ def _queue_missing(session: Session, shown: ShownTrack, now: datetime) -> int:
     if shown.preparation.finished_at is None:
         return 0
     refs = shown_tracks.missing_entries(session, shown)
-    count = shown_track_jobs.add_jobs(session, shown, refs, now=now)
+    count = rescoring_jobs.add_shown_track_jobs(session, shown, refs, now=now)
     send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
     return count
 
@@ -216,7 +278,7 @@ def list_statuses(session: Session, state: CompetitionState) -> Sequence[ShownTr
 
 def status_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackStatus:
     """A shown track and how far it is."""
-    states = shown_track_jobs.job_states(session, shown.id)
+    states = rescoring_jobs.job_states(session, shown)
     waiting = sum(states.get(each, 0) for each in UNFINISHED)
     failed = states.get(JobState.FAILED, 0)
     return ShownTrackStatus(
@@ -243,7 +305,7 @@ def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
 
 def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
     if failed:
-        return shown_track_jobs.newest_error(session, shown.id)
+        return rescoring_jobs.newest_error(session, shown)
     job = None if shown.preparation_id is None else job_of_preparation(session, shown.preparation_id)
     return job.error if job is not None and job.state == JobState.FAILED else None
 

@@ -170,3 +170,18 @@ def threshold(session: Session, track_id: int, threshold_id: int) -> Threshold |
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
     """All thresholds of a track, newest first."""
     return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()
+
+
+UNDO = "undo"
+"""The method of a threshold that restores the one before it."""
+
+
+def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
+    """The choices that no undo has taken back, oldest first; the next undo takes back the last one."""
+    standing: list[Threshold] = []
+    for row in reversed(newest_first):
+        if row.method == UNDO:
+            standing.pop()
+        else:
+            standing = [] if row.method == UNSET else [*standing, row]
+    return standing

@@ -1,6 +1,7 @@
 """The closest pairs of an entry: generated images beside the reference images nearest to them, read from the zips.
 
 An extractor does not see a mirror image as equal, so pixels are compared both upright and mirrored.
+Sheets of the images that two entries share are made alike.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +16,11 @@ from scorer.accounts.roles import is_reviewer
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
+from scorer.db.evidence import shared_images as rows
 from scorer.db.leaderboard import board
 from scorer.db.review.rulings import newest_ruling
 from scorer.db.submissions import submissions
+from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Measurement, Submission, Track
 from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
@@ -202,3 +205,25 @@ def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
 
 def _as_matched(pair: PairImages) -> Images:
     return mirror_images(pair.reference[None])[0] if pair.is_mirrored else pair.reference
+
+
+def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, other_ref: int) -> bytes:
+    """A PNG of images that an entry shares with another team's: its own in the first row, below each the other's,
+    mirrored where that is the better match. ``NotFound`` if they share none, or if a zip is gone."""
+    sharing = rows.sharing_entries(session, [submission.ref])
+    examples = next((each.examples for each in sharing if each.ref == other_ref), None)
+    if examples is None:
+        raise NotFound("no-pictures", "There are no images of these two entries to show.")
+    [other] = submissions_by_ref(session, [other_ref])
+    try:
+        own = images.of_entry(submission, {one for one, _ in examples})
+        others = images.of_entry(other, {another for _, another in examples})
+    except NotFound:  # its message would name the blob's key
+        raise NotFound("no-pictures", "The images of these entries are not stored any more.") from None
+    pairs = [(own[one], _better_match(own[one], others[another])) for one, another in examples]
+    return png_of(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
+
+
+def _better_match(image: Images, other: Images) -> Images:
+    mirrored = mirror_images(other[None])[0]
+    return mirrored if difference(image, mirrored) < difference(image, other) else other

@@ -1,7 +1,9 @@
-"""Uploads of the code behind an entry, for reviewers: a zip or a notebook, replaceable by its team until the close."""
+"""The code behind an entry, for reviewers: its team attaches a zip or a notebook, and may replace it until the close,
+or later if it is asked for.
+"""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
@@ -13,16 +15,67 @@ from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.confinement.limited_call import NOTEBOOK, call_limited
+from scorer.db import announcements as rows
 from scorer.db.evidence import evidence
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, CodeAttachment, Submission
+from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
+from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
-from scorer.evidence import code_requests
 from scorer.evidence.notebooks import is_notebook
 from scorer.lifecycle import Phase
+from scorer.notifications import notices
 from scorer.submissions.access import find_submission, is_own, unknown_submission
 from scorer.teams import storage, teams
 from scorer.teams.storage import UploadLimits
+
+MAX_TEXT_LENGTH = 5000
+MAX_TIME = timedelta(days=365)
+
+
+def request_code(
+    session: Session, submission_id: str, *, until: datetime, text: str, author: Account, now: datetime
+) -> CodeRequest:
+    """Ask an entry's team for its code; a later request replaces an earlier one and its deadline. The team gets a
+    notice. ``Invalid`` for a deadline that has passed or is more than a year away."""
+    submission = submissions.submission_by_id(session, submission_id)
+    if submission is None:
+        raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
+    if submission.team.benchmark or submission.imported:
+        raise Conflict("no-code-here", "This entry has no team that could attach its code.")
+    if not now < until <= now + MAX_TIME:
+        raise Invalid(
+            "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC: choose a time within the next 365 days."
+        )
+    request = CodeRequest(
+        submission_ref=submission.ref, until=until, text=text.strip(), author_id=author.id, created_at=now
+    )
+    session.add(request)
+    session.flush()
+    after = {"until": until.isoformat(), "text": request.text}
+    audit_log.record_action(
+        session, "code.requested", f"submission:{submission.id}", actor=author, now=now, after=after
+    )
+    subject = f"{submission.competition.title}: the code of {submission.file_name} is wanted"
+    body = (
+        f"The organizers ask your team for the code of entry {submission.ref}, {submission.file_name}, until "
+        f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
+    )
+    team = merges.current_team(session, submission.team_id)
+    link = f"/submissions/{submission.id}#code"
+    notices.notify_team(session, team.id, notices.Kind.MESSAGE, subject, body.strip(), link, now)
+    return request
+
+
+def newest_request(session: Session, submission: Submission) -> CodeRequest | None:
+    """The newest request for the code of an entry."""
+    return rows.newest_code_request(session, submission.ref)
+
+
+def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
+    """Whether the code of an entry is asked for and the deadline has not passed."""
+    request = newest_request(session, submission)
+    return request is not None and now < request.until
+
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_FILES, MAX_DIRECTORY_BYTES = 10_000, 1 << 20
@@ -65,7 +118,7 @@ def require_code_change(session: Session, submission_id: str, account: Account, 
 
 def takes_code(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
     """Whether the code of an entry may be attached or replaced now."""
-    if state.phase is Phase.OPEN or submission.late or code_requests.is_wanted(session, submission, now):
+    if state.phase is Phase.OPEN or submission.late or is_wanted(session, submission, now):
         return True
     return appeal_windows.takes_appeals(session, state, submission, now)
 

@@ -1,9 +1,11 @@
-"""The figures of Bai et al. 2021 from a competition's current state, as data with their statistics."""
+"""The figures of Bai et al. 2021 from a competition's current state, as data with their statistics; and of
+shown tracks: does one order the entries as the FID of a ranked track does?
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -14,12 +16,14 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import require_results
 from scorer.db.leaderboard import board
-from scorer.db.tables import Account
+from scorer.db.leaderboard.shown_tracks import values_on
+from scorer.db.tables import Account, ShownTrack
 from scorer.insights.figure_summaries import FigureSummary, correlations_of, groups_by_label, separation_of
 from scorer.insights.overview import InsightsData, TrackColumns
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
+from scorer.metrics.metric_catalogue import METRICS
 from scorer.metrics.statistics.correlation import (
     leaders_in_common,
     mean_rank_difference,
@@ -253,3 +257,44 @@ PAIRED: Mapping[str, Callable[[Session, InsightsData], Figure]] = MappingProxyTy
 )
 FIGURES = (*SINGLE, *PAIRED)
 """Every figure: first those of one track, then those that compare both."""
+
+
+SHOWN_TRACK_FIGURE = "shown-track"
+
+
+def column_of(name: str) -> str:
+    """The name of the column of a shown track's numbers, as on boards."""
+    return f"shown_{name}"
+
+
+def shown_track_figure(
+    session: Session, data: InsightsData, shown: ShownTrack, track: TrackKind, account: Account | None
+) -> Figure:
+    """FIDs on a track, and the numbers on a shown track of the entries that have one. The account may see the shown
+    track; ``Forbidden`` as of :func:`scorer.insights.figures.figure` for the other."""
+    require_results(data.state, track, account)
+    entries = data.by_track[track]
+    measured = values_on(session, shown.id)
+    values = np.array([measured.get(ref, np.nan) for ref in entries.refs.tolist()], np.float64)
+    has_one = ~np.isnan(values)
+    entries, values = entries.where(has_one), values[has_one]
+    metric = METRICS[shown.metric]
+
+    def summarise() -> FigureSummary:
+        statistics = {
+            "count": len(values),
+            "metric": metric.title,
+            "extractor": shown.extractor,
+            "better": metric.direction,
+            "missing": int(np.count_nonzero(~has_one)),
+            "pearson": pearson(entries.fid, values),
+            "spearman": spearman(entries.fid, values),
+        }
+        return FigureSummary(statistics, [])
+
+    of_entries = replace(data, by_track={**data.by_track, track: entries})
+    drawn = figure_of_track(of_entries, SHOWN_TRACK_FIGURE, track, "fid", dict)
+    columns = [*drawn.columns, column_of(shown.name)]
+    return replace(
+        drawn, columns=columns, values=[*drawn.values, values], summarise=summarise, shown=shown.name, tau=None
+    )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import CompetitionState
-from scorer.competitions.shown_track_access import visible_shown_tracks
+from scorer.competitions.shown_tracks import visible_shown_tracks
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import from_microseconds
 from scorer.db.leaderboard.shown_tracks import ShownValue, values_of_entries

@@ -13,6 +13,10 @@ does not stop everybody.
 
 Boards of past moments stay out of the way of those of now: one is made at a time, from immutable columns and without
 the competition's lock; few wait for it, and those beyond are refused.
+
+Lists of competitions show how many teams have a rank on the public boards, and asking for the board of each would rank
+them all: a process keeps the boards of few. One statement asks the change feeds of all competitions whose numbers are
+kept.
 """
 
 from collections import OrderedDict
@@ -26,13 +30,12 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.leaderboard.changes import ChangeFeed
+from scorer.db.leaderboard.changes import ChangeFeed, ManyFeeds
 from scorer.db.session import Connection, ConnectionLost, Connections, end_reading
 from scorer.db.tables import Competition, Track
 from scorer.errors import TooMany
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
 from scorer.leaderboard.cached_boards import CachedBoards
-from scorer.leaderboard.team_counts import TeamCounts
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import BoardListing, RankedBoard
@@ -282,3 +285,30 @@ def cache_of(session: Session) -> BoardCache | None:
     where the session has written: it keeps its connection, and the cache would need another one."""
     cache: BoardCache | None = session.info.get("board_cache")
     return cache if cache is not None and end_reading(session) else None
+
+
+class TeamCounts:
+    """The numbers that one process keeps; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._feeds = ManyFeeds()
+        self._counts: dict[int, int] = {}
+        """By the id of the competition."""
+
+    def counts_of(
+        self,
+        states: Sequence[CompetitionState],
+        connections: Connections,
+        count: Callable[[CompetitionState], int],
+    ) -> dict[int, int]:
+        """The number of each competition, by its id; ``count`` says it where its board has changed since."""
+        with self._lock:
+            with connections.moment() as connection:
+                for id_ in self._feeds.changed(connection, self._counts.keys()):
+                    del self._counts[id_]
+            # Counted after the feeds were read: so a number is as new as they are, or newer.
+            for state in states:
+                if state.competition.id not in self._counts:
+                    self._counts[state.competition.id] = count(state)
+            return {state.competition.id: self._counts[state.competition.id] for state in states}

@@ -1,17 +1,33 @@
 """Versions of the private board: which of them were published, and whose rank differs between them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db.competitions import tracks_at
+from scorer.db.leaderboard import board
 from scorer.db.tables import Account, Publication
-from scorer.leaderboard.rank_changes import RankChange, rank_changes
 from scorer.leaderboard.rows import ranked_board_of, rows_of
 from scorer.lifecycle import Phase
 from scorer.ranking.rank_moves import RankMoves, moves_between
+
+
+@dataclass(frozen=True)
+class RankChange:
+    """A team whose rank changes; None where it has no rank."""
+
+    team: str
+    before: int | None
+    after: int | None
+
+
+def rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
+    """Moves with the names of the teams."""
+    names = board.team_names_of(session, moves.team.tolist())
+    rows: Iterable[tuple[int, int, int]] = zip(*(column.tolist() for column in moves), strict=True)
+    return [RankChange(names[team], before or None, after or None) for team, before, after in rows]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ tau leaves columns, teams and rulings as they are, and the board of a past momen
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
@@ -19,10 +19,37 @@ from scorer.db.leaderboard.changes import BESIDE_RANKS, ChangeFeed, FeedRow
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
 from scorer.leaderboard.past_boards import PastBoard, judged_by
-from scorer.leaderboard.team_names import TeamNames
-from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules
+from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules, is_among
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
+
+
+@dataclass(frozen=True)
+class TeamNames:
+    """Teams in the order of their ids, with their names."""
+
+    ids: Ints
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, names: Mapping[int, str]) -> "TeamNames":
+        """Names by id."""
+        ids = sorted(names)
+        return cls(np.array(ids, np.int64), [names[id_] for id_ in ids])
+
+    def unknown(self, ids: Ints) -> Ints:
+        """Those of the ids that have no name here."""
+        return ids[~is_among(ids, self.ids)]
+
+    def with_names(self, names: Mapping[int, str]) -> "TeamNames":
+        """These names and others."""
+        return TeamNames.of(dict(zip(self.ids.tolist(), self.names, strict=True)) | dict(names))
+
+    def containing(self, text: str, *, among: Ints) -> Ints:
+        """The ids of those of the teams ``among`` (sorted) whose name contains ``text``, sorted."""
+        found = self.ids[np.fromiter((text in name for name in self.names), np.bool_, len(self.names))]
+        return found[is_among(found, among)]
+
 
 MAX_PAST_BOARDS = 2
 """Listings of past moments kept of one competition."""

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, may_see_results, visible_track
-from scorer.competitions.shown_track_access import visible_shown_tracks
+from scorer.competitions.shown_tracks import visible_shown_tracks
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
 from scorer.db.tables import Account, Track

@@ -13,7 +13,7 @@ from scorer.accounts.roles import is_reviewer
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db import competitions
 from scorer.db.evidence import generators
-from scorer.db.evidence.signs import newest_evidence_id
+from scorer.db.evidence.evidence import newest_evidence_id
 from scorer.db.leaderboard import board, standard_errors
 from scorer.db.leaderboard.columns import final_as_of
 from scorer.db.tables import Account

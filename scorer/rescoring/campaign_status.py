@@ -57,7 +57,7 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
     """How far a campaign is, and what its measurements say."""
     track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced by now
     acts = rescoring.acts_of(session, campaign.id)
-    states = rescoring_jobs.job_states(session, campaign.id)
+    states = rescoring_jobs.job_states(session, campaign)
     waiting = sum(states.get(each, 0) for each in UNFINISHED)
     failed = states.get(JobState.FAILED, 0)
     return CampaignStatus(
@@ -70,7 +70,7 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
         failed=failed,
         missing=len(rescoring.missing_entries(session, campaign)),
         without_zip=rescoring.count_without_zip(session, track),
-        error=rescoring_jobs.newest_error(session, campaign.id) if failed else None,
+        error=rescoring_jobs.newest_error(session, campaign) if failed else None,
         difference=rescoring.difference_of(session, campaign),
     )
 

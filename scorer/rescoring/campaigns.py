@@ -133,7 +133,7 @@ def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | Non
 
 
 def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[int], now: datetime) -> None:
-    count = rescoring_jobs.add_jobs(session, campaign, refs, queue=Queue.RESCORE, now=now)
+    count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=Queue.RESCORE, now=now)
     send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
 
 
@@ -161,7 +161,7 @@ def decide(
     require_state(status_of(session, campaign), decision)
     add_act(session, state, campaign, decision, reason, author, now)
     if decision == "cancel":
-        rescoring_jobs.cancel_jobs(session, campaign.id, now)
+        rescoring_jobs.cancel_jobs(session, campaign, now)
     if decision == "resume":
         preparations.require_job(session, campaign.preparation, now=now)
         if campaign.preparation.finished_at is not None:

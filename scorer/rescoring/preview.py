@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState, require_not_final
 from scorer.db import rescoring
 from scorer.db.tables import RescoringCampaign
-from scorer.leaderboard.rank_changes import RankChange, rank_changes
+from scorer.leaderboard.board_versions import RankChange, rank_changes
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.ranking.rank_moves import moves_between
@@ -17,8 +17,7 @@ from scorer.ranking.vectorised import RankedBoard
 from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_newest, require_not_replaced, require_state, require_switchable
 from scorer.rescoring.switching import former_tau, tau_of_switch
-from scorer.tuning.impact import award_moves
-from scorer.tuning.impact_lists import LISTED, AwardChange, award_changes
+from scorer.tuning.impact import LISTED, AwardChange, award_changes, award_moves
 
 
 @dataclass(frozen=True)

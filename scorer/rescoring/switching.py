@@ -178,5 +178,5 @@ def _set_references(
 
 
 def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Sequence[int], queue: Queue, now: datetime) -> None:
-    count = rescoring_jobs.add_jobs(session, campaign, refs, queue=queue, now=now)
+    count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=queue, now=now)
     send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))

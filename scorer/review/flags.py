@@ -2,24 +2,124 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
-from scorer.db.evidence import shared_images, signs
+from scorer.db.evidence import shared_images
+from scorer.db.evidence.evidence import Findings, newest_findings
 from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.review import contents, flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.tables import Account, Submission, Track
-from scorer.findings.signs import SIGNS
+from scorer.findings.duplicates import shared_images_sentence
+from scorer.findings.signs import SIGNS, Sign, sentence_of
+from scorer.leaderboard.explanations import format_distinct, why_copy
 from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.review.flag_sentences import REASON_SENTENCES
 from scorer.submissions.labels import MEMORISING
+
+
+def _tracks(values: Mapping[str, Any], name: str) -> list[str]:
+    return [kind for kind in TRACK_KINDS if values[f"{kind}_{name}"]]
+
+
+def _medal_sentence(values: Mapping[str, Any]) -> str:
+    places = [f"rank {values[f'{kind}_rank']} of the {kind} board" for kind in _tracks(values, "rank")]
+    return f"It holds {' and '.join(places)}, which wins something."
+
+
+def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "rank") if not values[f"{kind}_penalised"]]
+    return f"Without a penalty it wins something on the {' and the '.join(kinds)} board, in spite of strong signs."
+
+
+def _stake_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "stake") if not values[f"{kind}_rank"]]
+    return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
+
+
+def _per_track(values: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
+    """A sentence for every track that a reason holds on, made of distance and tau, with enough digits to differ, and
+    the distance's standard error."""
+    sentences = []
+    for kind in _tracks(values, name):
+        distance, tau = format_distinct(values[f"{kind}_distance"], values[f"{kind}_tau"], 4)
+        sentences.append(f"{kind.capitalize()}: {sentence(distance, tau, values[f'{kind}_se'])}")
+    return " ".join(sentences)
+
+
+def _borderline_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
+        "borderline",
+        lambda distance, tau, error: (
+            f"its distance {distance} ± {error or 0.0:.4f} is within two standard errors of tau = {tau}."
+        ),
+    )
+
+
+def _penalty_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(values, "penalised", lambda distance, tau, _: f"its distance {distance} is below tau = {tau}.")
+
+
+def _interval_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
+        "interval",
+        lambda distance, tau, _: (
+            f"tau = {tau} could be on either side of its distance {distance} without moving any entry that there was"
+            " when it was chosen."
+        ),
+    )
+
+
+def _copy_sentence(values: Mapping[str, Any]) -> str:
+    return why_copy(values["exact_copies"] or 0, values["mirrored_copies"] or 0, values["copied_share"] or 0.0)
+
+
+def _sharing_sentence(values: Mapping[str, Any]) -> str:
+    if values["same_images"]:
+        return "Another team has handed in the same images."
+    other: SharingEntry = values["sharing"]
+    sentence = shared_images_sentence(other.images, other.equal, other.share)
+    return f"With entry {other.ref} of {other.team} it shares images: {sentence}"
+
+
+def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
+    def sentence(values: Mapping[str, Any]) -> str:
+        by_track = {kind: sentence_of(sign, values["evidence"][kind]) for kind in _tracks(values, sign.name)}
+        if len(by_track) > 1 and len(set(by_track.values())) == 1:
+            return f"Both tracks: {next(iter(by_track.values()))}"
+        return " ".join(f"{kind.capitalize()}: {text}" for kind, text in by_track.items())
+
+    return sentence
+
+
+REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
+    {
+        "unpenalised-win": _unpenalised_sentence,
+        "medal-at-stake": _stake_sentence,
+        "medal-place": _medal_sentence,
+        "borderline": _borderline_sentence,
+        "copying": _copy_sentence,
+        "same-zip": lambda _: "Another team has handed in the same zip.",
+        "shared-images": _sharing_sentence,
+        "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
+        "penalised": _penalty_sentence,
+        "tau-interval": _interval_sentence,
+        "copy": lambda values: f"It is a copy and has no score. {_copy_sentence(values)}",
+        "near-duplicate": lambda _: "Another flagged entry has the same images.",
+        **{sign.name: _sign_sentence(sign) for sign in SIGNS},
+    }
+)
+"""By reason: the sentence, made of an entry's marks, numbers and findings by name."""
+
 
 STATES: tuple[QueueState, ...] = ("open", "waiting", "disputed", "unruled", "decided")
 """The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, disputed
@@ -181,7 +281,7 @@ def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[Flag
     """Flagged submissions with their reasons as sentences; signs of copying use the sentences of their findings."""
     with_signs = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
     track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
-    findings = signs.newest_findings(session, [row.ref for row in with_signs], track_ids) if with_signs else {}
+    findings = newest_findings(session, [row.ref for row in with_signs], track_ids) if with_signs else {}
     evidence = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
     pairs = shared_images.sharing_entries(session, [row.ref for row in rows if row.found["shares_images"]])
     most = {pair.of: pair for pair in reversed(pairs)}
@@ -189,7 +289,7 @@ def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[Flag
 
 
 def _flagged_entry(
-    row: FlaggedRow, evidence: Mapping[TrackKind, signs.Findings], sharing: SharingEntry | None
+    row: FlaggedRow, evidence: Mapping[TrackKind, Findings], sharing: SharingEntry | None
 ) -> FlaggedEntry:
     values = {**row.found, "evidence": evidence, "sharing": sharing}
     names = sorted((name for name in WEIGHTS if values[name]), key=lambda name: -WEIGHTS[name])

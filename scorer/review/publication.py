@@ -17,8 +17,7 @@ from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_versions import moves_since, newest_version
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
-from scorer.review.checklist import checklist
-from scorer.review.checklist_point import ChecklistPoint
+from scorer.review.checklist import ChecklistPoint, checklist
 
 
 def publication_history(session: Session, state: CompetitionState) -> Sequence[Publication]:

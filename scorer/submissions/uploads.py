@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer import errors
 from scorer.blobs import Blobs, ReceivedBlob
-from scorer.competitions.competition_state import visible_state
+from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import accounts
 from scorer.db.submissions import uploads as rows
 from scorer.db.submissions.submissions import submission_by_idempotency_key
@@ -291,3 +291,21 @@ def part_key(upload_id: str, start: int, writer: str, offset: int) -> str:
 def part_start(key: str) -> int:
     """The ``start`` of a part's key."""
     return int(key.split(".")[1])
+
+
+def list_open_uploads(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> list[Upload]:
+    """The account's uploads in a competition that may still become submissions, the longest idle first: those that were
+    begun in time, until the grace period ends."""
+    uploads = rows.open_uploads(session, state.competition.id, account.id)
+    return [each for each in uploads if not has_expired(each, now) and _may_finish(state, each, now)]
+
+
+def _may_finish(state: CompetitionState, upload: Upload, now: datetime) -> bool:
+    entry = NewSubmission(upload.file_name, benchmark=upload.benchmark)
+    return intake.is_taken(state, entry, begun=upload.begun_at, now=upload.completed_at or now)
+
+
+def change_note(session: Session, upload: Upload, note: str) -> None:
+    """Replace an upload's note, whose bytes go on as they were; ``Conflict`` once all of them are there."""
+    if not rows.change_note(session, upload.id, note):
+        raise Conflict("upload-closed", "This upload is complete already.")

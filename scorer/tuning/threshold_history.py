@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from scorer.db import tuning
 from scorer.db.leaderboard.columns import to_microseconds
 from scorer.db.tables import Threshold
+from scorer.db.tuning import effective_thresholds
 from scorer.errors import NotFound
 from scorer.ranking.columns import Ints
-from scorer.tuning.effective_thresholds import effective_thresholds
-from scorer.tuning.impact_lists import ImpactPage, penalty_changes
+from scorer.tuning.impact import ImpactPage, penalty_changes
 from scorer.tuning.thresholds import TrackEntries
 
 STEPS = 20

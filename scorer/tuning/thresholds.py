@@ -21,6 +21,7 @@ from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
 from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
+from scorer.db.tuning import UNDO, effective_thresholds
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
 from scorer.lifecycle import TrackKind
@@ -28,9 +29,7 @@ from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDista
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
-from scorer.tuning.effective_thresholds import UNDO, effective_thresholds
-from scorer.tuning.impact import ThresholdImpact
-from scorer.tuning.impact_lists import LISTED, ImpactPage, ListName, lists_of
+from scorer.tuning.impact import LISTED, ImpactPage, ListName, ThresholdImpact, lists_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 

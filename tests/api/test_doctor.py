@@ -701,14 +701,14 @@ def test_weights_of_another_machine_are_those_that_its_workers_report(installati
 def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
     monkeypatch.setattr(data_folder, "settings_of", lambda _: healthy.settings)
     monkeypatch.setattr(Installation, "workers", [])
-    result = CliRunner().invoke(admin_installation.app, [])
+    result = CliRunner().invoke(admin_installation.app, ["doctor"])
     assert result.exit_code == 1
     assert "ok     database: it answers\n" in result.stdout
     assert "WRONG  workers: No running worker takes the queues sweep, uploads, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
-    result = CliRunner().invoke(admin_installation.app, ["--json"])
+    result = CliRunner().invoke(admin_installation.app, ["doctor", "--json"])
     assert result.exit_code == 1
     wrong = {each["name"]: each["remedy"] for each in json.loads(result.stdout) if each["state"] == "wrong"}
     assert set(wrong) == {"workers"}
     monkeypatch.setattr(Installation, "workers", with_workers(healthy).workers)
-    assert CliRunner().invoke(admin_installation.app, []).exit_code == 0
+    assert CliRunner().invoke(admin_installation.app, ["doctor"]).exit_code == 0

@@ -15,7 +15,7 @@ import yaml
 
 from deploy.doctor.installation import only_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
-from scorer.db.connection_budget import max_open_connections
+from scorer.db.session import max_open_connections
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.settings import FILE_SUFFIX, Settings, variable_of
 from tests.compose.compose_file import BACKUP, MAIN, ROOT, read, services, substitute, variables_in

@@ -10,9 +10,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.testclient import TestClient
 
 from api import main
-from scorer.db import connection_budget
-from scorer.db.connection_budget import max_open_connections, require_connections, server_connections
-from scorer.db.session import connected
+from scorer.db import session
+from scorer.db.session import connected, max_open_connections, require_connections, server_connections
 from scorer.errors import Unavailable
 from scorer.settings import Settings
 from worker.runtime import startup
@@ -24,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_budget_is_the_sum_of_all_pools(settings: Settings) -> None:
     sizes = {"web_processes": 3, "web_connections": 20, "worker_processes": 7, "worker_connections": 4}
     changed = settings.model_copy(update=sizes)
-    assert max_open_connections(changed) == 3 * 20 + 7 * 4 + connection_budget.SPARE_CONNECTIONS
+    assert max_open_connections(changed) == 3 * 20 + 7 * 4 + session.SPARE_CONNECTIONS
 
 
 def test_a_web_process_opens_no_more_than_its_setting(settings: Settings) -> None:

@@ -151,7 +151,9 @@ def test_secrets_are_on_no_command_line_and_in_no_variable() -> None:
 
 
 def test_the_command_writes_the_files(tmp_path: Path) -> None:
-    done = CliRunner().invoke(admin_installation.app, [str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"])
+    done = CliRunner().invoke(
+        admin_installation.app, ["service", str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"]
+    )
     assert done.exit_code == 0, done.output
     assert {path.name for path in (tmp_path / "units").iterdir()} == set(files_of(Plan(2, 8000, "scoring")))
     assert Unit((tmp_path / "units" / "kennel-web.service").read_text()).one("User") == "scoring"

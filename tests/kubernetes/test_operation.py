@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from scorer.db.connection_budget import max_open_connections
+from scorer.db.session import max_open_connections
 from scorer.lifecycle import UPLOADS_QUEUE, Queue
 from scorer.settings import Settings
 from tests.compose.compose_file import ROOT, services

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.http.csrf import csrf_token
-from scorer.insights import shown_tracks
+from scorer.insights import figures
 from scorer.insights.figures import FIGURES
-from scorer.tuning.impact_lists import LIST_NAMES
+from scorer.tuning.impact import LIST_NAMES
 from tests.factories import noise_images, zip_of
 from tests.privacy.canaries import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Canaries
 
@@ -361,7 +361,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {TEAM}/tracks/{{kind}}/preparation": RouteCall(),
     f"POST {TEAM}/imports": RouteCall(lambda _: {"content": RESULTS}, fails=409),
     f"GET {TEAM}/insights/{{figure}}": RouteCall(
-        words=lambda _: {"figure": (*FIGURES, shown_tracks.FIGURE), "format": ["json", "svg"]}
+        words=lambda _: {"figure": (*FIGURES, figures.SHOWN_TRACK_FIGURE), "format": ["json", "svg"]}
     ),
     f"GET {TEAM}/gallery/{{submission_id}}": RouteCall(words=FINISHED),
     f"POST {TEAM}/publication": RouteCall(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),

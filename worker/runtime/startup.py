@@ -12,8 +12,7 @@ from celery.signals import (
 )
 
 from scorer.db import competitions
-from scorer.db.connection_budget import require_connections
-from scorer.db.session import connected, require_right_clock
+from scorer.db.session import connected, require_connections, require_right_clock
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.jobs.broker import require_single_server

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from api.http import session_cookies
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transaction, Transactions
 from api.http.session_cookies import SessionCookies
-from scorer.accounts import known_devices, passkeys, second_factors, sessions
+from scorer.accounts import passkeys, second_factors, sessions
 from scorer.accounts.passkeys import RelyingParty, relying_party
 from scorer.accounts.rate_limits import RateLimiter
 from scorer.accounts.sessions import Browser
@@ -62,7 +62,7 @@ class SecondFactorActions:
             waiting = sessions.waiting(session, self.secret, self.now)
             challenge, waiting.challenge = waiting.challenge, None
             account_id = waiting.account_id
-            is_known = known_devices.is_known(session, waiting.account, self.browser.device, self.now)
+            is_known = sessions.is_known_device(session, waiting.account, self.browser.device, self.now)
         # Strangers who know the password share a limit that does not keep the owner out of a known browser.
         device = digest_of(self.browser.device or "").hex() if is_known else ""
         self.rates.hit("second-factor", account_id, device)
@@ -70,7 +70,7 @@ class SecondFactorActions:
             waiting = sessions.waiting(session, self.secret, self.now)
             prove(session, waiting, challenge)
             sessions.complete(waiting, secret=cookies.session, now=self.now)
-            known_devices.remember(session, waiting.account, cookies.device, now=self.now)
+            sessions.remember_device(session, waiting.account, cookies.device, now=self.now)
         self.rates.reset("second-factor", account_id, device)
         return cookies
 

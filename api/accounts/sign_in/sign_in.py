@@ -24,12 +24,11 @@ from api.http.dependencies import (
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import (
     accounts,
-    known_devices,
     oidc_identities,
+    one_time_links,
     password_hashing,
     password_resets,
     sessions,
-    sign_in_links,
     sign_up,
 )
 from scorer.accounts.credentials import Kept
@@ -121,7 +120,7 @@ class SignInActions:
         """The cookies of a new session for the account of a sign-in link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
-            return self._begin(session, sign_in_links.use(session, link, now=self.now))
+            return self._begin(session, one_time_links.use_sign_in_link(session, link, now=self.now))
 
     def _begin(self, session: Session, account: Account) -> SessionCookies:
         cookies = self._new_cookies()
@@ -131,7 +130,7 @@ class SignInActions:
     def _opened(self, session: Session, opened: WebSession, cookies: SessionCookies) -> SessionCookies:
         """The cookies of an opened session. Its browser is known from now on, or once the second factor was given."""
         if not opened.awaits_second_factor:
-            known_devices.remember(session, opened.account, cookies.device, now=self.now)
+            sessions.remember_device(session, opened.account, cookies.device, now=self.now)
         return replace(cookies, awaits_second_factor=opened.awaits_second_factor)
 
     def sign_up(self, wanted: Application, password: str) -> Account:

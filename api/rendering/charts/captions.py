@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from api.rendering.formatting import DISTANCE_DECIMALS, counted
-from scorer.insights import shown_tracks
+from scorer.insights import figures
 from scorer.insights.figures import LEADERS, Figure
 
 TITLES: Mapping[str, str] = MappingProxyType(
@@ -141,5 +141,5 @@ _SENTENCES = {
     "public-private": _public_private,
     "ranks": _ranks,
     "shake-up": _shake_up,
-    shown_tracks.FIGURE: _shown_track,
+    figures.SHOWN_TRACK_FIGURE: _shown_track,
 }

@@ -13,7 +13,7 @@ from api.rendering.charts.figure_chart import BELOW, FLOOR, TOP, Dot, FidStrip, 
 from api.rendering.charts.scales import Scale, scale_around
 from api.rendering.charts.shapes import AxisMark, anchor_of
 from api.rendering.formatting import DISTANCE_DECIMALS
-from scorer.insights import shown_tracks
+from scorer.insights import figures
 from scorer.insights.figures import Figure
 
 BINS = 48
@@ -189,7 +189,7 @@ def _fid_distance(figure: Figure) -> FigureChart:
 
 def _shown_track(figure: Figure) -> FigureChart:
     name = figure.shown or ""
-    column = shown_tracks.column_of(name)
+    column = figures.column_of(name)
     values = figure.column(column)
     # Of what is better low, as of FIDs, factors matter; what is better high has its own end, as coverage has 1.
     lower = figure.summary.statistics["better"] == "lower"
@@ -242,5 +242,5 @@ _CHARTS: Mapping[str, Callable[[Figure], FigureChart]] = {
     "public-private": _public_private,
     "ranks": _ranks,
     "shake-up": _shake_up,
-    shown_tracks.FIGURE: _shown_track,
+    figures.SHOWN_TRACK_FIGURE: _shown_track,
 }

@@ -15,8 +15,7 @@ from api.review.publication.views import (
 from scorer.competitions import competition_state
 from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
-from scorer.review.checklist import checklist
-from scorer.review.checklist_point import ChecklistPoint
+from scorer.review.checklist import ChecklistPoint, checklist
 
 router = ApiRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
 

@@ -46,7 +46,7 @@ from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
-from scorer.evidence import closest_pairs, code_requests
+from scorer.evidence import closest_pairs, code_uploads
 from scorer.evidence.images import StoredImages
 from scorer.review import claims, flags, rebuttals, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
@@ -333,11 +333,11 @@ def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, field
     """Ask for the code of an entry within some days."""
 
     def request(session: Session) -> str:
-        days, words = text(fields, "days"), text(fields, "text", max_length=code_requests.MAX_TEXT_LENGTH)
+        days, words = text(fields, "days"), text(fields, "text", max_length=code_uploads.MAX_TEXT_LENGTH)
         if not days.isdecimal() or len(days) > 3:
             raise Invalid("bad-deadline", "Please say how many days the team has.")
         until = page.now + timedelta(days=int(days))
-        code_requests.request_code(session, page.submission_id, until=until, text=words, author=author, now=page.now)
+        code_uploads.request_code(session, page.submission_id, until=until, text=words, author=author, now=page.now)
         return f"/submissions/{page.submission_id}/desk#team"
 
     return page.act(request, fields, place="code-request")

@@ -28,7 +28,7 @@ from api.review.review_queue.views import (
 from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
-from scorer.evidence import closest_pairs, shared_images
+from scorer.evidence import closest_pairs
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
 from scorer.review import claims, early_labels, flags, reviews
@@ -149,7 +149,7 @@ def shared_images_sheet(
     """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
     where that is the better match). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = shared_images.shared_images_sheet(session, images, submission, other_ref)
+    picture = closest_pairs.shared_images_sheet(session, images, submission, other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 

@@ -21,7 +21,7 @@ from api.review.rulings.views import (
 )
 from scorer.competitions.competition_state import state_of
 from scorer.db.review.rulings import Appeal
-from scorer.review import rebuttals, ruling_impact, rulings, team_rulings
+from scorer.review import rebuttals, ruling_impact, rulings
 from scorer.submissions import access
 
 router = ApiRouter(tags=["rulings"])
@@ -41,7 +41,7 @@ def rule_on_team(
 ) -> list[RulingView]:
     """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
     state = state_of(session, slug, now)
-    made = team_rulings.rule_on_team(session, state, team_id, body.kind, reason=body.reason, author=author, now=now)
+    made = rulings.rule_on_team(session, state, team_id, body.kind, reason=body.reason, author=author, now=now)
     return [ruling_view(each, inside=True) for each in made]
 
 

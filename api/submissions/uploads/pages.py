@@ -33,7 +33,7 @@ from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
-from scorer.submissions import intake, open_uploads
+from scorer.submissions import intake, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.teams import quotas, storage
 
@@ -65,7 +65,7 @@ def _page(
     except KennelError as refusal:
         closed = refusal
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    unfinished = open_uploads.list_open_uploads(session, state, viewer.account, now=now)
+    unfinished = uploads.list_open_uploads(session, state, viewer.account, now=now)
     return templates.render_page(
         "submissions/uploads/submit.html",
         status=200 if error is None else status_of(error),

@@ -42,7 +42,7 @@ from scorer.blobs import Blobs
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Upload
 from scorer.errors import Invalid
-from scorer.submissions import open_uploads, upload_bytes, uploads
+from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
@@ -126,7 +126,7 @@ def list_uploads(
 ) -> UploadPage:
     """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
     state = visible_state(session, slug, account, now)
-    page = wanted.of_all(open_uploads.list_open_uploads(session, state, account, now=now))
+    page = wanted.of_all(uploads.list_open_uploads(session, state, account, now=now))
     return UploadPage(uploads=[upload_view(each, store, now) for each in page.rows], next_after=page.next_after)
 
 
@@ -227,7 +227,7 @@ def change_note(
 ) -> UploadView:
     """Change the note of an upload under way; the bytes that have arrived stay."""
     upload = uploads.find_upload(session, upload_id, account, now=now)
-    open_uploads.change_note(session, upload, body.note)
+    uploads.change_note(session, upload, body.note)
     return upload_view(uploads.current_upload(session, upload_id), store, now)
 
 

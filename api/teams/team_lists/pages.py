@@ -19,7 +19,7 @@ from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
 from scorer.db.teams.team_lists import list_teams
 from scorer.errors import Invalid
-from scorer.review import team_rulings
+from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.teams import team_messages
 
@@ -129,6 +129,6 @@ def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields:
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entries.")
         state = state_of(session, team.slug, team.now)
-        team_rulings.rule_on_team(session, state, team.team_id, kind, reason=reason, author=author, now=team.now)
+        rulings.rule_on_team(session, state, team.team_id, kind, reason=reason, author=author, now=team.now)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)

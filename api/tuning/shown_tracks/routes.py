@@ -8,7 +8,7 @@ from api.tuning.shown_tracks.views import MissingMeasurementsView, NewShownTrack
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import shown_tracks
 from scorer.competitions.competition_state import state_of, visible_state
-from scorer.competitions.shown_track_access import visible_shown_tracks
+from scorer.competitions.shown_tracks import visible_shown_tracks
 
 router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
 

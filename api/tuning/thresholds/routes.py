@@ -24,8 +24,8 @@ from api.tuning.thresholds.views import (
 from scorer.competitions.competition_state import state_of
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
-from scorer.tuning import impact_lists, threshold_history, thresholds
-from scorer.tuning.impact_lists import ListName
+from scorer.tuning import threshold_history, thresholds
+from scorer.tuning.impact import ListName, page_of
 from scorer.tuning.threshold_history import STEPS
 
 router = ApiRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
@@ -108,7 +108,7 @@ def list_impact(
     rank, medal or prize moves. Organizers only."""
     entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
     _, _, impact = thresholds.compare(session, entries, query.request(), previous=query.previous)
-    return impact_page_view(impact_lists.page_of(session, impact, name, after=query.after, limit=query.limit))
+    return impact_page_view(page_of(session, impact, name, after=query.after, limit=query.limit))
 
 
 @router.get("")

@@ -10,7 +10,7 @@ from api.http.views import Page, RankChangeView, Request
 from kennel_client.names import ThresholdMethod
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
-from scorer.tuning.impact_lists import LISTED, ImpactPage
+from scorer.tuning.impact import LISTED, ImpactPage
 from scorer.tuning.threshold_history import ThresholdStep
 from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 

@@ -8,7 +8,7 @@ from sqlalchemy import Select, any_, case, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from scorer.db.data_release.streaming import stream_rows
+from scorer.db.data_release.releases import stream_rows
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import (
     Label,

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, exists, literal, null, select, union_all
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.data_release.streaming import stream_rows
+from scorer.db.data_release.releases import stream_rows
 from scorer.db.tables import (
     EarlyLabel,
     Evidence,

@@ -1,12 +1,27 @@
-"""SQL for evidence: the newest evidence of an entry on a track, its newest job, and the newest code attachments."""
+"""SQL for evidence: the newest evidence of an entry on a track, its newest job, the newest code
+attachments, and which entries show which signs of copying in their newest evidence.
+"""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session, aliased
 
 from scorer.db.newest_rows import newest_ids
 from scorer.db.tables import CodeAttachment, Evidence, Job
+from scorer.findings.signs import SIGNS
 from scorer.lifecycle import Queue
 
 
@@ -34,3 +49,45 @@ def newest_codes(session: Session, refs: Collection[int]) -> dict[int, CodeAttac
     """The newest code attachments of submissions, by ref; of some none."""
     query = select(CodeAttachment).where(CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1)))
     return {code.submission_ref: code for code in session.scalars(query)}
+
+
+Findings = Sequence[Mapping[str, Any]]
+
+
+def conditions(images: int) -> dict[str, ColumnElement[bool]]:
+    """The condition for each sign, by its name, on rows of evidence of entries with so many images."""
+    columns = {column.key: column for column in Evidence.__table__.columns}
+    evidence = SimpleNamespace(**columns, images=literal(images))
+    return {sign.name: func.coalesce(sign.holds(evidence), False) for sign in SIGNS}
+
+
+def with_signs(track_id: int, images: int) -> Select[Any]:
+    """Every entry whose newest evidence on a track shows a sign: ``ref``, and each sign by its name."""
+    condition_of = conditions(images)
+    columns: list[Any] = [condition.label(name) for name, condition in condition_of.items()]
+    signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
+    return signs.where(Evidence.track_id == track_id, or_(*condition_of.values()), ~_is_replaced())
+
+
+def _is_replaced() -> ColumnElement[bool]:
+    newer = aliased(Evidence)
+    same = (newer.track_id == Evidence.track_id, newer.submission_ref == Evidence.submission_ref)
+    return exists().where(*same, newer.id > Evidence.id)
+
+
+def newest_evidence_id(connection: Connection) -> int:
+    """The highest id of all evidence; 0 before the first."""
+    return connection.scalar(select(func.max(Evidence.id))) or 0
+
+
+def newest_findings(
+    session: Session, refs: Collection[int], track_ids: Collection[int]
+) -> dict[tuple[int, int], Findings]:
+    """The findings of the newest evidence of entries on tracks, by ref and track id."""
+    newest = (
+        select(Evidence.submission_ref, Evidence.track_id, Evidence.findings)
+        .ext(distinct_on(Evidence.track_id, Evidence.submission_ref))
+        .where(Evidence.submission_ref.in_(refs), Evidence.track_id.in_(track_ids))
+        .order_by(Evidence.track_id, Evidence.submission_ref, Evidence.id.desc())
+    )
+    return {(row.submission_ref, row.track_id): row.findings for row in session.execute(newest)}

@@ -1,18 +1,21 @@
-"""SQL for the jobs of rescoring campaigns."""
+"""SQL for the jobs that measure entries again: those of rescoring campaigns, and those on shown tracks."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, any_, bindparam, func, literal, select
+from sqlalchemy import BigInteger, ColumnElement, any_, bindparam, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
-from scorer.db.tables import Job, RescoringCampaign, Submission
+from scorer.db.tables import Job, RescoringCampaign, ShownTrack, Submission
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
+Purpose = RescoringCampaign | ShownTrack
+"""What entries are measured again for."""
 
-def add_jobs(
+
+def add_campaign_jobs(
     session: Session, campaign: RescoringCampaign, refs: Collection[int], *, queue: Queue, now: datetime
 ) -> int:
     """Add a job for each of the entries that has no unfinished one for the campaign, in turns between teams; returns
@@ -27,7 +30,7 @@ def add_jobs(
     return job_queue.add_in_turns(
         session,
         queue,
-        Submission.ref == any_(bindparam(None, list(refs), type_=ARRAY(BigInteger))),
+        _among(refs),
         Submission.ref.not_in(busy),
         now=now,
         track_id=literal(campaign.track_id),
@@ -35,17 +38,42 @@ def add_jobs(
     )
 
 
-def cancel_jobs(session: Session, campaign_id: int, now: datetime) -> None:
-    """Cancel the unfinished jobs of a campaign."""
-    job_queue.cancel_jobs(session, Job.campaign_id == campaign_id, now=now)
+def add_shown_track_jobs(session: Session, shown: ShownTrack, refs: Collection[int], *, now: datetime) -> int:
+    """Add a job for each of the entries that has no unfinished one on the shown track, in turns between teams; returns
+    how many."""
+    busy = select(Job.submission_ref).where(_is_for(shown), Job.state.in_(UNFINISHED))
+    return job_queue.add_in_turns(
+        session,
+        Queue.RESCORE,
+        _among(refs),
+        Submission.ref.not_in(busy),
+        now=now,
+        priority=literal(job_queue.SHOWN_PRIORITY),
+        shown_track_id=literal(shown.id),
+    )
 
 
-def job_states(session: Session, campaign_id: int) -> dict[JobState, int]:
-    """The newest jobs of a campaign's entries, counted by state."""
+def _among(refs: Collection[int]) -> ColumnElement[bool]:
+    return Submission.ref == any_(bindparam(None, list(refs), type_=ARRAY(BigInteger)))
+
+
+def _is_for(purpose: Purpose) -> ColumnElement[bool]:
+    if isinstance(purpose, ShownTrack):
+        return Job.shown_track_id == purpose.id
+    return Job.campaign_id == purpose.id
+
+
+def cancel_jobs(session: Session, purpose: Purpose, now: datetime) -> None:
+    """Cancel the unfinished jobs of a campaign or shown track."""
+    job_queue.cancel_jobs(session, _is_for(purpose), now=now)
+
+
+def job_states(session: Session, purpose: Purpose) -> dict[JobState, int]:
+    """The newest jobs of the entries of a campaign or on a shown track, counted by state."""
     newest = (
         select(Job.state)
         .ext(distinct_on(Job.submission_ref))
-        .where(Job.campaign_id == campaign_id)
+        .where(_is_for(purpose))
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )
@@ -53,9 +81,9 @@ def job_states(session: Session, campaign_id: int) -> dict[JobState, int]:
     return {JobState(state): count for state, count in rows}
 
 
-def newest_error(session: Session, campaign_id: int) -> str | None:
-    """The error of the campaign's job that failed last."""
-    failed = select(Job.error).where(Job.campaign_id == campaign_id, Job.state == JobState.FAILED)
+def newest_error(session: Session, purpose: Purpose) -> str | None:
+    """The error of the job that failed last, of a campaign or on a shown track."""
+    failed = select(Job.error).where(_is_for(purpose), Job.state == JobState.FAILED)
     return session.scalar(failed.order_by(Job.finished_at.desc()).limit(1))
 
 

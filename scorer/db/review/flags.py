@@ -36,9 +36,9 @@ from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeEngine
 
+from scorer.db.evidence.evidence import with_signs
 from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.shared_images import refs_sharing_images
-from scorer.db.evidence.signs import with_signs
 from scorer.db.leaderboard.binary_copy import compiled
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
 from scorer.db.review.flag_query import STRONG_SIGNS, BoundsShape, FlaggedRow, FlagQuery, FlagShape, QueueState

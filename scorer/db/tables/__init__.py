@@ -20,19 +20,25 @@ from scorer.db.tables.competitions import (
     Track,
 )
 from scorer.db.tables.data_release import Release, ReleaseAct
-from scorer.db.tables.evidence import CodeAttachment, CodeRequest, Evidence, GeneratorFile, Recovery
+from scorer.db.tables.evidence import (
+    CodeAttachment,
+    CodeRequest,
+    Evidence,
+    GeneratorFile,
+    HashedEntry,
+    ImageComparison,
+    Recovery,
+    SharedImages,
+)
 from scorer.db.tables.human_ratings import Rater, Rating, RatingItem, RatingStudy
 from scorer.db.tables.jobs import Job, LastSweep, Pause, WorkerReport
-from scorer.db.tables.leaderboard import BoardChange
-from scorer.db.tables.measurements import Measurement
+from scorer.db.tables.measurements import BoardChange, Measurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import EarlyLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
-from scorer.db.tables.shared_images import HashedEntry, ImageComparison, SharedImages
-from scorer.db.tables.shown_tracks import ShownMeasurement, ShownTrack
 from scorer.db.tables.submissions import SigningKey, Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
-from scorer.db.tables.tuning import ComparedDistance, Comparison, Threshold
+from scorer.db.tables.tuning import ComparedDistance, Comparison, ShownMeasurement, ShownTrack, Threshold
 
 __all__ = [
     "Account",

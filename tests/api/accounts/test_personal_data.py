@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Column, LargeBinary, text
 
 from deploy.cli import admin
-from scorer.accounts import known_devices, second_factors
+from scorer.accounts import second_factors, sessions
 from scorer.db import personal_data
 from scorer.db.tables import (
     Account,
@@ -235,7 +235,7 @@ def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[
         grace = session.get_one(Account, number)
         competition = session.query(Competition).filter_by(slug=elsewhere).one()
         give_role(session, competition.id, grace, "reviewer", service.context.now())
-        known_devices.remember(session, grace, "x" * 43, now=service.context.now())
+        sessions.remember_device(session, grace, "x" * 43, now=service.context.now())
     assert delete(service, settled["cookie"], settled["csrf"]).status_code == 204
     cleanup.clean_up_uploads(service.context)
     with service.context.sessions() as session:

@@ -34,8 +34,7 @@ from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import Queue
 from scorer.notifications import notices
 from scorer.review import failed_scores, publication
-from scorer.review.checklist import checklist
-from scorer.review.checklist_point import MAX_CONCERNS
+from scorer.review.checklist import MAX_CONCERNS, checklist
 from scorer.submissions import outcomes
 from scorer.submissions.labels import MEMORISING
 from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued

@@ -12,7 +12,7 @@ from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence
 from api.rendering.charts.figure_chart import FLOOR, TOP, FigureChart
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
-from scorer.insights import shown_tracks
+from scorer.insights import figures
 from scorer.insights.figure_summaries import FigureSummary
 from scorer.insights.figures import FIGURES, Figure
 from scorer.insights.overview import LABEL_FILTERS as LABELS
@@ -45,10 +45,16 @@ def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0
     """The figure of a shown track, of entries whose FIDs are 1, 2, 3, ..."""
     fids = np.arange(1.0, len(values) + 1)
     told = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values), **TOLD}
-    columns = ("fid", shown_tracks.column_of("kid_2"))
+    columns = ("fid", figures.column_of("kid_2"))
     values_of_columns = [fids, np.array(values, float)]
     return Figure(
-        shown_tracks.FIGURE, "public", "all", columns, values_of_columns, lambda: FigureSummary(told, []), shown="kid_2"
+        figures.SHOWN_TRACK_FIGURE,
+        "public",
+        "all",
+        columns,
+        values_of_columns,
+        lambda: FigureSummary(told, []),
+        shown="kid_2",
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.http.forms import MAX_FORM_BYTES
-from scorer.accounts import sign_in_links
+from scorer.accounts import one_time_links
 from scorer.accounts.administration import find_account
 from scorer.db.tables import Account
 from tests.api.accounts.test_accounts import GOOD, link_in, mails, rated
@@ -316,4 +316,4 @@ def sign_in_link(service: Service, handle: str, *, onward: str) -> str:
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with service.context.sessions.begin() as session:
         account = find_account(session, handle)
-        return sign_in_links.link_for(session, account, secret=secret, site="", onward=onward, now=now)
+        return one_time_links.sign_in_link(session, account, secret=secret, site="", onward=onward, now=now)

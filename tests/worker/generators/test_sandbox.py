@@ -142,14 +142,14 @@ def test_without_a_required_measure_nothing_is_opened(tmp_path: Path) -> None:
     from scorer.confinement import landlock, process, seccomp
     from scorer.errors import Unavailable
     from scorer.generators.limits import GeneratorLimits
-    from scorer.generators.sandbox import confinement
+    from scorer.generators.sandbox import child
     landlock.open_only = lambda *_: False
     if "offline" not in sys.argv:
         process._unshare = seccomp.allow_listed = lambda *_, **__: False
-    for name in confinement.RESULTS:
+    for name in child.RESULTS:
         Path(name).touch()
     try:
-        confinement.confine(Path(), GeneratorLimits(), accept_weaker="accept" in sys.argv)
+        child.confine(Path(), GeneratorLimits(), accept_weaker="accept" in sys.argv)
     except Unavailable as error:
         print(error.slug, error.message)
     else:
