@@ -98,11 +98,11 @@ def _files_in(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 @contextmanager
-def planted_environment(servers: Servers, folder: Path) -> Iterator[Environment]:
-    """A new environment with every clock at ``NOW``."""
+def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPLATE) -> Iterator[Environment]:
+    """A new environment with every clock at ``NOW``. ``template``: a database with the tables."""
     blobs = folder / "blobs"
     blobs.mkdir()
-    _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
+    _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {template} STRATEGY FILE_COPY")
     url = make_url(servers.postgres.app_url).set(database=NAME)
     settings = Settings(
         database_url=url.render_as_string(hide_password=False),

@@ -1,0 +1,52 @@
+"""Requests every page and every static file of the installation that is imported here, and prints as JSON where that is
+and what is wrong with the answers."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import api
+import kennel_client
+import migrations
+from deploy.standalone.database_roles import APP, DATABASE
+from deploy.standalone.ephemeral import ephemeral_servers
+from tests.privacy.crawler import Route, requests_of, routes_of, send
+from tests.privacy.environment import Environment, planted_environment
+
+STATIC = Path(__file__).parents[2] / "api" / "rendering" / "static"
+ROLES = ("organizer", "insider", "reviewer", "admin", "visitor")
+
+
+def main() -> None:
+    """In the roles that privacy tests have, with their competition and entries."""
+    with TemporaryDirectory() as folder, ephemeral_servers() as servers:
+        migrations.upgrade(servers.postgres.owner_url, APP)
+        with planted_environment(servers, Path(folder), template=DATABASE) as world:
+            pages = [route for route in routes_of(world.app) if is_page(route)]
+            faults = [fault for route in pages for fault in faults_of(world, route)]
+            names = [file.name for file in STATIC.iterdir()]
+            missing = [name for name in names if world.http.get(f"/static/{name}").status_code != 200]
+    places = [str(package.__file__) for package in (api, kennel_client)]
+    sys.stdout.write(json.dumps({"places": places, "pages": len(pages), "faults": faults, "missing": missing}))
+
+
+def is_page(route: Route) -> bool:
+    """Whether a browser asks for it."""
+    return route.method == "GET" and not route.path.startswith("/api/")
+
+
+def faults_of(world: Environment, route: Route) -> Iterator[str]:
+    """The statuses of a page that nobody sees, or that fails for somebody. Roles ask until one of them sees it."""
+    request = next(requests_of(route, world.planted))
+    statuses: list[int] = []
+    while 200 not in statuses and len(statuses) < len(ROLES):
+        statuses.append(send(world, ROLES[len(statuses)], request).status)
+    expected = {request.call.fails} if request.call.fails else {200, 302, 303, 307}
+    if not expected & set(statuses) or max({0, *statuses} - expected) >= 500:
+        yield f"{request}: {statuses}"
+
+
+if __name__ == "__main__":
+    main()
