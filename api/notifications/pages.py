@@ -15,7 +15,7 @@ from scorer.accounts import sessions
 from scorer.errors import Invalid
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
-from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
+from scorer.notifications.webhooks import KEY_BYTES, encode_secret
 
 router = Router(include_in_schema=False)
 PAGE_SIZE = 50

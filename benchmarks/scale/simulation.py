@@ -31,8 +31,7 @@ from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime.context import WorkerContext
-from worker.scoring.measure import HISTOGRAM_BINS, SCORER_VERSION
-from worker.scoring.provenance import environment
+from worker.scoring.measure import HISTOGRAM_BINS, SCORER_VERSION, environment
 from worker.scoring.score import MAX_CLOSEST_PAIRS
 
 SLUG = "scale"

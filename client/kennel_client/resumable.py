@@ -17,8 +17,7 @@ from platformdirs import user_state_path
 
 from kennel_client.api import TIMEOUT, ApiClient, segment
 from kennel_client.errors import Refused
-from kennel_client.retries import RETRY_SECONDS, Retries
-from kennel_client.steps import Operation, Pause, Request, StoreRequest, answer_to, json_of
+from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, json_of
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
 """A connection that is silent for so long is given up, and the state of the upload is asked for again."""

@@ -8,8 +8,7 @@ from typing import Any
 from kennel_client.api import path_of
 from kennel_client.errors import Refused
 from kennel_client.results import FINISHED
-from kennel_client.retries import RETRY_SECONDS, Retries
-from kennel_client.steps import Listen, Operation, Pause, Request, get, json_of
+from kennel_client.steps import RETRY_SECONDS, Listen, Operation, Pause, Request, Retries, get, json_of
 
 POLL_SECONDS = 2.0
 """Between two looks at something that has no event stream."""

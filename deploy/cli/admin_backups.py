@@ -77,10 +77,10 @@ def backup(
 @answers(app)
 def verify_backup(folder: Folder, name: Name = None) -> Answer:
     """Read a backup through and compare every file with its SHA-256."""
-    from scorer.backups import restore as restores
+    from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
 
-    own, manifest = restores.verify_backup(BackupFolder(folder), name, progress=_report)
+    own, manifest = backups.verify_backup(BackupFolder(folder), name, progress=_report)
     return _answer(own, manifest, f"{own} is sound: {_contents(manifest)}.")
 
 
@@ -95,7 +95,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
 
     import migrations
     from deploy.standalone.data_folder import settings_of
-    from scorer.backups import restore as restores
+    from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
     from scorer.blobs import blobs_of
     from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
@@ -115,12 +115,12 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
         require_unused(connection)
     _report("blobs")
     with _left_to_the_service(settings):
-        restores.restore_blobs(blobs_of(settings), source, own, manifest)
+        backups.restore_blobs(blobs_of(settings), source, own, manifest)
     with long_transaction(engine) as connection:
         drop_unused_tables(connection)
     migrations.upgrade(settings.migration_url, role, manifest.revision)
     with long_transaction(engine) as connection:
-        restores.restore_rows(connection, own, manifest, progress=_report)
+        backups.restore_rows(connection, own, manifest, progress=_report)
     analyse(engine)
     engine.dispose()
     migrations.upgrade(settings.migration_url, role)

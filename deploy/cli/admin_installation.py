@@ -46,10 +46,10 @@ def rotate_signing_key(
     """
     from deploy.standalone.data_folder import settings_of
     from scorer.db.session import connected
-    from scorer.submissions import signing_keys
+    from scorer.submissions import receipts
 
     with connected(settings_of(data)) as sessions, sessions.begin() as session:
-        made = signing_keys.rotate(session, author=None, now=datetime.now(UTC))
+        made = receipts.rotate(session, author=None, now=datetime.now(UTC))
     return Answer(made, made["kid"])
 
 

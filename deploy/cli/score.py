@@ -44,8 +44,7 @@ from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime.decoded_images import decode_file
 from worker.runtime.heartbeat import StageProgress
 from worker.scoring.feature_cache import cached_features_of
-from worker.scoring.measure import PreparedReference, RawMeasurement, measure
-from worker.scoring.provenance import environment
+from worker.scoring.measure import PreparedReference, RawMeasurement, environment, measure
 from worker.scoring.published_features import read_reference_features
 
 MAX_SHOWN_PAIRS = 5

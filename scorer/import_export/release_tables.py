@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.data_release import entry_rows, judgement_rows
+from scorer.db.data_release import release_rows
 from scorer.import_export.release_columns import CHOICE_NUMBERS, CONFUSION
 from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
@@ -46,7 +46,7 @@ def table_rows(session: Session, state: CompetitionState, table: str, names: Pse
 
 
 def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in entry_rows.submissions(session, state.competition.id):
+    for row in release_rows.submissions(session, state.competition.id):
         yield (
             names.of("submission", row.ref),
             names.of("team", row.team_id),
@@ -66,7 +66,7 @@ def _submissions(session: Session, state: CompetitionState, names: Pseudonyms) -
 
 
 def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in entry_rows.measurements(session, state.competition.id):
+    for row in release_rows.measurements(session, state.competition.id):
         yield (
             names.of("submission", row.submission_ref),
             row.track,
@@ -89,7 +89,7 @@ def _measurements(session: Session, state: CompetitionState, names: Pseudonyms) 
 
 
 def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in judgement_rows.evidence(session, state.competition.id):
+    for row in release_rows.evidence(session, state.competition.id):
         subject = names.of("submission", row.submission_ref), row.track, row.counts
         for quantity in row.findings:
             fields = ("test", "name", "value", "unit", "direction", "standard_error", "error_kind", "p_value")
@@ -97,7 +97,7 @@ def _evidence(session: Session, state: CompetitionState, names: Pseudonyms) -> I
 
 
 def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in judgement_rows.evidence(session, state.competition.id):
+    for row in release_rows.evidence(session, state.competition.id):
         subject = names.of("submission", row.submission_ref), row.track, row.counts
         for cell in row.cells or ():
             values = (cell[name] for name in ("generated", "held_out", "z", "p", "copied", "excess"))
@@ -105,7 +105,7 @@ def _cells(session: Session, state: CompetitionState, names: Pseudonyms) -> Iter
 
 
 def _shown_measurements(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in entry_rows.shown_measurements(session, state.competition.id):
+    for row in release_rows.shown_measurements(session, state.competition.id):
         yield (
             names.of("submission", row.submission_ref),
             row.name,
@@ -124,21 +124,21 @@ def _shown_measurements(session: Session, state: CompetitionState, names: Pseudo
 
 
 def _labels(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in judgement_rows.labels(session, state.competition.id):
+    for row in release_rows.labels(session, state.competition.id):
         reviewer = names.of_optional("person", row.reviewer_id)
         submission = names.of("submission", row.submission_ref)
         yield submission, row.source, reviewer, row.label, row.intent, row.counts, row.created_at
 
 
 def _thresholds(session: Session, state: CompetitionState, _: Pseudonyms) -> Iterator[TableRow]:
-    for row in judgement_rows.thresholds(session, state.competition.id):
+    for row in release_rows.thresholds(session, state.competition.id):
         statistics = [row.choice.get(name) for name in CHOICE_NUMBERS]
         confusion = [(row.choice.get("confusion") or {}).get(name) for name in CONFUSION]
         yield row.track, row.tau, row.method, *statistics, *confusion, row.counts, row.created_at
 
 
 def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    for row in judgement_rows.rulings(session, state.competition.id):
+    for row in release_rows.rulings(session, state.competition.id):
         submission = names.of("submission", row.submission_ref)
         yield submission, row.kind, row.memorising, row.counts, row.appealed, row.granted, row.created_at
 
@@ -164,7 +164,7 @@ def _uncertainty(place: UncertainPlace | None) -> TableRow:
 def _ratings(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     studies: dict[int, int] = {}
     items: dict[int, dict[int, int]] = {}
-    for row in entry_rows.ratings(session, state.competition.id):
+    for row in release_rows.ratings(session, state.competition.id):
         study = studies.setdefault(row.study_id, len(studies) + 1)
         item = items.setdefault(row.study_id, {}).setdefault(row.item_id, len(items.get(row.study_id, {})) + 1)
         submission, rater = names.of("submission", row.submission_ref), names.of("rater", row.rater_id)

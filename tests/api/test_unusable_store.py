@@ -8,7 +8,7 @@ import pytest
 from api.health.readiness import readiness_of
 from api.http import problem_details
 from api.http.problem_details import RETRY_SECONDS
-from kennel_client import retries
+from kennel_client import steps
 from kennel_client.cli.exit_codes import ExitCode
 from scorer.errors import StoreUnavailable
 from tests.api.cli_runner import CliTerminal, terminal
@@ -63,7 +63,7 @@ def test_the_client_says_that_the_store_cannot_be_used(
 ) -> None:
     slug = service.competition()
     (tmp_path / "entry.zip").write_bytes(ZIP)
-    monkeypatch.setattr(retries, "RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr(steps, "RETRY_SECONDS", (0.0,))
     monkeypatch.setattr(problem_details, "RETRY_AFTER", {StoreUnavailable: 0})
     with unusable_folder(service.context.settings):
         refused = terminal.run("submit", slug, tmp_path / "entry.zip")

@@ -122,7 +122,7 @@ PROMISES = (
     Promise(
         "A queue server that is away costs a request a quarter of a second, once.",
         f"{BROKER}::test_a_refused_connection_is_not_tried_again_at_once",
-        "scorer/jobs/message_sender.py",
+        "scorer/jobs/broker.py",
         "                self._breaker.trip()\n",
         "",
         ("away-redis", "silent-redis"),

@@ -11,7 +11,7 @@ import httpx
 from scorer.db.tables import Delivery
 from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
-from scorer.notifications import webhook_signing, webhooks
+from scorer.notifications import webhooks
 from scorer.product_version import product_version
 from worker.delivery.ssrf_guard import NotPublicAddress, public_address_of
 from worker.runtime.context import WorkerContext
@@ -94,7 +94,7 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{product_version()}",
-        **webhook_signing.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
+        **webhooks.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
     }
     address_url = url.copy_with(host=address)
     name = {"sni_hostname": url.host}

@@ -1,28 +1,32 @@
 """The ``evidence`` job: makes and records the evidence of a scored entry on a track.
 
-It runs after the score and yields to public scoring.
+It runs after the score and yields to public scoring. First the entry's images are compared with those of other teams'
+entries, once.
 """
 
 import hashlib
 import io
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from scorer.archive import find_training_image_copies, list_images
+from scorer.archive import find_training_image_copies, hash_pixels, list_images
 from scorer.db import competitions
+from scorer.db.evidence import shared_images
+from scorer.db.evidence.shared_images import HashesOfOther
 from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement, Preparation, Submission, Track
-from scorer.errors import Conflict
+from scorer.errors import Conflict, NotFound
 from scorer.evidence import records
 from scorer.extractors import fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.jobs import leases
 from scorer.jobs.broker import transaction
+from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.image_comparison import compare_images, hashes_of_entry
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
 from worker.evidence.report import EvidenceReport, evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
@@ -30,10 +34,10 @@ from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
-from worker.runtime.recording import record_result
-from worker.scoring import feature_cache
+from worker.runtime.recording import record_result, retry_transaction
+from worker.scoring import check, feature_cache
 from worker.scoring.feature_cache import ArrayCache, Arrays
-from worker.scoring.provenance import environment
+from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
     SetAddress,
     features_of,
@@ -44,6 +48,54 @@ from worker.scoring.reference_features import (
     pixel_hashes_of,
     require_same_weights,
 )
+
+log = logging.getLogger(__name__)
+
+
+def compare_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> None:
+    """Compare an entry with those of other teams that are hashed, unless that was done. ``Preempted`` when a public
+    score waits.
+
+    Its own hashes are recorded first: of two entries that are compared at once, at least one sees the other.
+    """
+    with context.sessions() as session:
+        if shared_images.comparison_of(session, submission.ref) is not None:
+            return
+    hashes = hashes_of_entry(context, submission, progress)
+    with context.sessions() as session:
+        others = shared_images.hashes_of_others(session, submission)
+    comparison = compare_entry(hashes, _read(context, others, progress))
+    retry_transaction(
+        context, lambda session: records.record_comparison(session, submission, comparison, now=context.now())
+    )
+
+
+def hashes_of_entry(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
+    """The hashes of an entry's images, which its check has stored, or made now where they are lost."""
+    with context.sessions() as session:
+        key = shared_images.hashes_key_of(session, submission.ref)
+    if key is None or not context.blobs.exists(key):
+        key = _hash_images(context, submission, progress)
+    return check.load_hashes(context, key)
+
+
+def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:
+    images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
+    key = check.store_hashes(context, submission, images, hash_pixels(images))
+    retry_transaction(
+        context, lambda session: shared_images.add_hashes(session, submission.ref, key, now=context.now())
+    )
+    return key
+
+
+def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: StageProgress) -> Iterator[OtherEntry]:
+    """The entries with their hashes, those left out whose blob is gone."""
+    for number, other in enumerate(others):
+        progress("comparing", number / len(others))
+        try:
+            yield OtherEntry(other.ref, other.team_id, check.load_hashes(context, other.blob_key))
+        except NotFound:
+            log.warning("the hashes of entry %s are gone: it is compared with no others", other.ref)
 
 
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:

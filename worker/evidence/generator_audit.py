@@ -32,7 +32,7 @@ from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
-from worker.scoring.provenance import environment
+from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
     SetAddress,
     features_of,

@@ -10,7 +10,7 @@ from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
-from worker.scoring.provenance import environment
+from worker.scoring.measure import environment
 from worker.scoring.reference_features import load_prepared, require_same_weights
 
 

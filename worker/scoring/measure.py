@@ -1,22 +1,50 @@
 """Measures images against a prepared reference: features, nearest neighbours, Fréchet distance.
 
-It needs neither database nor queue, so the command line measures in the same way.
+It needs neither database nor queue, so the command line measures in the same way. The provenance of a
+measurement has, besides that of the extractor, the versions of the libraries that do the other arithmetic.
 """
 
+import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+import PIL
+import scipy
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 from scorer.extractors import Extractor, Features
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from worker.runtime.heartbeat import StageProgress
+
+
+def environment() -> dict[str, Any]:
+    """Versions of the libraries that decode, multiply and decompose, as a measurement records them; JSON.
+
+    The last bits of a Fréchet distance depend on the BLAS behind numpy and scipy: on its version, on the kernels that
+    it chose for this processor, and on how many threads share a sum.
+    """
+    import_module("scipy.linalg")  # its BLAS takes part, and is loaded on first use
+    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    # torch may bring a BLAS of its own, which takes no part in a measurement.
+    used = [each for each in libraries if "torch" not in each["filepath"]]
+    names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in used}
+    return {
+        "python": platform.python_version(),
+        "pillow": PIL.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "blas": "; ".join(sorted(names)) or None,
+        "blas_threads": max((each["num_threads"] for each in used), default=None),
+    }
+
 
 SCORER_VERSION = "1"
 """Raised whenever the same zip would measure differently; a rescore then adds rows beside the old ones."""

@@ -1,6 +1,7 @@
 """Reference sets in the blob store: images, features per extractor, and a track's prepared statistics.
 
 A blob's key contains the hashes of all inputs, so equal work is done once. Arrays are read memory-mapped.
+The ``prepare`` job computes them.
 """
 
 import hashlib
@@ -14,20 +15,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
 from scorer.archive.reference_set import NAMES_FILE
+from scorer.competitions import preparations, shown_tracks
 from scorer.competitions.preparations import FORMAT
+from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
+from scorer.jobs import leases
+from scorer.jobs.broker import transaction
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
+from scorer.rescoring import campaigns
+from scorer.tuning import extractor_comparison
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.decoded_images import arrays_in, decoding_processes_of
-from worker.runtime.heartbeat import StageProgress
+from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.recording import record_result
 from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features
 
@@ -231,3 +240,38 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
             f"The weights of {preparation.extractor} here are not those that the references were prepared with: put"
             " those back, or require the new ones (KENNEL_WEIGHTS_SHA256) and prepare the references again.",
         )
+
+
+def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
+    """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
+    with transaction(context.sessions, context.broker) as session:
+        preparation = session.get_one(Preparation, claim.preparation_id)
+        reference_rows = competitions.reference_sets(session, preparation.reference_set_ids)
+        held_out_rows = (
+            []
+            if preparation.held_out_set_id is None
+            else competitions.reference_sets(session, [preparation.held_out_set_id])
+        )
+    sets, held_out = (
+        [SetAddress(row.sha256, row.blob_key, preparation.image_size) for row in rows]
+        for rows in (reference_rows, held_out_rows)
+    )
+    prepared = prepare_reference(
+        context,
+        preparation.key,
+        preparation.extractor,
+        sets,
+        held_out[0] if held_out else None,
+        signed=preparation.signed,
+        progress=heartbeat,
+    )
+
+    def record(session: Session) -> bool:
+        recorded = preparations.record_preparation(session, claim, **vars(prepared), now=context.now())
+        if recorded:
+            extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
+            campaigns.continue_campaigns(session, preparation.id, now=context.now())
+            shown_tracks.queue_prepared(session, preparation.id, now=context.now())
+        return recorded
+
+    record_result(context, heartbeat, record)

@@ -29,8 +29,7 @@ from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.heartbeat import StageProgress
-from worker.scoring.measure import SCORER_VERSION, measure
-from worker.scoring.provenance import environment
+from worker.scoring.measure import SCORER_VERSION, environment, measure
 from worker.scoring.reference_features import load_prepared
 from worker.scoring.verify import MeasuredScores, MeasurementComparison, compare_scores, provenance_differences
 

@@ -21,8 +21,7 @@ from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
-from worker.scoring.measure import SCORER_VERSION, RawMeasurement, measure
-from worker.scoring.provenance import environment
+from worker.scoring.measure import SCORER_VERSION, RawMeasurement, environment, measure
 from worker.scoring.reference_features import (
     SetAddress,
     load_prepared,

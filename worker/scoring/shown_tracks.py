@@ -17,8 +17,7 @@ from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
-from worker.scoring.measure import SCORER_VERSION
-from worker.scoring.provenance import environment
+from worker.scoring.measure import SCORER_VERSION, environment
 from worker.scoring.reference_features import load_prepared, require_same_weights
 
 

@@ -19,7 +19,7 @@ from api.http.routing import ApiRouter
 from api.notifications.views import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.accounts import sessions
 from scorer.notifications import webhooks
-from scorer.notifications.webhook_signing import KEY_BYTES, encode_secret
+from scorer.notifications.webhooks import KEY_BYTES, encode_secret
 
 router = ApiRouter(prefix="/webhooks", tags=["notices"])
 REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]

@@ -3,7 +3,7 @@
 from api.http.dependencies import AppSettings, CurrentCaller, CurrentUser, DbSession, Now
 from api.http.routing import ApiRouter, Router
 from api.submissions.receipts.views import KeySetView, PublicKeyView, ReceiptView, SignedReceiptView
-from scorer.submissions import receipts, signing_keys
+from scorer.submissions import receipts
 
 router = ApiRouter(tags=["results"])
 well_known = Router(tags=["results"])
@@ -18,11 +18,11 @@ def show(
     contents = receipts.receipt_of(session, submission_id, account, issuer=settings.public_url, now=now)
     view = ReceiptView.model_validate(contents)
     return SignedReceiptView(
-        receipt=view, jws=signing_keys.sign(session, view.model_dump_json(by_alias=True).encode(), now=now)
+        receipt=view, jws=receipts.sign(session, view.model_dump_json(by_alias=True).encode(), now=now)
     )
 
 
 @well_known.get("/.well-known/kennel-keys.json")
 def keys(session: DbSession, caller: CurrentCaller) -> KeySetView:
     """The public keys to check receipts by, as a JWK set. Keys that no longer sign stay in it."""
-    return KeySetView(keys=[PublicKeyView.model_validate(key) for key in signing_keys.public_keys(session)])
+    return KeySetView(keys=[PublicKeyView.model_validate(key) for key in receipts.public_keys(session)])

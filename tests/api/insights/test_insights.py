@@ -12,7 +12,6 @@ from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
 from scorer.accounts.rate_limits import FIGURE_COST, RateLimiter
-from scorer.insights import figure_summaries
 from scorer.insights.figures import FIGURES
 from tests.api.conftest import Service, running_service
 from tests.api.import_export.test_import_results import load, table
@@ -131,7 +130,7 @@ def test_statistics_of_all_entries_are_computed_once(
 
     def groups_by_label(*inputs: Any) -> Any:
         asked.append(inputs)
-        return figure_summaries.groups_by_label(*inputs)
+        return groups_by_label(*inputs)
 
     monkeypatch.setattr("scorer.insights.figures.groups_by_label", groups_by_label)
     assert figure(service, "organizer", old, "fid", format="csv").status_code == 200

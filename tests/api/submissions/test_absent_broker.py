@@ -14,9 +14,8 @@ from deploy.standalone.ports import free_port
 from scorer.accounts.rate_limits import REDIS_SECONDS, RateLimiter
 from scorer.db.tables import Job
 from scorer.jobs import broker
-from scorer.jobs.broker import create_celery_app, waiting_messages
+from scorer.jobs.broker import SEND_SECONDS, MessageSender, create_celery_app, waiting_messages
 from scorer.jobs.circuit_breaker import PAUSE_SECONDS, CircuitBreaker
-from scorer.jobs.message_sender import SEND_SECONDS, MessageSender
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.factories import let_time_pass, noise_images, zip_of
@@ -76,7 +75,7 @@ def test_a_silent_redis_is_waited_for_only_once(
     submit(service, slug, 11)
     assert REDIS_SECONDS + SEND_SECONDS <= MAX_SECONDS
     assert service.app.state.rates._breaker.is_open
-    monkeypatch.setattr("scorer.jobs.message_sender.STUCK_SECONDS", 0.0)
+    monkeypatch.setattr("scorer.jobs.broker.STUCK_SECONDS", 0.0)
     assert broker._sender._is_stuck()
     connections = len(proxy._clients)
     for seed in (12, 13):
@@ -155,8 +154,8 @@ def test_many_messages_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sender = MessageSender(broker.RUN_JOB)
     app: Any = SlowCelery()
-    monkeypatch.setattr("scorer.jobs.message_sender.SEND_SECONDS", 0.05)
-    monkeypatch.setattr("scorer.jobs.message_sender.STUCK_SECONDS", 60.0)
+    monkeypatch.setattr("scorer.jobs.broker.SEND_SECONDS", 0.05)
+    monkeypatch.setattr("scorer.jobs.broker.STUCK_SECONDS", 60.0)
     sender.send(app, Counter({Queue.CHECK: 20}))
     sender.send(app, Counter({Queue.SCORE: 1}))
     while len(sent) < 21:

@@ -12,7 +12,7 @@ from api.main import create_app
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.resumable import PendingUpload, upload_resumably
-from kennel_client.retries import MAX_TRIES, RETRY_SECONDS
+from kennel_client.steps import MAX_TRIES, RETRY_SECONDS
 from scorer.submissions.upload_bytes import PART_BYTES
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of

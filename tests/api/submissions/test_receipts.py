@@ -12,7 +12,7 @@ from joserfc.jwk import KeySet
 
 from kennel_client.cli.exit_codes import ExitCode
 from scorer.db.tables import AuditEntry, SigningKey
-from scorer.submissions import signing_keys
+from scorer.submissions import receipts
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise_images
@@ -84,7 +84,7 @@ def test_another_key_signs_after_a_rotation_and_the_former_one_still_checks(serv
     entry = service.scored("ada", slug, noise_images(10))
     before = receipt_of(service, entry["id"])["jws"]
     with service.context.sessions.begin() as session:
-        made = signing_keys.rotate(session, author=None, now=datetime.now(UTC))
+        made = receipts.rotate(session, author=None, now=datetime.now(UTC))
         assert [key.private_key is None for key in session.query(SigningKey).order_by(SigningKey.id)] == [True, False]
         assert session.query(AuditEntry).filter_by(subject=f"signing-key:{made['kid']}").count() == 1
     after = receipt_of(service, entry["id"])["jws"]

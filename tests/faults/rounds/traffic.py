@@ -16,7 +16,7 @@ from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.resumable import PendingUpload, upload_resumably
-from kennel_client.retries import is_transient
+from kennel_client.steps import is_transient
 from tests.factories import make_spec, noise_images, zip_of
 from tests.faults.rounds.stack import Stack
 

@@ -9,8 +9,7 @@ import pytest
 from kennel_client.api import ApiClient, require_success
 from kennel_client.async_api import AsyncApiClient
 from kennel_client.errors import Refused, Unreachable
-from kennel_client.retries import MAX_REQUEST_RETRIES, MAX_TRIES, RETRY_SECONDS, Retries, is_repeatable
-from kennel_client.steps import get
+from kennel_client.steps import MAX_REQUEST_RETRIES, MAX_TRIES, RETRY_SECONDS, Retries, get, is_repeatable
 
 GONE = Unreachable("Gone.")
 

@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from kennel_client.errors import Refused, Unreachable
-from kennel_client.retries import MAX_TRIES
-from kennel_client.steps import Listen, Pause, Request
+from kennel_client.steps import MAX_TRIES, Listen, Pause, Request
 from kennel_client.waiting import LOOK_SECONDS, follow
 
 GONE = Unreachable("No answer from http://127.0.0.1:9: refused.")

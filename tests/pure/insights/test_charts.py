@@ -13,8 +13,7 @@ from api.rendering.charts.figure_chart import FLOOR, TOP, FigureChart
 from api.rendering.charts.insight_figures import figure_chart_of
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
 from scorer.insights import figures
-from scorer.insights.figure_summaries import FigureSummary
-from scorer.insights.figures import FIGURES, Figure
+from scorer.insights.figures import FIGURES, Figure, FigureSummary
 from scorer.insights.overview import LABEL_FILTERS as LABELS
 from scorer.lifecycle import TrackKind
 

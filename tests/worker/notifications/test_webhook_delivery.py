@@ -30,7 +30,7 @@ from cryptography.x509.oid import NameOID
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
-from scorer.notifications import notices, webhook_signing, webhooks
+from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks
@@ -40,7 +40,7 @@ from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_addre
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.runtime.context import WorkerContext
 
-SECRET = webhook_signing.encode_secret(bytes(range(32)))
+SECRET = webhooks.encode_secret(bytes(range(32)))
 
 
 @dataclass
@@ -197,9 +197,7 @@ def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerConte
             tell(context, person(context, url))
             assert post_due_deliveries(context) == 1
             assert process.stdout.readline() == "ruling Größe https://kennel.example.org/submissions/x\n"
-            forged = webhook_signing.signed_headers(
-                webhook_signing.encode_secret(bytes(32)), "1", int(time.time()), b"{}"
-            )
+            forged = webhooks.signed_headers(webhooks.encode_secret(bytes(32)), "1", int(time.time()), b"{}")
             assert httpx.post(url, content=b"{}", headers=forged).status_code == 401
         finally:
             process.kill()
