@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from api.http.dependencies import Caller, claimed_caller, utc_now
+from api.http.forms import RefusedForm
 from api.http.local_paths import path_with_query, referring_path
 from api.http.problem_details import (
     DATABASE_UNAVAILABLE,
@@ -21,7 +22,6 @@ from api.http.problem_details import (
     problem,
     problem_of,
 )
-from api.http.refused_forms import RefusedForm
 from api.http.request_bodies import RefusedBody
 from api.http.session_cookies import session_secret
 from api.rendering.templates import error_page, see_other, wants_page

@@ -17,20 +17,19 @@ from starlette.types import ASGIApp
 import api
 from api import error_handlers
 from api.accounts.oidc.issuer_metadata import IssuerMetadata
-from api.health.readiness import readiness_of
+from api.health.routes import readiness_of
 from api.http import csrf
-from api.http.access_log import API_PREFIX, AccessLog
+from api.http.access_log import API_PREFIX, AccessLog, has_secret_address
 from api.http.client_address import ClientAddress
 from api.http.concurrent_requests import ConcurrentRequests
 from api.http.dependencies import utc_now
 from api.http.forms import TakenForms
-from api.http.log_redaction import has_secret_address
 from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle import competitions, data_files, submissions, tokens, uploads
+from api.kaggle import competitions, protocol, submissions
 from api.openapi.document import openapi_document
 from api.rendering import templates
 from scorer.accounts.rate_limits import RateLimiter
@@ -158,7 +157,7 @@ def routers() -> Iterator[Router]:
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    for interface in (competitions, submissions, data_files, uploads, tokens):  # tokens last: it takes unknown methods
+    for interface in (competitions, submissions, protocol):  # protocol last: it takes unknown methods
         yield interface.router
 
 

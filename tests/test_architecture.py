@@ -23,7 +23,7 @@ PLANTED = {
     "scorer/helpers.py": "ANYTHING = 1",
     "worker/runtime/heartbeat.py": "from worker.scoring import score",
     "api/http/etags.py": "from api.rendering import formatting",
-    "api/teams/routes.py": "from api.jobs import views",
+    "api/teams/routes.py": "from api.jobs import routes",
     "client/kennel_client/archive/listing.py": "from scorer import archive",
 }
 """Lines that break the contracts: upwards, sideways, torch among pure packages, a module that no layer knows."""
@@ -36,7 +36,7 @@ CAUGHT = (
     "- scorer.helpers",
     "worker.runtime.heartbeat -> worker.scoring.score",
     "api.http.etags -> api.rendering.formatting",
-    "api.teams.routes -> api.jobs.views",
+    "api.teams.routes -> api.jobs.routes",
     "kennel_client.archive.listing -> scorer.archive",
 )
 
@@ -102,6 +102,8 @@ def test_every_public_name_says_what_it_is() -> None:
         for node in tree.body:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name[0] == "_":
                 continue
+            if isinstance(node, ast.ClassDef) and path.name == "routes.py":
+                continue  # a view
             if ast.get_docstring(node) is None:
                 missing.append(f"{path}:{node.lineno} {node.name}")
     assert [name for name in missing if not name.partition(":")[0].endswith("/views.py")] == []

@@ -10,8 +10,7 @@ from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import Caller, DbSession, Now, RowId, SignedIn
-from api.http.forms import Fields, FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions

@@ -1,18 +1,40 @@
 """The audit log: all of it for admins, a competition's part for its organizers."""
 
 from dataclasses import replace
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
 from fastapi import Depends, Query
+from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.audit_log.views import AuditEntryView, AuditPage
 from api.http.dependencies import Admin, DbSession, Now, Organizer
 from api.http.paging import After
 from api.http.routing import ApiRouter
+from api.http.views import Page
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
+
+
+class AuditEntryView(BaseModel):
+    """One act."""
+
+    id: int
+    created_at: datetime
+    actor: str | None = Field(description="Null: nobody was signed in, or the operator acted at the machine.")
+    action: str
+    subject: str
+    address: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class AuditPage(Page):
+    """Acts, newest first."""
+
+    entries: list[AuditEntryView]
+
 
 router = ApiRouter(tags=["audit"])
 Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]

@@ -5,11 +5,10 @@ from typing import Annotated
 from fastapi import Path, Request, Response
 
 from api.evidence.views import EvidenceView, evidence_view
-from api.http.dependencies import CurrentUser, DbSession, Visitor
+from api.http.dependencies import CurrentUser, DbSession, Visitor, ZipImages
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
-from api.http.stored_images import ZipImages
 from api.openapi.files import PICTURE
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound

@@ -1,9 +1,11 @@
-"""One line for each request, its id, and its metrics: plain ASGI, around the whole application."""
+"""One line for each request, its id, and its metrics: plain ASGI, around the whole application. Secrets in
+logged addresses are redacted: those of query parameters, such as the code of an OpenID Connect issuer.
+"""
 
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from time import perf_counter
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +13,25 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.client_address import PROXIED_PORT
-from api.http.log_redaction import redact
 from scorer.monitoring import logs
 from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
+
+SECRET_PARAMETER = re.compile(
+    r"(?P<before>[?&](?:invitation|code|state|token|secret|signature)=)[^/?&\s]+", re.IGNORECASE
+)
+REDACTED = "***"
+
+
+def redact(address: str) -> str:
+    """A path with its query, each secret in it replaced by ``***``."""
+    return SECRET_PARAMETER.sub(rf"\g<before>{REDACTED}", address)
+
+
+def has_secret_address(scope: MutableMapping[str, Any]) -> bool:
+    """Whether the address of an ASGI request holds a secret: spans, which record addresses, leave such requests out."""
+    address = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
+    return redact(address) != address
+
 
 HEADER = b"x-request-id"
 VALID_ID = re.compile(r"[A-Za-z0-9._:-]{8,128}")

@@ -24,6 +24,7 @@ from scorer.accounts.sessions import Browser
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Unauthenticated
+from scorer.evidence.images import StoredImages
 from scorer.jobs.broker import transaction
 from scorer.notifications import notices
 from scorer.settings import Settings
@@ -300,3 +301,12 @@ JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
 CurrentBrowser = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
+
+
+async def stored_images(request: Request) -> StoredImages:
+    """The images of stored zips, as this process keeps them."""
+    images: StoredImages = request.app.state.stored_images
+    return images
+
+
+ZipImages = Annotated[StoredImages, Depends(stored_images)]

@@ -1,15 +1,21 @@
-"""URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one."""
+"""URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one.
+Where the action of a form is refused, its page answers: the form again, with the error.
+"""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Depends, Request, status
+from fastapi.responses import Response
 from starlette.datastructures import ImmutableMultiDict
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.access_log import API_PREFIX
+from api.http.problem_details import headers_of, status_of
 from api.http.request_bodies import content_length
-from scorer.errors import Invalid, TooLarge
+from scorer.errors import Invalid, KennelError, TooLarge
 
 Fields = ImmutableMultiDict[str, str]
 MAX_FORM_BYTES = 1 << 20
@@ -84,3 +90,24 @@ class TakenForms:
 
 
 FormFields = Annotated[Fields, Depends(fields_of)]
+
+
+class RefusedForm(Exception):
+    """The page that answers a refused form. The transaction of the request is committed: an action that is refused may
+    have counted an attempt."""
+
+    def __init__(self, page: Response) -> None:
+        super().__init__()
+        self.page = page
+
+
+@contextmanager
+def refusal_on(page: Callable[..., Response], *args: Any, **values: Any) -> Iterator[None]:
+    """Answer the request with ``page(*args, status=, error=, faults=, **values)`` if the block raises a
+    ``KennelError``."""
+    try:
+        yield
+    except KennelError as error:
+        answer = page(*args, status=status_of(error), error=error.message, faults=error.faults, **values)
+        answer.headers.update(headers_of(error))
+        raise RefusedForm(answer) from error

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from anyio import CancelScope, CapacityLimiter, to_thread
 from sqlalchemy.orm import Session
 
-from api.http.refused_forms import RefusedForm
+from api.http.forms import RefusedForm
 from scorer.db.session import has_connected
 
 T = TypeVar("T")

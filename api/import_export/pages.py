@@ -7,8 +7,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
-from api.http.forms import Fields, FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.import_export.data_releases import start_data_release
 from api.rendering.templates import render_page, see_other

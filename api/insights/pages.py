@@ -13,8 +13,7 @@ from api.http.request_charges import charge_figures
 from api.http.routing import Router
 from api.insights.views import LabelChoice, Seed, ShownName
 from api.rendering.charts.captions import CHOICES, sentence_of, title_of
-from api.rendering.charts.figure_chart import FigureChart
-from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
 from scorer.accounts.roles import is_organizer
 from scorer.archive.sprite_sheet import layout_of

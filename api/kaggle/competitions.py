@@ -1,4 +1,6 @@
-"""Competitions and their boards: the public board, and the private one once it is published."""
+"""Competitions and their boards: the public board, and the private one once it is published; their data
+files, which are downloaded by a redirect, as the client expects.
+"""
 
 import io
 import zipfile
@@ -6,34 +8,40 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 from types import MappingProxyType
+from urllib.parse import quote
 
 from fastapi import Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, DbSession, Now, Transactions
+from api.competitions.data_files.downloads import download, download_all
+from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Transactions
 from api.http.request_charges import charge_rows
-from api.kaggle.protocol import KaggleRouter, Reader
+from api.kaggle.protocol import SERVICE, KaggleRouter, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
     CompetitionRequest,
     CompetitionsRequest,
     CompetitionsResponse,
+    DataFileMessage,
+    DataFileRequest,
+    DataFilesResponse,
     LeaderboardRequest,
     LeaderboardResponse,
     LeaderboardRow,
+    PageRequest,
 )
 from api.leaderboard.views import board_csv_of
-from scorer.competitions import competition_state
+from scorer.competitions import competition_state, data_files
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.competitions import ListedCompetition
-from scorer.db.tables import Account
+from scorer.db.tables import Account, DataFile
 from scorer.db.teams.members import competitions_entered
 from scorer.leaderboard import board, standings
 from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
 
-router = KaggleRouter(prefix="/competitions.CompetitionApiService")
+router = KaggleRouter()
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 BY_TEAMS = "COMPETITION_SORT_BY_NUMBER_OF_TEAMS"
 DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
@@ -42,7 +50,7 @@ DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
 """Whether each of the client's orders by deadline is a descending one. With an order that is not here, newest first."""
 
 
-@router.post("/ListCompetitions")
+@router.post(f"{SERVICE}/ListCompetitions")
 def list_competitions(
     body: CompetitionsRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
 ) -> CompetitionsResponse:
@@ -115,7 +123,7 @@ def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
     return "private" if state.published and not public else "public"
 
 
-@router.post("/GetLeaderboard")
+@router.post(f"{SERVICE}/GetLeaderboard")
 def get_leaderboard(body: LeaderboardRequest, session: DbSession, account: Reader, now: Now) -> LeaderboardResponse:
     """A page of the board."""
     state = competition_state.visible_state(session, body.competition_name, account, now)
@@ -138,7 +146,7 @@ def _place(place: board.Place, decimals: int) -> LeaderboardRow:
     )
 
 
-@router.post("/DownloadLeaderboard")
+@router.post(f"{SERVICE}/DownloadLeaderboard")
 def download_leaderboard(
     body: CompetitionRequest,
     request: Request,
@@ -167,3 +175,60 @@ def _zip_of(name: str, text: bytes, modified: datetime) -> bytes:
         member.external_attr = 0o100644 << 16
         archive.writestr(member, text)
     return file.getvalue()
+
+
+@router.post(f"{SERVICE}/ListDataFiles")
+def list_data_files(body: PageRequest, session: DbSession, account: Reader, now: Now) -> DataFilesResponse:
+    """A page of the files, by name."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    begin = int(body.page_token or 0)
+    files = state.files[begin:]
+    page = files[: body.page_size]
+    return DataFilesResponse(
+        files=[_message_of(each) for each in page],
+        next_page_token=str(begin + len(page)) if len(files) > len(page) else "",
+    )
+
+
+def _message_of(file: DataFile) -> DataFileMessage:
+    return DataFileMessage(ref=file.name, name=file.name, total_bytes=file.bytes, creation_date=file.created_at)
+
+
+@router.post(f"{SERVICE}/DownloadDataFile")
+def redirect_to_data_file(body: DataFileRequest, session: DbSession, account: Reader, now: Now) -> Response:
+    """A redirect to a file. Its address has no host, so the client uses the same host and sends the same token."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    file = data_files.find_file(session, state, body.file_name, account)
+    return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
+
+
+@router.post(f"{SERVICE}/DownloadDataFiles")
+def redirect_to_data_files(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
+    """A redirect to all files as one zip."""
+    state = competition_state.visible_state(session, body.competition_name, account, now)
+    data_files.downloadable_files(session, state, account)
+    return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
+
+
+def _redirect_to(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 302, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/kaggle/files/{slug}/{name}")
+def download_data_file(
+    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
+) -> Response:
+    """A file, or a range of it."""
+    state = competition_state.visible_state(session, slug, account, now)
+    file = data_files.find_file(session, state, name, account)
+    # A client with ``http_proxy`` pointing at us would send us requests for the store's host, too, unless by https.
+    return download(request, file, store, without_tls=False)
+
+
+@router.get("/kaggle/bundles/{slug}.zip")
+def download_data_files(
+    slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
+) -> Response:
+    """All files as one zip, or a range of it."""
+    state = competition_state.visible_state(session, slug, account, now)
+    return download_all(request, f"{slug}.zip", data_files.downloadable_files(session, state, account), store)

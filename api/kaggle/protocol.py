@@ -1,4 +1,6 @@
-"""The ``kaggle`` client's authentication, error bodies and absolute addresses."""
+"""The ``kaggle`` client's authentication, error bodies and absolute addresses; token introspection, its first request
+when it has a token; and the answer to unknown methods.
+"""
 
 import base64
 import binascii
@@ -25,16 +27,18 @@ from api.http.dependencies import (
 )
 from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
 from api.http.routing import ApiRouter
+from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
 from scorer.accounts import api_tokens
 from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.db.tables import Account
-from scorer.errors import KennelError, NotFound, TooMany, Unauthenticated, Unavailable
+from scorer.errors import Forbidden, KennelError, NotFound, TooMany, Unauthenticated, Unavailable
 from scorer.monitoring.logs import annotate_request
 from scorer.settings import Settings
 
 ERROR_STATUS = 400
 """The status of almost every refusal: for it the client prints our message alone. For 401 and 403 it sends people to
 Kaggle, and for 429 it waits where it should not."""
+SERVICE = "/competitions.CompetitionApiService"
 
 
 class KaggleRoute(APIRoute):
@@ -65,8 +69,8 @@ class KaggleRoute(APIRoute):
 class KaggleRouter(ApiRouter):
     """A router of these routes. The interface is Kaggle's, so our OpenAPI document does not describe it."""
 
-    def __init__(self, *, prefix: str = "") -> None:
-        super().__init__(prefix=prefix, route_class=KaggleRoute, include_in_schema=False)
+    def __init__(self) -> None:
+        super().__init__(route_class=KaggleRoute, include_in_schema=False)
 
 
 def error_response(status: int, message: str) -> JSONResponse:
@@ -172,3 +176,30 @@ def absolute_url_of(request: Request, path: str, settings: Settings) -> str:
     requested = request.base_url
     is_public = urlsplit(settings.public_url).netloc == requested.netloc
     return f"{settings.public_url if is_public else str(requested).rstrip('/')}{path}"
+
+
+router = KaggleRouter()
+
+
+@router.post("/security.OAuthService/IntrospectToken")
+def introspect_token(
+    body: IntrospectRequest, begin: Transactions, now: Now, rates: AppRateLimiter, browser: CurrentBrowser
+) -> IntrospectResponse:
+    """The owner of a token; an unknown one is not active. Unknown tokens count against a rate limit."""
+
+    def find_caller(session: Session) -> Caller:
+        return caller_of_token(session, body.token, now)
+
+    try:
+        caller = identify_caller(find_caller, begin, rates, browser, policy="nobody")
+    except (Forbidden, Unauthenticated):
+        caller = None
+    if caller is None:
+        return IntrospectResponse(active=False)
+    return IntrospectResponse(active=True, username=caller.account.handle)
+
+
+@router.post("/{service}Service/{method}")
+def unknown_method(service: str, method: str) -> JSONResponse:
+    """404 with a message for methods that this service does not have."""
+    return error_response(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")

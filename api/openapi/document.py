@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
 from api.openapi import examples, problem_responses, security
-from api.openapi.parameter_texts import describe_parameter
+from api.openapi.examples import describe_parameter
 
 DESCRIPTION: Final = """\
 What the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457); their `type` is

@@ -11,7 +11,7 @@ from fastapi.routing import RouteContext
 from api.http import dependencies, session_cookies
 from api.http.csrf import SAFE_METHODS
 from api.http.tus import TusRoute
-from api.openapi.route_dependencies import depends_on
+from api.openapi.security import depends_on
 
 PROBLEM_TYPE: Final = "application/problem+json"
 SLUGS: Final[Mapping[str, list[str]]] = json.loads((files("api.openapi") / "problem_slugs.json").read_text())

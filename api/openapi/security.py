@@ -1,14 +1,26 @@
 """How callers prove who they are: by an API token, by the session cookie of a browser with its CSRF token, or by a
 rating link."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import RouteContext
 
 from api.http import dependencies, session_cookies
 from api.http.csrf import SAFE_METHODS
-from api.openapi.route_dependencies import depends_on
+
+
+def depends_on(route: RouteContext, function: Callable[..., Any]) -> bool:
+    """Whether a route has ``function`` among its dependencies."""
+    return any(dependant.call is function for dependant in _all_of(route.dependant))
+
+
+def _all_of(dependant: Dependant) -> Iterator[Dependant]:
+    for part in dependant.dependencies:
+        yield part
+        yield from _all_of(part)
+
 
 TOKEN, SESSION, CSRF, RATING_LINK = "token", "session", "csrf", "rating-link"
 SCHEMES: Final[Mapping[str, Any]] = {

@@ -24,20 +24,19 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
     Uploader,
+    ZipImages,
     utc_now,
 )
 from api.http.etags import etag_of, is_known
-from api.http.forms import FormFields, text
+from api.http.forms import FormFields, refusal_on, text
 from api.http.multipart import page_form
 from api.http.problem_details import status_of
-from api.http.refused_forms import refusal_on
 from api.http.routing import Router
-from api.http.stored_images import ZipImages
 from api.http.transactions import in_transaction
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.review.rulings.sections import rulings_section_of
-from api.submissions.code_uploads import store_code
+from api.submissions.file_uploads import store_code
 from api.submissions.views import SubmissionView, submission_view, submission_views
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.archive.sprite_sheet import layout_of

@@ -30,7 +30,7 @@ from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.http.server_sent_events import EventHub, StatusUpdate
 from api.openapi.files import PICTURE, file_answer, file_body
-from api.submissions.code_uploads import CODE_MEDIA_TYPES, store_code
+from api.submissions.file_uploads import CODE_MEDIA_TYPES, ZipUpload, store_code
 from api.submissions.views import (
     AcceptedView,
     CodeRequestView,
@@ -43,7 +43,6 @@ from api.submissions.views import (
     submission_view,
     submission_views,
 )
-from api.submissions.zip_uploads import ZipUpload
 from scorer.competitions.competition_state import visible_state
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account, Submission

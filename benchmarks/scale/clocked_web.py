@@ -25,7 +25,7 @@ def served_app() -> FastAPI:
     uploads have one limited process."""
     vars(dependencies)["utc_now"] = SharedClock(Path(os.environ[CLOCK_FILE])).now
     app: FastAPI = import_module("api.main").served_app()  # only now: it imports the clock by its name
-    uploads = vars(import_module("api.submissions.zip_uploads"))
+    uploads = vars(import_module("api.submissions.file_uploads"))
     uploads["reads_limited"] = one_in(int(os.environ[LIMITED_EVERY]))
     uploads["require_right_clock"] = lambda _: None  # the database's clock is not set
     return app

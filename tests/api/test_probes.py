@@ -20,7 +20,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 import migrations
-from api.health.readiness import readiness_of
+from api.health.routes import readiness_of
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.errors import Invalid

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from api.health.readiness import readiness_of
+from api.health.routes import readiness_of
 from api.http import problem_details
 from api.http.problem_details import RETRY_SECONDS
 from kennel_client import steps

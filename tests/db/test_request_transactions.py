@@ -10,7 +10,7 @@ from fastapi import Response
 from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
-from api.http.refused_forms import RefusedForm
+from api.http.forms import RefusedForm
 from api.http.transactions import request_transaction
 from scorer.db.session import engine_of, sessions_of
 from scorer.db.tables import Account

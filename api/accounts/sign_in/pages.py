@@ -9,9 +9,8 @@ from fastapi.responses import Response
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
 from api.http.dependencies import AppSettings, CurrentCaller, DbSession, Now, SignedIn
-from api.http.forms import FormFields, text
+from api.http.forms import FormFields, refusal_on, text
 from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
-from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other

@@ -1,7 +1,11 @@
-"""Announcements of a competition: the page for everybody, with the organizers' form, and the feed."""
+"""Announcements of a competition: the page for everybody, with the organizers' form, and the Atom feed (RFC
+4287).
+"""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
@@ -17,13 +21,12 @@ from api.http.dependencies import (
     Visitor,
 )
 from api.http.etags import etag_of
-from api.http.forms import FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
-from api.rendering.atom import feed_of
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
+from scorer.db.tables import Announcement, Competition
 from scorer.leaderboard.standings import visible_state
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
@@ -72,3 +75,35 @@ def show_feed(slug: str, session: DbSession, settings: AppSettings, account: Vis
     body = feed_of(settings.public_url, state.competition, announcements.list_announcements(session, state))
     headers = {"Cache-Control": "private, no-cache", "ETag": etag_of(body)}
     return Response(body, media_type="application/atom+xml", headers=headers)
+
+
+NAMESPACE = "http://www.w3.org/2005/Atom"
+
+
+def feed_of(site: str, competition: Competition, announcements: Sequence[Announcement]) -> bytes:
+    """The feed of a competition on the site with this address; newest first."""
+    here = f"{site}/competitions/{competition.slug}"
+    updated = announcements[0].created_at if announcements else competition.created_at
+    feed = Element("feed", xmlns=NAMESPACE)
+    _add(feed, "id", f"{here}/announcements")
+    _add(feed, "title", f"{competition.title}: announcements")
+    _add(feed, "updated", _time(updated))
+    SubElement(SubElement(feed, "author"), "name").text = competition.title
+    SubElement(feed, "link", rel="self", href=f"{here}/announcements.atom")
+    SubElement(feed, "link", rel="alternate", href=f"{here}/announcements")
+    for each in announcements:
+        entry = SubElement(feed, "entry")
+        _add(entry, "id", f"{here}/announcements#a{each.id}")
+        _add(entry, "title", each.title)
+        _add(entry, "updated", _time(each.created_at))
+        SubElement(entry, "link", rel="alternate", href=f"{here}/announcements#a{each.id}")
+        _add(entry, "content", each.text, type="text")
+    return b'<?xml version="1.0" encoding="utf-8"?>\n' + tostring(feed)
+
+
+def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
+    SubElement(parent, name, attributes).text = text
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")

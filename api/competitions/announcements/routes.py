@@ -1,12 +1,37 @@
 """Announcements: what the organizers tell everybody."""
 
-from api.competitions.announcements.views import AnnouncementPage, AnnouncementView, NewAnnouncement
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
 from api.http.dependencies import DbSession, Now, Organizer, Visitor
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
+from api.http.views import Page, Request
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.leaderboard.standings import visible_state
+
+
+class NewAnnouncement(Request):
+    """An announcement."""
+
+    title: str = Field(min_length=1, max_length=announcements.MAX_TITLE_LENGTH, examples=["The close moves by a day"])
+    text: str = Field(min_length=1, max_length=announcements.MAX_TEXT_LENGTH, description="Markdown.")
+
+
+class AnnouncementView(BaseModel):
+    """What the organizers have told everybody."""
+
+    id: int
+    title: str
+    text: str
+    created_at: datetime
+
+
+class AnnouncementPage(Page):
+    announcements: list[AnnouncementView]
+
 
 router = ApiRouter(prefix="/competitions/{slug}/announcements", tags=["competitions"])
 

@@ -7,8 +7,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions import competition_roles

@@ -20,8 +20,7 @@ from api.competitions.settings.form import (
     typed_in,
 )
 from api.http.dependencies import Caller, CompetitionCreator, DbSession, Now, Organizer, SignedIn, Transactions
-from api.http.forms import FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.http.transactions import in_transaction
 from api.rendering.templates import render_page, see_other

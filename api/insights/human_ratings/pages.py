@@ -22,8 +22,7 @@ from api.http.dependencies import (
     RowId,
     SignedIn,
 )
-from api.http.forms import Fields, FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.rendering.templates import render_page, see_other

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.rendering.charts.histogram import ticks_of
-from api.rendering.charts.shapes import AxisMark, Box
+from api.rendering.charts.scales import AxisMark, Box
 from scorer.submissions.labels import LABELS
 
 UNLABELLED = "unlabelled"

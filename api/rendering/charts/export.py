@@ -5,8 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from api.rendering.charts.figure_chart import FigureChart
-from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
 from api.rendering.templates import STATIC_FILES, render
 from kennel_client.cli.formatting import escape_formula
 from scorer.errors import NotFound

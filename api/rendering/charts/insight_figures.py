@@ -1,20 +1,90 @@
-"""Charts of the insight figures. Across, positions are per cent of the width, so that text keeps its size on a phone;
-down, they are pixels. Pure."""
+"""Charts of the insight figures: their dots, bars, strips, lines and axes. Across, positions are per cent of the width,
+so that text keeps its size on a phone; down, they are pixels. Pure.
+"""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
-from api.rendering.charts.figure_chart import BELOW, FLOOR, TOP, Dot, FidStrip, FigureBar, FigureChart, FigureLine
-from api.rendering.charts.scales import Scale, scale_around
-from api.rendering.charts.shapes import AxisMark, anchor_of
+from api.rendering.charts.scales import AxisMark, Box, Scale, anchor_of, scale_around
 from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.insights import figures
 from scorer.insights.figures import Figure
+
+TOP, FLOOR, BELOW = 34, 330, 44
+"""The upper and lower end of the axis down, and the height below it, in pixels."""
+
+
+@dataclass(frozen=True)
+class FigureBar(Box):
+    """The part of a bar that belongs to one kind of entry; ``words`` is its tooltip."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An entry; ``row`` is its index in the figure's data."""
+
+    x: float
+    y: float
+    kind: str
+    row: int
+
+
+@dataclass(frozen=True)
+class FidStrip:
+    """A row of dots with its name, quartiles and median; ``y`` in pixels, the others in per cent."""
+
+    name: str
+    y: float
+    low: float
+    high: float
+    median: float
+
+
+@dataclass(frozen=True)
+class FigureLine:
+    """A line across the figure, ``x`` in per cent, ``y`` in pixels."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class FigureChart:
+    """What the template draws of a figure."""
+
+    name: str
+    title: str
+    description: str
+    height: float
+    across: str
+    down: str
+    x_ticks: Sequence[AxisMark] = ()
+    y_ticks: Sequence[AxisMark] = ()
+    bars: Sequence[FigureBar] = ()
+    dots: Sequence[Dot] = ()
+    strips: Sequence[FidStrip] = ()
+    lines: Sequence[FigureLine] = ()
+    tau: AxisMark | None = None
+    left_out: int = 0
+    legend: Sequence[tuple[str, str, int]] = ()
+    """(kind of entry, its name, count)."""
+
+    @property
+    def floor(self) -> float:
+        """The y of the axis, in pixels."""
+        return self.height - BELOW
+
 
 BINS = 48
 FID_STRIP_HEIGHT = 58

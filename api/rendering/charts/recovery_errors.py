@@ -6,8 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from api.rendering.charts.scales import Scale
-from api.rendering.charts.shapes import AxisMark, anchor_of
+from api.rendering.charts.scales import AxisMark, Scale, anchor_of
 from api.rendering.formatting import GROUPS
 from scorer.metrics.copying.latent_recovery import MIN_ERROR, VERBATIM, error_histogram
 

@@ -26,16 +26,14 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
     Uploader,
+    ZipImages,
     utc_now,
 )
-from api.http.forms import Fields, FormFields, text
+from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.problem_details import status_of
-from api.http.refused_forms import refusal_on
 from api.http.routing import Router
-from api.http.stored_images import ZipImages
 from api.http.views import PairView
-from api.rendering.charts.histogram import Histogram, histogram_of
-from api.rendering.charts.strip_plot import StripPlot, strip_plot_of
+from api.rendering.charts.histogram import Histogram, StripPlot, histogram_of, strip_plot_of
 from api.rendering.templates import render_page, see_other
 from api.review.review_queue.views import DeskEntryView, entry_view
 from api.submissions.views import MeasurementView

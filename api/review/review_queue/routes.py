@@ -4,11 +4,10 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer
+from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer, ZipImages
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
-from api.http.stored_images import ZipImages
 from api.openapi.files import PICTURE, file_answer
 from api.review.review_queue.views import (
     DeskEntryView,

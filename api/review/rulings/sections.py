@@ -1,4 +1,4 @@
-"""TODO."""
+"""The section of an entry's page with the rulings on it, as its team sees them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -25,8 +25,8 @@ from api.http.routing import Router
 from api.http.security_headers import PAGE_HEADERS
 from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
+from api.submissions.file_uploads import ZipUpload
 from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
-from api.submissions.zip_uploads import ZipUpload
 from scorer.competitions import rules
 from scorer.competitions.competition_state import grace_end, takes_late, visible_state
 from scorer.db.tables import Submission

@@ -27,6 +27,7 @@ from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import file_body
+from api.submissions.file_uploads import begin_upload, finalise_upload
 from api.submissions.uploads.views import (
     MAX_NAME_LENGTH,
     MAX_NOTE_LENGTH,
@@ -37,7 +38,6 @@ from api.submissions.uploads.views import (
     upload_path_of,
     upload_view,
 )
-from api.submissions.zip_uploads import begin_upload, finalise_upload
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Upload

@@ -10,8 +10,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, KnownCaller, Now, Organizer, RowId, SignedIn, Transaction, Transactions
-from api.http.forms import FormFields, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.competitions.competition_state import state_of

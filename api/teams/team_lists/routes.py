@@ -2,22 +2,66 @@
 
 import csv
 import io
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Query
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, RowId
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
+from api.http.views import Page, Request
 from api.openapi.files import also_as
-from api.teams.team_lists.views import ListedMemberView, MessagePage, MessageView, NewMessage, TeamLineView, TeamPage
 from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams
 from scorer.teams import team_messages, teams
+
+
+class NewMessage(Request):
+    """A message to a team."""
+
+    text: str = Field(min_length=1, max_length=team_messages.MAX_TEXT_LENGTH)
+
+
+class MessageView(BaseModel):
+    """A message of the organizers to a team."""
+
+    text: str
+    created_at: datetime
+    author: str | None = Field(description="For organizers.")
+
+
+class MessagePage(Page):
+    messages: list[MessageView]
+
+
+class ListedMemberView(BaseModel):
+    """A member of a team."""
+
+    handle: str
+    name: str
+    joined_at: datetime
+
+
+class TeamLineView(BaseModel):
+    """A team as organizers see it."""
+
+    id: int
+    name: str
+    submissions: int
+    members: list[ListedMemberView] = Field(description="The first one leads the team.")
+
+
+class TeamPage(Page):
+    """Teams in the order in which they came to be."""
+
+    teams: list[TeamLineView]
+
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
 MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "joined_at")

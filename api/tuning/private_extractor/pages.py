@@ -7,8 +7,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, number_field, require_reason, text
-from api.http.refused_forms import refusal_on
+from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.tuning.private_extractor.views import network_view

@@ -8,9 +8,8 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
-from api.http.forms import Fields, FormFields, number_field, require_reason, text
+from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.problem_details import status_of
-from api.http.refused_forms import refusal_on
 from api.http.routing import Router
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from api.http.log_redaction import REDACTED, redact
+from api.http.access_log import REDACTED, redact
 from api.main import create_app
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings

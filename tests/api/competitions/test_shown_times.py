@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from api.http import received_blobs
 from api.http.dependencies import request_time
-from api.submissions import zip_uploads
+from api.submissions import file_uploads
 from scorer.db.tables import Competition, Submission
 from tests.api.conftest import Service
 from tests.api.review.test_review import slug_of
@@ -44,7 +44,7 @@ class Clock:
 def clock(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     """The clock of the service's requests, of uploads too, which look at it twice."""
     each = Clock()
-    for module in (zip_uploads, received_blobs):
+    for module in (file_uploads, received_blobs):
         monkeypatch.setattr(module, "utc_now", lambda: each.now)
     service.app.dependency_overrides[request_time] = lambda: each.now
     yield each

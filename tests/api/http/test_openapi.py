@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from api.openapi.reference import type_of
+from api.openapi.pages import type_of
 from deploy.documentation.operations import openapi
 from tests.api.conftest import API, Service
 

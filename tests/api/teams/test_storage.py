@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from api.http import dependencies
-from api.submissions import code_uploads
+from api.submissions import file_uploads
 from scorer.db.tables import Submission
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
@@ -104,7 +104,7 @@ def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkey
     (team,) = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()["largest_teams"]
     assert team["stored_bytes"] == zips + len(small) + len(large)
     with monkeypatch.context() as patch:
-        patch.setattr(code_uploads, "receive_blob", lambda *_, **__: pytest.fail("what is announced is not received"))
+        patch.setattr(file_uploads, "receive_blob", lambda *_, **__: pytest.fail("what is announced is not received"))
         refused(attach(second, large), 409, "team-storage")
     refused(attach(second, iter([large])), 409, "team-storage")
     assert [attach(entry, code).status_code for entry, code in ((first, small), (second, large))] == [200, 200], (

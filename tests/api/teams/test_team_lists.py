@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import insert
 
-from api.rendering.atom import NAMESPACE
+from api.competitions.announcements.pages import NAMESPACE
 from scorer.db.tables import AuditEntry, CodeRequest, Delivery, Mail, Submission
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.competitions.test_competition_roles import slug_of

@@ -10,7 +10,7 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import OKPKey
 
-from api.submissions.receipts.views import ReceiptScoreView, ReceiptView
+from api.submissions.receipts.routes import ReceiptScoreView, ReceiptView
 from kennel_client.cli import main
 from kennel_client.cli.connection import exit_on_error
 from kennel_client.cli.exit_codes import ExitCode

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from api.rendering.charts import insight_figures
 from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence_of, title_of
-from api.rendering.charts.figure_chart import FLOOR, TOP, FigureChart
-from api.rendering.charts.insight_figures import figure_chart_of
+from api.rendering.charts.insight_figures import FLOOR, TOP, FigureChart, figure_chart_of
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
 from scorer.insights import figures
 from scorer.insights.figures import FIGURES, Figure, FigureSummary

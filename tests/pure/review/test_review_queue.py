@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rendering.charts.histogram import histogram_of
-from api.rendering.charts.strip_plot import STRIP_HEIGHT, strip_plot_of
+from api.rendering.charts.histogram import STRIP_HEIGHT, histogram_of, strip_plot_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.report import escaped_memoriser, rank_moves
 from scorer.review.review_queue import held_out_sentence, near_share, share_below

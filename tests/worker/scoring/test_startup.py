@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from redis import Redis
 
-from api.health.readiness import readiness_of
+from api.health.routes import readiness_of
 from scorer.db import session as db_session
 from scorer.settings import Settings
 from tests.api.conftest import Service

@@ -1,4 +1,6 @@
-"""Receives uploads into the blob store; refused ones are deleted. A zip becomes a submission in the same request."""
+"""Receives an entry's files into the blob store; refused ones are deleted. A zip becomes a submission in the same
+request, code is recorded as the entry's attachment.
+"""
 
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -11,18 +13,58 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
-from api.http.received_blobs import reads_limited, receive_blob, unused_key_of
+from api.http.received_blobs import reads_limited, receive_blob, require_clean, unused_key_of
 from api.http.right_clock import require_right_clock
+from api.submissions.views import CodeView, code_view
 from scorer.archive.limited_listing import require_images
-from scorer.blobs import Blobs, ReceivedBlob
+from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
+from scorer.evidence import code_uploads
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
 from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams import storage
+
+CODE_MEDIA_TYPES = {"zip": "application/zip", "notebook": "application/x-ipynb+json"}
+
+
+async def store_code(
+    submission_id: str,
+    chunks: AsyncIterator[bytes],
+    begin: Transaction,
+    store: Blobs,
+    account: Account,
+    settings: Settings,
+    *,
+    declared: int | None = None,
+) -> CodeView:
+    """Store a stream as an entry's code, in place of earlier code."""
+
+    def admit(now: datetime) -> None:
+        with begin() as session:
+            submission = code_uploads.require_code_change(session, submission_id, account, now)
+            code_uploads.require_room_for_code(session, submission, account, limits, wanted=declared or 0, now=now)
+
+    limits = storage.limits_of(settings)
+    require_bytes(declared, code_uploads.MAX_CODE_BYTES)
+    await run_in_threadpool(admit, utc_now())
+    key = f"code/{submission_id}/{secrets.token_hex(8)}"
+
+    def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
+        require_clean(store, received, settings)
+        with store.open(received.key) as file:
+            kind = code_uploads.kind_of(file, limited=reads_limited(settings))
+        with begin() as session:
+            code, replaced = code_uploads.attach_code(
+                session, submission_id, received, kind, account=account, limits=limits, now=now
+            )
+            return code_view(code), replaced.blob_key if replaced is not None else None
+
+    return await receive_blob(store, key, chunks, limit=code_uploads.MAX_CODE_BYTES, accept=accept)
+
 
 View = TypeVar("View")
 
