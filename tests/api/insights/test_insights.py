@@ -12,7 +12,7 @@ from PIL import Image
 
 from deploy.standalone.ephemeral import Servers
 from scorer.accounts.rate_limits import FIGURE_COST, RateLimiter
-from scorer.insights.figures import FIGURES
+from scorer.insights.figures import FIGURES, groups_by_label
 from tests.api.conftest import Service, running_service
 from tests.api.import_export.test_import_results import load, table
 from tests.api.submissions.test_uploads import refused
@@ -128,11 +128,11 @@ def test_statistics_of_all_entries_are_computed_once(
     """They take longer than the first rows; a CSV has none of them."""
     asked = []
 
-    def groups_by_label(*inputs: Any) -> Any:
+    def counted(*inputs: Any) -> Any:
         asked.append(inputs)
         return groups_by_label(*inputs)
 
-    monkeypatch.setattr("scorer.insights.figures.groups_by_label", groups_by_label)
+    monkeypatch.setattr("scorer.insights.figures.groups_by_label", counted)
     assert figure(service, "organizer", old, "fid", format="csv").status_code == 200
     assert not asked
     answers = [figure(service, "organizer", old, "fid").json() for _ in range(2)]
