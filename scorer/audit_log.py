@@ -2,23 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db import audit_log, competition_roles
 from scorer.db.audit_log import Act, AuditFilter
 from scorer.db.tables import Account, AuditEntry, Competition
 
 
 def record_action(
-    session: Session,
+    acting: Acting[Account | None],
     action: str,
     subject: str,
     *,
-    actor: Account | None,
-    now: datetime,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
     address: str | None = None,
@@ -26,10 +24,10 @@ def record_action(
     """Add an entry. ``action`` is ``noun.verb`` (``threshold.chosen``), ``subject`` is ``noun:name``
     (``competition:dogs``); ``before`` and ``after`` hold what changed as JSON values, never a secret.
     """
-    session.add(
+    acting.session.add(
         AuditEntry(
-            created_at=now,
-            actor_id=actor.id if actor is not None else None,
+            created_at=acting.now,
+            actor_id=acting.actor.id if acting.actor is not None else None,
             action=action,
             subject=subject,
             address=address,

@@ -14,6 +14,7 @@ from scorer import audit_log
 from scorer.accounts.accounts import require_another_admin
 from scorer.accounts.credentials import end_credentials
 from scorer.accounts.roles import organizes_any
+from scorer.acting import Acting
 from scorer.db import personal_data
 from scorer.db.tables import Account, Team
 from scorer.db.teams import members
@@ -36,29 +37,29 @@ def data_of(session: Session, account: Account, *, now: datetime) -> dict[str, l
     return personal_data.rows_about(session, account, now)
 
 
-def delete_account(session: Session, account_id: int, *, author: Account | None, now: datetime) -> None:
+def delete_account(acting: Acting[Account | None], account_id: int) -> None:
     """Delete an account for good; ``author`` None stands for the operator. ``Conflict`` for an organizer or admin, who
     hands over first.
 
     Its credentials end. The person leaves all teams; a team of one keeps its entries and its rank, and it and every
     team that was called after the person are called by the pseudonym, in the past, too.
     """
-    joined = personal_data.joined_teams(session, account_id)
+    joined = personal_data.joined_teams(acting.session, account_id)
     for competition_id in sorted({team.competition_id for team in joined}):
-        members.lock_changes(session, competition_id)
-    members.lock_teams(session, [team.id for team in joined])
-    account = session.get_one(Account, account_id, with_for_update={"key_share": True}, populate_existing=True)
-    _require_no_duties(session, account)
-    end_credentials(session, account, now=now)
+        members.lock_changes(acting.session, competition_id)
+    members.lock_teams(acting.session, [team.id for team in joined])
+    account = acting.session.get_one(Account, account_id, with_for_update={"key_share": True}, populate_existing=True)
+    _require_no_duties(acting.session, account)
+    end_credentials(acting.session, account, now=acting.now)
     for team in joined:
-        if members.team_of(session, team.competition_id, account.id) is team:
-            teams.depart(session, team, account, now=now)
-    alone = personal_data.team_ids_alone(session, account.id)
-    erased = _rename_teams(session, account, joined, alone)
-    _erase(session, account, erased, alone, now)
+        if members.team_of(acting.session, team.competition_id, account.id) is team:
+            teams.depart(acting.session, team, account, now=acting.now)
+    alone = personal_data.team_ids_alone(acting.session, account.id)
+    erased = _rename_teams(acting.session, account, joined, alone)
+    _erase(acting.session, account, erased, alone, acting.now)
     subject = f"account:{account.handle}"
-    by_operator = None if author is not None else {"by": "the operator"}
-    audit_log.record_action(session, "account.deleted", subject, actor=author, now=now, after=by_operator)
+    by_operator = None if acting.actor is not None else {"by": "the operator"}
+    audit_log.record_action(acting, "account.deleted", subject, after=by_operator)
 
 
 def _require_no_duties(session: Session, account: Account) -> None:

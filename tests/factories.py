@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts
+from scorer.acting import Acting
 from scorer.archive import write_images
 from scorer.competitions import competition_state, setup
 from scorer.competitions.competition_state import CompetitionState
@@ -63,7 +64,7 @@ def make_competition(session: Session, now: datetime, **changes: Any) -> Competi
     """A competition right after its creation; ``organizer`` of :mod:`tests.people` organizes it, too."""
     author = make_account(session, now, "organizer")
     wanted = make_spec(now, **changes)
-    competition = setup.create(session, wanted, author=author, now=now)
+    competition = setup.create(Acting(session, author, now), wanted)
     for organizer in session.query(Account).filter_by(handle="organizer"):
         give_role(session, competition.id, organizer, "organizer", now)
     return competition_state.state_of(session, wanted.slug, now)
@@ -82,7 +83,7 @@ def give_role(session: Session, competition_id: int, account: Account, role: str
 
 def make_team(session: Session, state: CompetitionState, now: datetime) -> Team:
     """A team of one."""
-    return teams.find_or_create_team(session, state.competition.id, make_account(session, now), now=now)
+    return teams.find_or_create_team(Acting(session, make_account(session, now), now), state.competition.id)
 
 
 def make_submission(

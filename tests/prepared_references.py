@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import select
 
+from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions import competition_state, preparations, reference_sets
 from scorer.competitions.reference_sets import ReferenceRole
@@ -46,7 +47,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
         sets = {}
         for role in SEEDS:
             content, received = _upload(role, size)
-            sets[role] = reference_sets.attach_reference_set(session, state, role, received, author=author, now=now)
+            sets[role] = reference_sets.attach_reference_set(Acting(session, author, now), state, role, received)
             if not context.blobs.exists(received.key):
                 context.blobs.write(received.key, content)
         for kind, roles in reference_sets.REFERENCE_ROLES.items():
@@ -60,7 +61,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
                 for name, value in vars(prepared.found).items():
                     setattr(preparation, name, value)
                 preparation.finished_at = now
-            preparations.prepare(session, state, kind, weights={}, author=author, now=now)
+            preparations.prepare(Acting(session, author, now), state, kind, weights={})
 
 
 @cache

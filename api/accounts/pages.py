@@ -15,6 +15,7 @@ from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
 from scorer.accounts.credentials import Kept
+from scorer.acting import Acting
 from scorer.errors import Invalid
 from scorer.identifiers import new_secret
 from scorer.notifications import webhooks
@@ -49,7 +50,7 @@ def _page(
         tokens=api_tokens.list_tokens(session, viewer.account),
         scopes=api_tokens.scopes_of(viewer.account),
         webhooks=webhooks.list_webhooks(session, viewer.account),
-        sessions=sessions.list_sessions(session, viewer.account, now),
+        sessions=sessions.list_sessions(Acting(session, viewer.account, now)),
         now=now,
         secret=secret,
         **outcome,
@@ -65,21 +66,21 @@ def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: No
     with refusal_on(_page, session, viewer, now, place="token"):
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
-        api_tokens.issue_own(session, viewer.account, secret, name=name, scopes=fields.getlist("scope"), now=now)
+        api_tokens.issue_own(Acting(session, viewer.account, now), secret, name=name, scopes=fields.getlist("scope"))
     return _page(session, viewer, now, status=201, secret=secret)
 
 
 @router.post("/tokens/{token_id}/revoke")
 def revoke_token(token_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Revoke a token."""
-    api_tokens.revoke(session, viewer.account, token_id, now=now)
+    api_tokens.revoke(Acting(session, viewer.account, now), token_id)
     return see_other("/account?done=token#tokens")
 
 
 @router.post("/sessions/{session_id}/end")
 def end_session(session_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End a session."""
-    sessions.end(session, viewer.account, session_id, now=now)
+    sessions.end(Acting(session, viewer.account, now), session_id)
     return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
 
 
@@ -117,7 +118,7 @@ def change_email(
 @router.api_route("/data", methods=["GET", "HEAD"])
 def download_own_data(session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """What is stored about the person, as a file."""
-    return own_data(session, viewer.account, now)
+    return own_data(Acting(session, viewer.account, now))
 
 
 @router.post("/deletion")

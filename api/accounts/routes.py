@@ -24,13 +24,11 @@ from api.accounts.views import (
 )
 from api.http import session_cookies
 from api.http.dependencies import (
-    Admin,
+    ActingAdmin,
+    ActingCompetitionCreator,
+    ActingReader,
     AppSettings,
-    CompetitionCreator,
-    CurrentUser,
-    DbSession,
     KnownCaller,
-    Now,
     SignedIn,
 )
 from api.http.routing import ApiRouter
@@ -56,36 +54,30 @@ def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
 
 
 @router.post("/admin/accounts", status_code=201)
-def create(body: NewAccount, session: DbSession, admin: Admin, caller: SignedIn, now: Now) -> NewAccountView:
+def create(body: NewAccount, acting: ActingAdmin, caller: SignedIn) -> NewAccountView:
     """Make an account with its first API token. Admins only, and not with an API token."""
-    account = accounts.create_account(session, **body.model_dump(), now=now)
+    account = accounts.create_account(acting.session, **body.model_dump(), now=acting.now)
     secret = new_secret()
-    api_tokens.issue(session, account, secret, name=f"made by {admin.handle}", now=now)
+    api_tokens.issue(acting.session, account, secret, name=f"made by {acting.actor.handle}", now=acting.now)
     subject = f"account:{account.handle}"
     after = {"role": account.role}
-    audit_log.record_action(session, "account.created", subject, actor=admin, now=now, after=after)
+    audit_log.record_action(acting, "account.created", subject, after=after)
     view = AccountView.model_validate(account, from_attributes=True)
     return NewAccountView(**view.model_dump(), token=secret)
 
 
 @router.put("/accounts/{handle}/role")
-def change_role(
-    handle: str, body: NewRole, session: DbSession, admin: Admin, caller: SignedIn, now: Now
-) -> AccountView:
+def change_role(handle: str, body: NewRole, acting: ActingAdmin, caller: SignedIn) -> AccountView:
     """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
-    changed = accounts.change_role(session, handle, body.role, author=admin, now=now)
+    changed = accounts.change_role(acting, handle, body.role)
     return AccountView.model_validate(changed, from_attributes=True)
 
 
 @router.post("/admin/invitations", status_code=201)
-def invite(
-    body: NewInvitation, session: DbSession, author: CompetitionCreator, settings: AppSettings, now: Now
-) -> InvitationView:
+def invite(body: NewInvitation, acting: ActingCompetitionCreator, settings: AppSettings) -> InvitationView:
     """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
     site = settings.public_url
-    return InvitationView(
-        link=invite_account(session, body.email, inviter=author, secret=new_secret(), site=site, now=now)
-    )
+    return InvitationView(link=invite_account(acting, body.email, secret=new_secret(), site=site))
 
 
 @router.get("/me")
@@ -96,10 +88,10 @@ def me(caller: KnownCaller) -> MeView:
 
 
 @router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
-def download_own_data(session: DbSession, account: CurrentUser, now: Now) -> Response:
+def download_own_data(acting: ActingReader) -> Response:
     """What is stored about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and what else
     you have brought in. Without secrets; what the service has measured is on the pages of your entries."""
-    return own_data(session, account, now)
+    return own_data(acting)
 
 
 @router.post("/me/deletion", status_code=204)

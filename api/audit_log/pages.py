@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Admin, Caller, DbSession, Now, Organizer, SignedIn
+from api.http.dependencies import ActingAdmin, ActingOrganizer, Caller, SignedIn
 from api.http.routing import Router
 from api.rendering.templates import render_page
 from scorer import audit_log
@@ -30,33 +30,22 @@ Filters = Annotated[AuditFilter, Depends(audit_filters)]
 
 
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])
-def show_audit_log(
-    session: DbSession,
-    admin: Admin,
-    viewer: SignedIn,
-    now: Now,
-    filters: Filters,
-    before: BeforeId = None,
-) -> Response:
+def show_audit_log(acting: ActingAdmin, viewer: SignedIn, filters: Filters, before: BeforeId = None) -> Response:
     """Every entry, newest first."""
-    wanted = audit_log.filter_for_admin(session, filters, admin)
-    return _page(session, viewer, wanted, before, now=now, state=None, here="/admin/audit")
+    wanted = audit_log.filter_for_admin(acting.session, filters, acting.actor)
+    return _page(acting.session, viewer, wanted, before, now=acting.now, state=None, here="/admin/audit")
 
 
 @router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])
 def show_competition_audit_log(
-    slug: str,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    now: Now,
-    filters: Filters,
-    before: BeforeId = None,
+    slug: str, acting: ActingOrganizer, viewer: SignedIn, filters: Filters, before: BeforeId = None
 ) -> Response:
     """A competition's entries, newest first."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = replace(filters, competition=state.competition)
-    return _page(session, viewer, wanted, before, now=now, state=state, here=f"/competitions/{slug}/audit")
+    return _page(
+        acting.session, viewer, wanted, before, now=acting.now, state=state, here=f"/competitions/{slug}/audit"
+    )
 
 
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:

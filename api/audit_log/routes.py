@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Admin, DbSession, Now, Organizer
+from api.http.dependencies import ActingOrganizer, Admin, DbSession
 from api.http.paging import After
 from api.http.routing import ApiRouter
 from api.http.views import Page
@@ -65,17 +65,11 @@ def index(
 
 @router.get("/competitions/{slug}/audit")
 def of_competition(
-    slug: str,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
-    filters: Filters,
-    after: After = None,
-    limit: Limit = 100,
+    slug: str, acting: ActingOrganizer, filters: Filters, after: After = None, limit: Limit = 100
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
-    competition = competition_state.state_of(session, slug, now).competition
-    page = _page(session, replace(filters, competition=competition), after, limit)
+    competition = competition_state.state_of(acting.session, slug, acting.now).competition
+    page = _page(acting.session, replace(filters, competition=competition), after, limit)
     for entry in page.entries:
         entry.address = None  # addresses of people are for admins only
     return page

@@ -18,17 +18,17 @@ from api.competitions.views import (
     TrackView,
 )
 from api.http.dependencies import (
+    ActingCompetitionCreator,
+    ActingOrganizer,
+    ActingSubmitter,
+    ActingVisitor,
     AppResponseCache,
     AppSettings,
     BlobStore,
-    CompetitionCreator,
-    DbSession,
     Now,
     Organizer,
-    Submitter,
     Transaction,
     Transactions,
-    Visitor,
 )
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
@@ -37,6 +37,7 @@ from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import UNCHANGED, file_body
 from scorer.accounts import roles
+from scorer.acting import Acting
 from scorer.archive.limited_listing import require_features, require_references
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import (
@@ -61,29 +62,29 @@ LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Co
 
 
 @router.post("", status_code=201)
-def create(body: CompetitionSpec, session: DbSession, author: CompetitionCreator, now: Now) -> CompetitionView:
+def create(body: CompetitionSpec, acting: ActingCompetitionCreator) -> CompetitionView:
     """Create a competition with its public and private track."""
-    setup.create(session, body, author=author, now=now)
-    return _view(session, competition_state.state_of(session, body.slug, now), author)
+    setup.create(acting, body)
+    return _view(acting.session, competition_state.state_of(acting.session, body.slug, acting.now), acting.actor)
 
 
 @router.get("", response_model=CompetitionPage, responses=UNCHANGED)
-def index(
-    request: Request, session: DbSession, account: Visitor, cache: AppResponseCache, now: Now, wanted: Paging
-) -> Response:
+def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, wanted: Paging) -> Response:
     """The competitions, newest first; drafts only for organizers."""
-    page = wanted.of_all(competition_state.visible_competitions(session, account, now))
+    page = wanted.of_all(competition_state.visible_competitions(acting))
 
     def body() -> bytes:
-        states = competition_state.states_of(session, [each.id for each in page.rows], now)
-        view = CompetitionPage(competitions=_views(session, states, account), next_after=page.next_after)
+        states = competition_state.states_of(acting.session, [each.id for each in page.rows], acting.now)
+        view = CompetitionPage(competitions=_views(acting.session, states, acting.actor), next_after=page.next_after)
         return view.model_dump_json().encode()
 
-    if account is not None:
+    if acting.actor is not None:
         return Response(body(), media_type="application/json", headers=LIST_HEADERS)
     # What this depends on has thresholds in it that visitors do not see: their ETag is that of the answer alone.
-    version = etag_of("competitions", page.next_after, *competition_state.list_version(session, page.rows, now))
-    content = cache.answer(session, version, body)
+    version = etag_of(
+        "competitions", page.next_after, *competition_state.list_version(acting.session, page.rows, acting.now)
+    )
+    content = cache.answer(acting.session, version, body)
     headers = LIST_HEADERS | {"ETag": etag_of(content)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
@@ -91,23 +92,25 @@ def index(
 
 
 @router.get("/{slug}")
-def show(slug: str, session: DbSession, account: Visitor, now: Now) -> CompetitionView:
+def show(slug: str, acting: ActingVisitor) -> CompetitionView:
     """One competition."""
-    return _view(session, competition_state.visible_state(session, slug, account, now), account)
+    return _view(acting.session, competition_state.visible_state(acting, slug), acting.actor)
 
 
 @router.patch("/{slug}")
-def change(slug: str, body: CompetitionChanges, session: DbSession, author: Organizer, now: Now) -> CompetitionView:
+def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> CompetitionView:
     """Change the fields given: in a draft all of them, later what may still change (409 `fixed-by-now` says what not).
     Whoever has accepted the rules or competes is told. Organizers only."""
-    setup.change(session, slug, body, author=author, now=now)
-    return _view(session, competition_state.state_of(session, body.slug or slug, now), author)
+    setup.change(acting, slug, body)
+    return _view(
+        acting.session, competition_state.state_of(acting.session, body.slug or slug, acting.now), acting.actor
+    )
 
 
 @router.delete("/{slug}", status_code=204)
-def delete_draft(slug: str, session: DbSession, author: Organizer, now: Now) -> Response:
+def delete_draft(slug: str, acting: ActingOrganizer) -> Response:
     """Delete a draft that nobody has entered. Organizers only."""
-    setup.delete_draft(session, slug, author=author, now=now)
+    setup.delete_draft(acting, slug)
     return Response(status_code=204)
 
 
@@ -160,10 +163,10 @@ def _track_views(
 
 
 @router.put("/{slug}/rules-acceptance")
-def accept_rules(slug: str, body: Acceptance, session: DbSession, account: Submitter, now: Now) -> AcceptanceView:
+def accept_rules(slug: str, body: Acceptance, acting: ActingSubmitter) -> AcceptanceView:
     """Accept the rules in the version that you have read; entering needs it. 409 if they have changed since."""
-    state = competition_state.visible_state(session, slug, account, now)
-    accepted = rules.accept_rules(session, state, body.rules_sha256, account=account, now=now)
+    state = competition_state.visible_state(acting, slug)
+    accepted = rules.accept_rules(acting, state, body.rules_sha256)
     return AcceptanceView.model_validate(accepted, from_attributes=True)
 
 
@@ -223,23 +226,21 @@ def _attach(
     accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
     with begin() as session:
         state = competition_state.state_of(session, slug, now)
-        return accept(session, state, role, received, author=author, now=now)
+        return accept(Acting(session, author, now), state, role, received)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
-def prepare(
-    slug: str, kind: TrackKind, session: DbSession, author: Organizer, settings: AppSettings, now: Now
-) -> PreparationView:
+def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSettings) -> PreparationView:
     """Have a worker prepare the references of a track: features, statistics, held-out distance, first tau."""
-    state = competition_state.state_of(session, slug, now)
-    preparations.prepare(session, state, kind, weights=settings.weights_sha256, author=author, now=now)
-    return _preparation(session, state, kind)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    preparations.prepare(acting, state, kind, weights=settings.weights_sha256)
+    return _preparation(acting.session, state, kind)
 
 
 @router.get("/{slug}/tracks/{kind}/preparation")
-def preparation(slug: str, kind: TrackKind, session: DbSession, author: Organizer, now: Now) -> PreparationView:
+def preparation(slug: str, kind: TrackKind, acting: ActingOrganizer) -> PreparationView:
     """How far the references of a track are prepared."""
-    return _preparation(session, competition_state.state_of(session, slug, now), kind)
+    return _preparation(acting.session, competition_state.state_of(acting.session, slug, acting.now), kind)
 
 
 def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> PreparationView:

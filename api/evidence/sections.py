@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from api.evidence.generators.views import GeneratorView, visible_generator_view
 from api.evidence.views import CellView, EvidenceView, FindingView, MatchesView, SummaryView, evidence_view
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
+from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import generator_uploads
@@ -85,21 +85,19 @@ class GeneratorSection:
         return self.upload is not None or self.may_upload or self.not_yet_reason is not None
 
 
-def generator_section_of(
-    session: Session, submission: Submission, account: Account, *, with_form: bool, now: datetime
-) -> GeneratorSection:
+def generator_section_of(acting: Acting, submission: Submission, *, with_form: bool) -> GeneratorSection:
     """The section as ``account`` sees it; ``with_form``: with the upload form, if they may upload one."""
-    upload = visible_generator_view(session, submission, account)
+    upload = visible_generator_view(acting.session, submission, acting.actor)
     result = upload.result if upload is not None else None
     errors = recovery_errors_chart_of(result.report) if result is not None else None
-    refused = _refusal_of(session, submission, account, now) if with_form else None
+    refused = _refusal_of(acting, submission) if with_form else None
     not_yet_reason = refused.message if isinstance(refused, TooMany) else None
     return GeneratorSection(upload, errors, with_form and refused is None, not_yet_reason)
 
 
-def _refusal_of(session: Session, submission: Submission, account: Account, now: datetime) -> KennelError | None:
+def _refusal_of(acting: Acting, submission: Submission) -> KennelError | None:
     try:
-        generator_uploads.require_generator_change(session, submission.id, account, now)
+        generator_uploads.require_generator_change(acting, submission.id)
     except KennelError as error:
         return error
     return None

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Path, Request
@@ -21,6 +21,7 @@ from scorer.accounts import api_tokens, roles, second_factors, sessions
 from scorer.accounts.rate_limits import RateLimiter, network_of
 from scorer.accounts.second_factors import Policy
 from scorer.accounts.sessions import Browser
+from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Unauthenticated
@@ -231,7 +232,7 @@ def organizer(
     named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
     if named:
         with transactions_of(request)() as session:
-            access.require_organizer(session, account, **named, now=at)
+            access.require_organizer(Acting(session, account, at), **named)
     return account
 
 
@@ -278,6 +279,15 @@ async def join_limiter(request: Request) -> CapacityLimiter:
     return limiter
 
 
+def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
+    """The dependency of a route in which the account of ``dependency`` acts, in the transaction of the request."""
+
+    async def acting(session: DbSession, account: Annotated[Any, Depends(dependency)], now: Now) -> Acting[Any]:
+        return Acting(session, account, now)
+
+    return acting
+
+
 RowId = Annotated[int, Path(ge=1, le=2**62)]
 """The id of a row, in a path."""
 DbSession = Annotated[Session, Depends(session, scope="function")]
@@ -301,6 +311,14 @@ JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
 CurrentBrowser = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
+ActingVisitor = Annotated[Acting[Account | None], Depends(acting_as(visitor))]
+ActingReader = Annotated[Acting, Depends(acting_as(reader))]
+ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
+ActingReviewer = Annotated[Acting, Depends(acting_as(reviewer))]
+ActingOrganizer = Annotated[Acting, Depends(acting_as(organizer))]
+ActingAnyOrganizer = Annotated[Acting, Depends(acting_as(any_organizer))]
+ActingCompetitionCreator = Annotated[Acting, Depends(acting_as(competition_creator))]
+ActingAdmin = Annotated[Acting, Depends(acting_as(admin))]
 
 
 async def stored_images(request: Request) -> StoredImages:

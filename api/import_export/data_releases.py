@@ -1,28 +1,22 @@
 """Starts data releases."""
 
 import secrets
-from datetime import datetime
 
-from sqlalchemy.orm import Session
-
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account, Release
+from scorer.db.tables import Release
 from scorer.identifiers import new_public_id
 from scorer.import_export import data_release
 from scorer.import_export.data_release import ReleaseImages
 
 
-def start_data_release(
-    session: Session, state: CompetitionState, images: ReleaseImages, *, new_names: bool, author: Account, now: datetime
-) -> Release:
+def start_data_release(acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool) -> Release:
     """Start a data release under a new identifier, with a new key for its pseudonyms."""
     return data_release.start_release(
-        session,
+        acting,
         state,
         images,
         new_names=new_names,
         public_id=new_public_id(),
         key=secrets.token_bytes(data_release.KEY_BYTES),
-        author=author,
-        now=now,
     )

@@ -1,17 +1,22 @@
 """A competition's data releases: starting one, its progress, publishing it, downloading it."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, CurrentCaller, DbSession, Now, Organizer, SignedIn, Visitor
+from api.http.dependencies import (
+    ActingOrganizer,
+    ActingVisitor,
+    Caller,
+    CurrentCaller,
+    SignedIn,
+)
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.import_export.data_releases import start_data_release
 from api.rendering.templates import render_page, see_other
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
 from scorer.errors import Invalid
@@ -30,26 +35,17 @@ DONE_MESSAGES = {
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_releases(
-    slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = ""
-) -> Response:
+def show_releases(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
     """The releases that this person may download; organizers start new ones here."""
-    return _page(session, slug, account, viewer, now, done=DONE_MESSAGES.get(done))
+    return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
 def _page(
-    session: Session,
-    slug: str,
-    account: Account | None,
-    viewer: Caller | None,
-    now: datetime,
-    *,
-    status: int = 200,
-    **outcome: Any,
+    acting: Acting[Account | None], slug: str, viewer: Caller | None, *, status: int = 200, **outcome: Any
 ) -> Response:
-    state = standings.visible_state(session, slug, account, now)
-    releases = data_release.visible_releases(session, state, account)
-    organizes = is_organizer(account, state.competition.id)
+    state = standings.visible_state(acting, slug)
+    releases = data_release.visible_releases(acting.session, state, acting.actor)
+    organizes = is_organizer(acting.actor, state.competition.id)
     return render_page(
         "import_export/show.html",
         status=status,
@@ -58,22 +54,20 @@ def _page(
         made=releases,
         working=any(release.state in UNFINISHED for release in releases),
         organizes=organizes,
-        times=data_release.packing_times(session, state) if organizes else {},
+        times=data_release.packing_times(acting.session, state) if organizes else {},
         stages=STAGES,
-        now=now,
+        now=acting.now,
         **outcome,
     )
 
 
 @router.post("")
-def start_release(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Start a release: a worker makes it."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     new_names = text(fields, "new_names") == "yes"
-    with refusal_on(_page, session, slug, author, viewer, now):
-        start_data_release(session, state, _images_of(fields), new_names=new_names, author=author, now=now)
+    with refusal_on(_page, acting, slug, viewer):
+        start_data_release(acting, state, _images_of(fields), new_names=new_names)
     return see_other(f"/competitions/{slug}/release?done=started")
 
 
@@ -86,11 +80,11 @@ def _images_of(fields: Fields) -> ReleaseImages:
 
 @router.post("/{release_id}")
 def hand_out_release(
-    slug: str, release_id: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
+    slug: str, release_id: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn
 ) -> Response:
     """Publish a release (the field ``act`` is ``out``), or withdraw it."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     published = text(fields, "act") == "out"
-    with refusal_on(_page, session, slug, author, viewer, now):
-        data_release.hand_out(session, state, release_id, shown=published, author=author, now=now)
+    with refusal_on(_page, acting, slug, viewer):
+        data_release.hand_out(acting, state, release_id, shown=published)
     return see_other(f"/competitions/{slug}/release?done={'out' if published else 'back'}")

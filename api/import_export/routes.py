@@ -11,7 +11,15 @@ from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.http import ranges
-from api.http.dependencies import AnyOrganizer, BlobStore, DbSession, Now, Organizer, Transaction, Transactions, Visitor
+from api.http.dependencies import (
+    ActingOrganizer,
+    ActingVisitor,
+    AnyOrganizer,
+    BlobStore,
+    Now,
+    Transaction,
+    Transactions,
+)
 from api.http.paging import Paging
 from api.http.ranges import BlobPart, Content
 from api.http.received_blobs import declared_bytes
@@ -21,6 +29,7 @@ from api.import_export.data_releases import start_data_release
 from api.import_export.views import FileView, HandOut, ImportView, NewRelease, ReleasePage, ReleaseView
 from api.openapi.files import FILE, file_body
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
@@ -36,68 +45,56 @@ router = ApiRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
 
 @router.post("", status_code=202)
-def start(slug: str, body: NewRelease, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
     """Have a worker make a data release. Organizers only."""
-    state = competition_state.state_of(session, slug, now)
-    release = start_data_release(session, state, body.images, new_names=body.new_names, author=author, now=now)
-    return release_view(data_release.find_release(session, state, release.id, author), author)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    release = start_data_release(acting, state, body.images, new_names=body.new_names)
+    return release_view(data_release.find_release(acting.session, state, release.id, acting.actor), acting.actor)
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> ReleasePage:
+def index(slug: str, acting: ActingVisitor, wanted: Paging) -> ReleasePage:
     """The data releases that you may download: everybody those that are handed out, while the final board is
     published; organizers all."""
-    state = standings.visible_state(session, slug, account, now)
-    page = wanted.of_all(data_release.visible_releases(session, state, account))
-    return ReleasePage(releases=[release_view(each, account) for each in page.rows], next_after=page.next_after)
+    state = standings.visible_state(acting, slug)
+    page = wanted.of_all(data_release.visible_releases(acting.session, state, acting.actor))
+    return ReleasePage(releases=[release_view(each, acting.actor) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/{release_id}")
-def show(slug: str, release_id: str, session: DbSession, account: Visitor, now: Now) -> ReleaseView:
+def show(slug: str, release_id: str, acting: ActingVisitor) -> ReleaseView:
     """One data release: how far it is, and its files."""
-    state = standings.visible_state(session, slug, account, now)
-    return release_view(data_release.find_release(session, state, release_id, account), account)
+    state = standings.visible_state(acting, slug)
+    return release_view(data_release.find_release(acting.session, state, release_id, acting.actor), acting.actor)
 
 
 @router.put("/{release_id}/handed-out")
-def hand_out(slug: str, release_id: str, body: HandOut, session: DbSession, author: Organizer, now: Now) -> ReleaseView:
+def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer) -> ReleaseView:
     """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
-    state = competition_state.state_of(session, slug, now)
-    data_release.hand_out(session, state, release_id, shown=body.shown, author=author, now=now)
-    return release_view(data_release.find_release(session, state, release_id, author), author)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    data_release.hand_out(acting, state, release_id, shown=body.shown)
+    return release_view(data_release.find_release(acting.session, state, release_id, acting.actor), acting.actor)
 
 
 @router.get("/{release_id}/files/{name}", response_class=Response, responses=FILE)
 def download(
-    slug: str,
-    release_id: str,
-    name: str,
-    request: Request,
-    session: DbSession,
-    store: BlobStore,
-    account: Visitor,
-    now: Now,
+    slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
-    state = standings.visible_state(session, slug, account, now)
-    return _file(data_release.find_release(session, state, release_id, account), name, request, store)
+    state = standings.visible_state(acting, slug)
+    return _file(data_release.find_release(acting.session, state, release_id, acting.actor), name, request, store)
 
 
 @router.get("/{release_id}/files/images/{name}", response_class=Response, responses=FILE)
 def download_images(
-    slug: str,
-    release_id: str,
-    name: str,
-    request: Request,
-    session: DbSession,
-    store: BlobStore,
-    account: Visitor,
-    now: Now,
+    slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
-    state = standings.visible_state(session, slug, account, now)
-    return _file(data_release.find_release(session, state, release_id, account), f"{IMAGES_IN}{name}", request, store)
+    state = standings.visible_state(acting, slug)
+    return _file(
+        data_release.find_release(acting.session, state, release_id, acting.actor), f"{IMAGES_IN}{name}", request, store
+    )
 
 
 def _file(status: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
@@ -165,7 +162,7 @@ def _load_results(
     table = _table(file, options)
     with begin() as session:
         return import_results.import_table(
-            session, slug, table, options, table_sha256=sha256, author=author, now=now, new_id=new_public_id
+            Acting(session, author, now), slug, table, options, table_sha256=sha256, new_id=new_public_id
         )
 
 

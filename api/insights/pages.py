@@ -7,7 +7,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now, Visitor
+from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentCaller
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_figures
 from api.http.routing import Router
@@ -52,11 +52,9 @@ class Picture(NamedTuple):
 def show_insights(
     slug: str,
     request: Request,
-    session: DbSession,
-    account: Visitor,
+    acting: ActingVisitor,
     viewer: CurrentCaller,
     cache: AppResponseCache,
-    now: Now,
     track: TrackKind | None = None,
     label: Annotated[LabelChoice, Query()] = "all",
     seed: Seed = 0,
@@ -65,31 +63,33 @@ def show_insights(
     """Every figure that this person may see, of one track and of entries with one kind of label; ``shown``: with the
     numbers of this shown track, if there is none such of the oldest. Without a ``track``: of the final board, if it is
     published."""
-    state = visible_state(session, slug, account, now)
+    state = visible_state(acting, slug)
     track = track or ("private" if state.phase is Phase.FINAL else "public")
-    require_results(state, track, account)
+    require_results(state, track, acting.actor)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
-    tracks = visible_shown_tracks(session, state, account)
+    tracks = visible_shown_tracks(acting.session, state, acting.actor)
     shown_track = next((each for each in tracks if each.name == shown), tracks[0] if tracks else None)
     shown = shown_track.name if shown_track else ""  # no other name makes another answer
-    version = overview.insights_version(session, state, account)
+    version = overview.insights_version(acting.session, state, acting.actor)
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
     if is_known(request, etag):
         return not_modified(etag)
 
     def render_body() -> bytes:
         values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
-        values |= _values(session, state, account, track)
+        values |= _values(acting.session, state, acting.actor, track)
         for name, make in parts.items():  # the same for all who may see the same
-            part = cache.answer(session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
+            part = cache.answer(acting.session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
-        return bytes(render_page("insights/show.html", viewer=viewer, now=now, state=state, **values).body)
+        return bytes(render_page("insights/show.html", viewer=viewer, now=acting.now, state=state, **values).body)
 
     parts = {
-        "pictures": lambda: _render_pictures(request, session, state, account, track, label, tracks, shown_track),
-        "shared_submissions": lambda: _render_shared_submissions(session, state, account),
+        "pictures": lambda: _render_pictures(
+            request, acting.session, state, acting.actor, track, label, tracks, shown_track
+        ),
+        "shared_submissions": lambda: _render_shared_submissions(acting.session, state, acting.actor),
     }
-    return page_from_cache(session, cache, etag, viewer, render_body)
+    return page_from_cache(acting.session, cache, etag, viewer, render_body)
 
 
 def _render_pictures(

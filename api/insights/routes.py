@@ -8,7 +8,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from api.http.dependencies import AppResponseCache, DbSession, Now, Transaction, Transactions, Visitor
+from api.http.dependencies import ActingVisitor, AppResponseCache, Transaction, Transactions
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.request_charges import charge_figures, charge_rows
@@ -46,13 +46,13 @@ class FigureQuery(BaseModel):
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> FigurePage:
+def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
     """The figures that you may see: of the public track, and of both with the final board."""
-    state = standings.visible_state(session, slug, account, now)
-    everything = may_see_results(state, account)
+    state = standings.visible_state(acting, slug)
+    everything = may_see_results(state, acting.actor)
     shown = [
         FigureLink.of_shown_track(slug, each.name, everything=everything)
-        for each in visible_shown_tracks(session, state, account)
+        for each in visible_shown_tracks(acting.session, state, acting.actor)
     ]
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     page = wanted.of_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
@@ -64,42 +64,42 @@ def show(
     slug: str,
     figure: FigureName,
     request: Request,
-    session: DbSession,
+    acting: ActingVisitor,
     begin: Transactions,
-    account: Visitor,
     cache: AppResponseCache,
-    now: Now,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
     """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
     final board, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
-    state = standings.visible_state(session, slug, account, now)
+    state = standings.visible_state(acting, slug)
     query = _normalised(query, figure)
-    version = overview.insights_version(session, state, account)
+    version = overview.insights_version(acting.session, state, acting.actor)
     headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
 
     def data() -> Figure:
-        charge_figures(request, account, 1)
+        charge_figures(request, acting.actor, 1)
         only = query.track if figure in figures.SINGLE else None
-        insights = overview.insights_of(session, state, account, label=query.label, track=only)
+        insights = overview.insights_of(acting.session, state, acting.actor, label=query.label, track=only)
         if figure != figures.SHOWN_TRACK_FIGURE:
-            return figures.figure(session, insights, figure, query.track, account)
-        shown = named(visible_shown_tracks(session, state, account), query.shown)
-        return figures.shown_track_figure(session, insights, shown, query.track, account)
+            return figures.figure(acting.session, insights, figure, query.track, acting.actor)
+        shown = named(visible_shown_tracks(acting.session, state, acting.actor), query.shown)
+        return figures.shown_track_figure(acting.session, insights, shown, query.track, acting.actor)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
-    if may_see_results(state, account) and query.format != "svg":  # of all entries: too many to be kept
+    if may_see_results(state, acting.actor) and query.format != "svg":  # of all entries: too many to be kept
         of_all = data()
-        charge_rows(request, account, len(of_all))
+        charge_rows(request, acting.actor, len(of_all))
         if query.format == "csv":
             return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
         # The statistics take most of the time, and few bytes.
-        head = cache.answer(session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
+        head = cache.answer(acting.session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
         return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
     body = cache.answer(
-        session, headers["ETag"], lambda: b"".join(_pieces(slug, state, data(), query, lambda: nullcontext(session)))
+        acting.session,
+        headers["ETag"],
+        lambda: b"".join(_pieces(slug, state, data(), query, lambda: nullcontext(acting.session))),
     )
     return Response(body, headers=headers)
 

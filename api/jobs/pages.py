@@ -6,11 +6,11 @@ from typing import Any
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
+from api.http.dependencies import ActingAdmin, Caller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
-from scorer.db.tables import Account
+from scorer.acting import Acting
 from scorer.errors import NotFound
 from scorer.jobs import failed_jobs
 from scorer.lifecycle import STAGES
@@ -22,9 +22,9 @@ DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed 
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_jobs(session: DbSession, admin: Admin, viewer: SignedIn, now: Now, done: str = "") -> Response:
+def show_jobs(acting: ActingAdmin, viewer: SignedIn, done: str = "") -> Response:
     """The queues, the running jobs, the failed jobs."""
-    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, viewer, acting.now, done=DONE_MESSAGES.get(done))
 
 
 def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
@@ -35,18 +35,18 @@ def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200,
 
 
 @router.post("/requeue")
-def requeue_jobs(fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
+def requeue_jobs(fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Restart one job, or, without the field ``job``, all that have failed."""
     job = text(fields, "job", max_length=18)
-    with refusal_on(_page, session, viewer, now):
-        _requeue(session, job, admin, now)
+    with refusal_on(_page, acting.session, viewer, acting.now):
+        _requeue(acting, job)
     return see_other(f"/admin/jobs?done={'one' if job else 'all'}")
 
 
-def _requeue(session: Session, job: str, admin: Account, now: datetime) -> None:
+def _requeue(acting: Acting, job: str) -> None:
     if not job:
-        failed_scores.restart_failed(session, author=admin, now=now)
+        failed_scores.restart_failed(acting)
     elif job.isdecimal():
-        failed_jobs.restart(session, int(job), author=admin, now=now)
+        failed_jobs.restart(acting, int(job))
     else:
         raise NotFound("no-job", f"There is no job {job!r}.")

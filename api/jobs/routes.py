@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from api.http.dependencies import Admin, DbSession, Now
+from api.http.dependencies import ActingAdmin, Admin, DbSession
 from api.http.routing import ApiRouter
 from api.http.views import Request, RequeuedView
 from scorer.db.jobs.pauses import list_pauses
@@ -101,18 +101,18 @@ def show(session: DbSession, admin: Admin) -> UnfinishedJobsView:
 
 
 @router.post("/requeue")
-def requeue(body: RequeueWish, session: DbSession, admin: Admin, now: Now) -> RequeuedView:
+def requeue(body: RequeueWish, acting: ActingAdmin) -> RequeuedView:
     """Queue a failed job again, or a running one, which is taken from its worker; without a job, all failed ones."""
     if body.job is None:
-        return RequeuedView(requeued=failed_scores.restart_failed(session, author=admin, now=now))
-    failed_jobs.restart(session, body.job, author=admin, now=now)
+        return RequeuedView(requeued=failed_scores.restart_failed(acting))
+    failed_jobs.restart(acting, body.job)
     return RequeuedView(requeued=1)
 
 
 @router.post("/pauses")
-def pause(body: PauseWish, session: DbSession, admin: Admin, now: Now) -> list[PauseView]:
+def pause(body: PauseWish, acting: ActingAdmin) -> list[PauseView]:
     """Let a queue, a competition's entries or a worker take no more jobs, or take them again. What runs goes on; what
     waits keeps its place. Returns all pauses that hold."""
     subject = pauses.PauseSubject(body.queue, body.competition, body.worker)
-    pauses.set_paused(session, subject, paused=body.paused, reason=body.reason, author=admin, now=now)
-    return [PauseView.model_validate(each, from_attributes=True) for each in list_pauses(session)]
+    pauses.set_paused(acting, subject, paused=body.paused, reason=body.reason)
+    return [PauseView.model_validate(each, from_attributes=True) for each in list_pauses(acting.session)]

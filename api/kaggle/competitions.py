@@ -15,9 +15,9 @@ from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from api.competitions.data_files.downloads import download, download_all
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Transactions
+from api.http.dependencies import AppSettings, BlobStore, Now, Transactions
 from api.http.request_charges import charge_rows
-from api.kaggle.protocol import SERVICE, KaggleRouter, Reader
+from api.kaggle.protocol import SERVICE, ActingReader, KaggleRouter, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
     CompetitionRequest,
@@ -32,6 +32,7 @@ from api.kaggle.schemas import (
     PageRequest,
 )
 from api.leaderboard.views import board_csv_of
+from scorer.acting import Acting
 from scorer.competitions import competition_state, data_files
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.competitions import ListedCompetition
@@ -51,19 +52,21 @@ DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
 
 
 @router.post(f"{SERVICE}/ListCompetitions")
-def list_competitions(
-    body: CompetitionsRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
-) -> CompetitionsResponse:
+def list_competitions(body: CompetitionsRequest, acting: ActingReader, settings: AppSettings) -> CompetitionsResponse:
     """The visible competitions of the wanted group that have the search words in their title or slug."""
-    entered = competitions_entered(session, account.id)
-    visible = competition_state.visible_competitions(session, account, now)
-    wanted = _ordered(session, [each for each in visible if _is_in(each, body, entered, now)], body, now)
+    entered = competitions_entered(acting.session, acting.actor.id)
+    visible = competition_state.visible_competitions(acting)
+    wanted = _ordered(
+        acting.session, [each for each in visible if _is_in(each, body, entered, acting.now)], body, acting.now
+    )
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     end = begin + body.page_size
-    states = competition_state.states_of(session, [each.id for each in wanted[begin:end]], now)
-    teams = standings.count_teams(session, states)
+    states = competition_state.states_of(acting.session, [each.id for each in wanted[begin:end]], acting.now)
+    teams = standings.count_teams(acting.session, states)
     return CompetitionsResponse(
-        competitions=[_competition(session, each, account, settings.public_url, entered, teams) for each in states],
+        competitions=[
+            _competition(acting.session, each, acting.actor, settings.public_url, entered, teams) for each in states
+        ],
         next_page_token=str(end) if end < len(wanted) else "",
     )
 
@@ -124,12 +127,12 @@ def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
 
 
 @router.post(f"{SERVICE}/GetLeaderboard")
-def get_leaderboard(body: LeaderboardRequest, session: DbSession, account: Reader, now: Now) -> LeaderboardResponse:
+def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> LeaderboardResponse:
     """A page of the board."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(acting, body.competition_name)
     kind = _track_of(state, public=body.override_public)
     after = int(body.page_token or 0)
-    board = standings.standings(session, state, kind, account, after=after, limit=body.page_size)
+    board = standings.standings(acting.session, state, kind, acting.actor, after=after, limit=body.page_size)
     places = board.places
     return LeaderboardResponse(
         submissions=[_place(place, state.competition.score_decimals) for place in places],
@@ -156,7 +159,7 @@ def download_leaderboard(
 ) -> Response:
     """The whole board: a zip with the CSV of the JSON API."""
     with begin() as session:
-        state = competition_state.visible_state(session, body.competition_name, account, now)
+        state = competition_state.visible_state(Acting(session, account, now), body.competition_name)
         kind = _track_of(state)
         slug = state.competition.slug
         places = all_places(session, state, kind, account)
@@ -178,9 +181,9 @@ def _zip_of(name: str, text: bytes, modified: datetime) -> bytes:
 
 
 @router.post(f"{SERVICE}/ListDataFiles")
-def list_data_files(body: PageRequest, session: DbSession, account: Reader, now: Now) -> DataFilesResponse:
+def list_data_files(body: PageRequest, acting: ActingReader) -> DataFilesResponse:
     """A page of the files, by name."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(acting, body.competition_name)
     begin = int(body.page_token or 0)
     files = state.files[begin:]
     page = files[: body.page_size]
@@ -195,18 +198,18 @@ def _message_of(file: DataFile) -> DataFileMessage:
 
 
 @router.post(f"{SERVICE}/DownloadDataFile")
-def redirect_to_data_file(body: DataFileRequest, session: DbSession, account: Reader, now: Now) -> Response:
+def redirect_to_data_file(body: DataFileRequest, acting: ActingReader) -> Response:
     """A redirect to a file. Its address has no host, so the client uses the same host and sends the same token."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
-    file = data_files.find_file(session, state, body.file_name, account)
+    state = competition_state.visible_state(acting, body.competition_name)
+    file = data_files.find_file(acting.session, state, body.file_name, acting.actor)
     return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
 
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
-def redirect_to_data_files(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> Response:
+def redirect_to_data_files(body: CompetitionRequest, acting: ActingReader) -> Response:
     """A redirect to all files as one zip."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
-    data_files.downloadable_files(session, state, account)
+    state = competition_state.visible_state(acting, body.competition_name)
+    data_files.downloadable_files(acting.session, state, acting.actor)
     return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
 
 
@@ -215,20 +218,18 @@ def _redirect_to(path: str) -> RedirectResponse:
 
 
 @router.get("/kaggle/files/{slug}/{name}")
-def download_data_file(
-    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
-) -> Response:
+def download_data_file(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
     """A file, or a range of it."""
-    state = competition_state.visible_state(session, slug, account, now)
-    file = data_files.find_file(session, state, name, account)
+    state = competition_state.visible_state(acting, slug)
+    file = data_files.find_file(acting.session, state, name, acting.actor)
     # A client with ``http_proxy`` pointing at us would send us requests for the store's host, too, unless by https.
     return download(request, file, store, without_tls=False)
 
 
 @router.get("/kaggle/bundles/{slug}.zip")
-def download_data_files(
-    slug: str, request: Request, session: DbSession, store: BlobStore, account: Reader, now: Now
-) -> Response:
+def download_data_files(slug: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
     """All files as one zip, or a range of it."""
-    state = competition_state.visible_state(session, slug, account, now)
-    return download_all(request, f"{slug}.zip", data_files.downloadable_files(session, state, account), store)
+    state = competition_state.visible_state(acting, slug)
+    return download_all(
+        request, f"{slug}.zip", data_files.downloadable_files(acting.session, state, acting.actor), store
+    )

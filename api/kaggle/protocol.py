@@ -22,6 +22,7 @@ from api.http.dependencies import (
     CurrentBrowser,
     Now,
     Transactions,
+    acting_as,
     caller_of_token,
     identify_caller,
 )
@@ -29,6 +30,7 @@ from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RET
 from api.http.routing import ApiRouter
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
 from scorer.accounts import api_tokens
+from scorer.acting import Acting
 from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, KennelError, NotFound, TooMany, Unauthenticated, Unavailable
@@ -168,6 +170,8 @@ async def submitter(caller: Annotated[Caller, Depends(counted_caller)]) -> Accou
 
 Reader = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
+ActingReader = Annotated[Acting, Depends(acting_as(reader))]
+ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
 
 
 def absolute_url_of(request: Request, path: str, settings: Settings) -> str:

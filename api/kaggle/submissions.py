@@ -17,16 +17,22 @@ from api.http.dependencies import (
     AppSettings,
     BlobStore,
     CurrentBrowser,
-    DbSession,
     JoinLimiter,
-    Now,
     Transaction,
     Transactions,
     utc_now,
 )
 from api.http.multipart import drain
 from api.http.request_bodies import streamed_body
-from api.kaggle.protocol import SERVICE, KaggleRouter, Reader, Submitter, absolute_url_of, credentials_of
+from api.kaggle.protocol import (
+    SERVICE,
+    ActingReader,
+    ActingSubmitter,
+    KaggleRouter,
+    Submitter,
+    absolute_url_of,
+    credentials_of,
+)
 from api.kaggle.schemas import (
     CompetitionRequest,
     CreateSubmissionRequest,
@@ -41,6 +47,7 @@ from api.kaggle.schemas import (
 )
 from api.submissions.file_uploads import begin_upload, finalise_upload
 from scorer.accounts.rate_limits import network_of
+from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -62,27 +69,23 @@ router = KaggleRouter()
 
 
 @router.post(f"{SERVICE}/GetSubmission")
-def get_submission(
-    body: SubmissionRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
-) -> SubmissionMessage:
+def get_submission(body: SubmissionRequest, acting: ActingReader, settings: AppSettings) -> SubmissionMessage:
     """One submission."""
-    submission = access.find_by_ref(session, body.ref, account)
-    state = competition_state.visible_state(session, submission.competition.slug, account, now)
-    return _entry(session, state, submission, account, settings.public_url)
+    submission = access.find_by_ref(acting.session, body.ref, acting.actor)
+    state = competition_state.visible_state(acting, submission.competition.slug)
+    return _entry(acting.session, state, submission, acting.actor, settings.public_url)
 
 
 @router.post(f"{SERVICE}/ListSubmissions")
-def list_submissions(
-    body: PageRequest, session: DbSession, settings: AppSettings, account: Reader, now: Now
-) -> SubmissionsResponse:
+def list_submissions(body: PageRequest, acting: ActingReader, settings: AppSettings) -> SubmissionsResponse:
     """The team's submissions, newest first."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
+    state = competition_state.visible_state(acting, body.competition_name)
     before = int(body.page_token) if body.page_token else None
-    submissions = access.list_submissions(session, state, account, before=before, limit=body.page_size + 1)
+    submissions = access.list_submissions(acting.session, state, acting.actor, before=before, limit=body.page_size + 1)
     page = submissions[: body.page_size]
     more = len(submissions) > body.page_size
     return SubmissionsResponse(
-        submissions=[_entry(session, state, each, account, settings.public_url) for each in page],
+        submissions=[_entry(acting.session, state, each, acting.actor, settings.public_url) for each in page],
         next_page_token=str(page[-1].ref) if more else "",
     )
 
@@ -133,14 +136,14 @@ def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
 
 
 @router.post(f"{SERVICE}/GetSubmissionLimits")
-def get_submission_limits(body: CompetitionRequest, session: DbSession, account: Reader, now: Now) -> LimitsResponse:
+def get_submission_limits(body: CompetitionRequest, acting: ActingReader) -> LimitsResponse:
     """How many entries the team has made, and how many more it may make now."""
-    state = competition_state.visible_state(session, body.competition_name, account, now)
-    quota = quotas.quota_of(session, state, account, now=now)
+    state = competition_state.visible_state(acting, body.competition_name)
+    quota = quotas.quota_of(acting.session, state, acting.actor, now=acting.now)
     return LimitsResponse(
         num_today=quota.usage.charged,
-        num_total=quotas.count_entries(session, state, account),
-        num_allowed_now=_remaining_today(state, quota, now),
+        num_total=quotas.count_entries(acting.session, state, acting.actor),
+        num_allowed_now=_remaining_today(state, quota, acting.now),
     )
 
 
@@ -171,7 +174,7 @@ POLL_SECONDS = 0.5
 
 @router.post(f"{SERVICE}/StartSubmissionUpload")
 def start_upload(
-    body: StartUploadRequest, request: Request, session: DbSession, settings: AppSettings, account: Submitter, now: Now
+    body: StartUploadRequest, request: Request, acting: ActingSubmitter, settings: AppSettings
 ) -> StartUploadResponse:
     """Begin an upload. Everything that can be refused without the bytes is refused here: while it sends bytes the
     client shows no messages."""
@@ -179,7 +182,7 @@ def start_upload(
     wanted = UploadRequest(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
     )
-    upload = begin_upload(session, body.competition_name, wanted, account, settings, now)
+    upload = begin_upload(acting, body.competition_name, wanted, settings)
     url = absolute_url_of(request, f"/api/v1{BYTES}/{upload.id}", settings)
     return StartUploadResponse(token=upload.id, create_url=url.replace("://", f"://{UPLOAD_USER}:{secret}@", 1))
 
@@ -250,4 +253,4 @@ def _set_note(body: CreateSubmissionRequest, begin: Transaction, account: Accoun
     slug = body.competition_name
     note = body.submission_description
     with begin() as session:
-        return upload_bytes.submit_wire_upload(session, slug, body.blob_file_tokens, note, account, now=utc_now())
+        return upload_bytes.submit_wire_upload(Acting(session, account, utc_now()), slug, body.blob_file_tokens, note)

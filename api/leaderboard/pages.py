@@ -8,15 +8,13 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
+    ActingVisitor,
     AppResponseCache,
     Caller,
     CurrentCaller,
     DbSession,
-    Now,
-    Visitor,
 )
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board
@@ -26,6 +24,7 @@ from api.leaderboard.views import UncertaintyView
 from api.rendering import formatting, templates
 from api.rendering.timeline import timeline_of
 from scorer.accounts import roles
+from scorer.acting import Acting
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, may_see_private, takes_late
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS
@@ -161,39 +160,37 @@ def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[
     return not earlier and not later
 
 
-def board_values(
-    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
-) -> dict[str, Any]:
+def board_values(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> dict[str, Any]:
     """The page of the board, and what stands around it."""
     after = query.after
     search = query.search.strip()
-    organizes = roles.is_organizer(account, state.competition.id)
+    organizes = roles.is_organizer(acting.actor, state.competition.id)
     board = standings.standings(
-        session,
+        acting.session,
         state,
         query.track_of(state),
-        account,
+        acting.actor,
         after=after,
         limit=PAGE_SIZE + 1,
         late=query.late,
         as_of=query.as_of,
         search=search,
-        now=now,
+        now=acting.now,
     )
     return {
         "state": state,
-        "storage": storage.usage_of_competition(session, state.competition, now) if organizes else None,
+        "storage": storage.usage_of_competition(acting.session, state.competition, acting.now) if organizes else None,
         "board": board,
         "page": board_page_of(board, after=after),
         "shown_tracks": [(each, find_metric(each.metric)) for each in board.shown_tracks],
         "columns": [each.name for each in board.shown_tracks if each.name in query.columns],
-        "deadline": formatting.deadline(state, now),
+        "deadline": formatting.deadline(state, acting.now),
         "timeline": timeline_of(state),
         "window": appeal_windows.window_of(state),
-        "appeals_end": appeal_windows.appeals_end(session, state),
+        "appeals_end": appeal_windows.appeals_end(acting.session, state),
         "winners": [place for place in board.places if place.rank <= PODIUM or place.prize],
         "former": board_versions.former_version(state),
-        "tabs": board_tabs_of(state, account, now, late=query.late),
+        "tabs": board_tabs_of(state, acting.actor, acting.now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
         "page_size": PAGE_SIZE,
         "search": search,
@@ -205,19 +202,17 @@ def board_values(
 def show_versions(
     slug: str,
     request: Request,
-    session: DbSession,
-    account: Visitor,
+    acting: ActingVisitor,
     viewer: CurrentCaller,
-    now: Now,
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> Response:
     """The versions of the private board, and the ranks that the newest one has moved."""
-    charge_past_board(request, account)
-    state = standings.visible_state(session, slug, account, now)
-    page = board_versions.changes_page(session, state, account, after=after, limit=PAGE_SIZE)
+    charge_past_board(request, acting.actor)
+    state = standings.visible_state(acting, slug)
+    page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=PAGE_SIZE)
     former = board_versions.former_version(state)
     return templates.render_page(
-        "leaderboard/versions.html", viewer=viewer, state=state, page=page, former=former, now=now
+        "leaderboard/versions.html", viewer=viewer, state=state, page=page, former=former, now=acting.now
     )
 
 
@@ -225,18 +220,16 @@ def show_versions(
 def show_uncertainty(
     slug: str,
     request: Request,
-    session: DbSession,
-    account: Visitor,
+    acting: ActingVisitor,
     viewer: CurrentCaller,
     cache: AppResponseCache,
-    now: Now,
     track: TrackKind | None = None,
 ) -> Response:
     """How certain the ranks of a board are, and what medals and prizes hang on."""
-    state = standings.visible_state(session, slug, account, now)
+    state = standings.visible_state(acting, slug)
     track = track or state.first_board
-    version, body = uncertainty_json(session, state, track, account, cache)
-    etag = etag_of(*etag_parts(session, state, track, viewer, now), version)
+    version, body = uncertainty_json(acting.session, state, track, acting.actor, cache)
+    etag = etag_of(*etag_parts(acting.session, state, track, viewer, acting.now), version)
     if is_known(request, etag):
         return templates.not_modified(etag)
 
@@ -246,7 +239,7 @@ def show_uncertainty(
             templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
         )
 
-    return templates.page_from_cache(session, cache, etag, viewer, render)
+    return templates.page_from_cache(acting.session, cache, etag, viewer, render)
 
 
 def etag_parts(

@@ -1,19 +1,15 @@
 """The leaderboard as JSON and CSV."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
+    ActingVisitor,
     AppResponseCache,
-    DbSession,
-    Now,
     Transactions,
-    Visitor,
 )
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board, charge_rows
@@ -33,6 +29,7 @@ from api.leaderboard.views import (
 )
 from api.openapi.files import UNCHANGED, also_as
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
@@ -80,22 +77,20 @@ class BoardQuery(BaseModel):
 def show(
     slug: str,
     request: Request,
-    session: DbSession,
-    account: Visitor,
+    acting: ActingVisitor,
     cache: AppResponseCache,
     begin: Transactions,
-    now: Now,
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
     by their final picks; until it is published it is for organizers only."""
     if query.as_of is not None:
-        charge_past_board(request, account)
-    board_access.require_past(query.as_of, now)
+        charge_past_board(request, acting.actor)
+    board_access.require_past(query.as_of, acting.now)
     as_csv = query.wants_csv(accept)
-    for state in standings.states_to_show(session, slug, account, now):
-        version = standings.board_version(session, state, query.track, account, now)
+    for state in standings.states_to_show(acting, slug):
+        version = standings.board_version(acting.session, state, query.track, acting.actor, acting.now)
         etag = etag_of(version, as_csv, query.inputs(as_csv=as_csv))
         headers = _headers(slug, query, etag, as_csv=as_csv)
         if is_known(request, etag):
@@ -103,12 +98,12 @@ def show(
         if (body := cache.find(etag)) is not None:
             return Response(body, headers=headers)
     if not as_csv:
-        charge_rows(request, account, query.limit)
-        body = cache.answer(session, etag, lambda: _body(session, state, query, account, now))
+        charge_rows(request, acting.actor, query.limit)
+        body = cache.answer(acting.session, etag, lambda: _body(acting, state, query))
         return Response(body, headers=headers)
     options = query.model_dump(include={"late", "as_of", "search"})
-    places = all_places(session, state, query.track, account, **options)
-    charge_rows(request, account, len(places.ranks))
+    places = all_places(acting.session, state, query.track, acting.actor, **options)
+    charge_rows(request, acting.actor, len(places.ranks))
     return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
 
 
@@ -120,12 +115,10 @@ def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[s
     return headers
 
 
-def _body(
-    session: Session, state: CompetitionState, query: BoardQuery, account: Account | None, now: datetime
-) -> bytes:
+def _body(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> bytes:
     options = query.model_dump(include={"after", "limit", "late", "as_of", "search"})
-    board = standings.standings(session, state, query.track, account, **options, now=now)
-    return _view(board, account).model_dump_json(by_alias=True).encode()
+    board = standings.standings(acting.session, state, query.track, acting.actor, **options, now=acting.now)
+    return _view(board, acting.actor).model_dump_json(by_alias=True).encode()
 
 
 def _view(board: Board, account: Account | None) -> BoardView:
@@ -164,16 +157,14 @@ def _shown_of(row: Place | Benchmark) -> dict[str, ShownValueView]:
 def list_versions(
     slug: str,
     request: Request,
-    session: DbSession,
-    account: Visitor,
-    now: Now,
+    acting: ActingVisitor,
     after: Annotated[int, Query(ge=0, le=10**9, description="Show moves after this many.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
     """Every publication of the private board and its withdrawals, and the teams whose rank the newest one moved."""
-    charge_past_board(request, account)
-    state = standings.visible_state(session, slug, account, now)
-    page = board_versions.changes_page(session, state, account, after=after, limit=limit)
+    charge_past_board(request, acting.actor)
+    state = standings.visible_state(acting, slug)
+    page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)
     return BoardVersionsView(
         versions=[BoardVersionView.model_validate(vars(act)) for act in state.publications],
         changes=page.total,
@@ -184,17 +175,11 @@ def list_versions(
 
 @router.get("/competitions/{slug}/leaderboard/uncertainty", response_model=UncertaintyView)
 def show_uncertainty(
-    slug: str,
-    request: Request,
-    session: DbSession,
-    account: Visitor,
-    cache: AppResponseCache,
-    now: Now,
-    track: TrackKind = "public",
+    slug: str, request: Request, acting: ActingVisitor, cache: AppResponseCache, track: TrackKind = "public"
 ) -> Response:
     """How certain the ranks of the first 500 places are: 95 % intervals, probabilities of medals, and what medals and
     prizes hang on. Of the private board once it is published; until then for organizers only."""
-    state = standings.visible_state(session, slug, account, now)
-    etag, body = uncertainty_json(session, state, track, account, cache)
+    state = standings.visible_state(acting, slug)
+    etag, body = uncertainty_json(acting.session, state, track, acting.actor, cache)
     headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}
     return Response(status_code=304, headers=headers) if is_known(request, etag) else Response(body, headers=headers)

@@ -11,6 +11,7 @@ from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
+from scorer.acting import Acting
 from scorer.errors import Invalid
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -48,7 +49,7 @@ def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now
     up_to = text(fields, "up_to", max_length=18)
     if not (up_to.isascii() and up_to.isdecimal()):
         raise Invalid("bad-request", "This form says no notice.")
-    notices.mark_all_read(session, viewer.account, up_to=int(up_to), now=now)
+    notices.mark_all_read(Acting(session, viewer.account, now), up_to=int(up_to))
     return see_other("/notices")
 
 
@@ -101,14 +102,14 @@ def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settin
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
     with refusal_on(_channels_page, session, viewer, now, url=url):
-        webhooks.register(session, viewer.account, url, secret=secret, local=local, now=now)
+        webhooks.register(Acting(session, viewer.account, now), url, secret=secret, local=local)
     return _channels_page(session, viewer, now, status=201, secret=secret)
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
 def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """Remove a webhook."""
-    webhooks.end(session, viewer.account, webhook_id, now=now)
+    webhooks.end(Acting(session, viewer.account, now), webhook_id)
     return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
 
 
@@ -117,5 +118,5 @@ def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, rates:
     """Send a trial notice to a webhook."""
     with refusal_on(_channels_page, session, viewer, now):
         rates.hit("webhook-ping", viewer.account.id)
-    webhooks.ping(session, viewer.account, webhook_id, now=now)
+    webhooks.ping(Acting(session, viewer.account, now), webhook_id)
     return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from api.http.dependencies import CurrentUser, DbSession, Now, RowId, Submitter
+from api.http.dependencies import ActingSubmitter, CurrentUser, DbSession, RowId, Submitter
 from api.http.etags import etag_of, is_known
 from api.http.paging import After
 from api.http.routing import ApiRouter
@@ -46,16 +46,16 @@ def _page_of(newest: Sequence[Notice], limit: int, unread: int) -> NoticePage:
 
 
 @router.put("/notices/read", status_code=204)
-def mark_all_read(body: ReadMark, session: DbSession, account: Submitter, now: Now) -> Response:
+def mark_all_read(body: ReadMark, acting: ActingSubmitter) -> Response:
     """Mark a notice and all older ones as read."""
-    notices.mark_all_read(session, account, up_to=body.up_to, now=now)
+    notices.mark_all_read(acting, up_to=body.up_to)
     return Response(status_code=204)
 
 
 @router.put("/notices/{notice_id}/read", status_code=204)
-def mark_read(notice_id: RowId, session: DbSession, account: Submitter, now: Now) -> Response:
+def mark_read(notice_id: RowId, acting: ActingSubmitter) -> Response:
     """Mark a notice as read."""
-    notices.mark_read(session, account, notice_id, now=now)
+    notices.mark_read(acting, notice_id)
     return Response(status_code=204)
 
 

@@ -1,13 +1,12 @@
 """Seeing a rescoring campaign and deciding about it, as pages and JSON routes do."""
 
-from datetime import datetime
 from typing import Literal
 
 from sqlalchemy.orm import Session
 
 from api.rescoring.views import CampaignView, campaign_view
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account
 from scorer.rescoring import campaigns, switching
 from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, list_campaigns
 from scorer.rescoring.requirements import possible_decisions
@@ -26,21 +25,13 @@ def view_of(session: Session, state: CompetitionState, status: CampaignStatus) -
 
 
 def decide(
-    session: Session,
-    state: CompetitionState,
-    campaign_id: int,
-    decision: AnyDecision,
-    *,
-    reason: str,
-    tau: float | None,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, campaign_id: int, decision: AnyDecision, *, reason: str, tau: float | None
 ) -> None:
     """Carry out what an organizer decides about a campaign; errors as those of :mod:`scorer.rescoring`."""
-    campaign = campaign_of(session, state, campaign_id)
+    campaign = campaign_of(acting.session, state, campaign_id)
     if decision == "switch":
-        switching.switch(session, state, campaign, reason=reason, tau=tau, author=author, now=now)
+        switching.switch(acting, state, campaign, reason=reason, tau=tau)
     elif decision == "undo":
-        switching.undo(session, state, campaign, reason=reason, author=author, now=now)
+        switching.undo(acting, state, campaign, reason=reason)
     else:
-        campaigns.decide(session, state, campaign, decision, reason=reason, author=author, now=now)
+        campaigns.decide(acting, state, campaign, decision, reason=reason)

@@ -7,13 +7,14 @@ from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.rescoring import decisions as rescoring
 from api.rescoring.decisions import AnyDecision
 from api.rescoring.views import preview_view
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
@@ -28,9 +29,9 @@ MAX_SUBMISSIONS = 100_000
 
 
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
-def list_campaigns(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """All campaigns, and the form that starts one."""
-    return _list_page(session, competition_state.state_of(session, slug, now), viewer, now)
+    return _list_page(acting.session, competition_state.state_of(acting.session, slug, acting.now), viewer, acting.now)
 
 
 def _list_page(session: Session, state: CompetitionState, viewer: Caller, now: datetime, **outcome: Any) -> Response:
@@ -46,20 +47,14 @@ def _list_page(session: Session, state: CompetitionState, viewer: Caller, now: d
 
 
 @router.post("/competitions/{slug}/rescoring")
-def start(
-    slug: str,
-    fields: FormFields,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    settings: AppSettings,
-    now: Now,
-) -> Response:
+def start(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings) -> Response:
     """Start a campaign."""
-    state = competition_state.state_of(session, slug, now)
-    with refusal_on(_list_page, session, state, viewer, now):
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    with refusal_on(_list_page, acting.session, state, viewer, acting.now):
         weights = settings.weights_sha256
-        campaign = campaigns.start(session, state, _wanted(fields), weights=weights, author=viewer.account, now=now)
+        campaign = campaigns.start(
+            Acting(acting.session, viewer.account, acting.now), state, _wanted(fields), weights=weights
+        )
     return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")
 
 
@@ -79,15 +74,13 @@ def _wanted(fields: Fields) -> NewCampaign:
 def show_campaign(
     slug: str,
     campaign_id: int,
-    session: DbSession,
-    author: Organizer,
+    acting: ActingOrganizer,
     viewer: KnownCaller,
-    now: Now,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """How far a campaign is, what a switch would change, and the forms that decide about it."""
-    state = competition_state.state_of(session, slug, now)
-    return _campaign_page(session, state, campaign_id, viewer, now, tau=tau)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    return _campaign_page(acting.session, state, campaign_id, viewer, acting.now, tau=tau)
 
 
 def _campaign_page(
@@ -123,23 +116,20 @@ def _campaign_page(
 
 
 @router.post("/competitions/{slug}/rescoring/{campaign_id}")
-def decide(
-    slug: str,
-    campaign_id: int,
-    fields: FormFields,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    now: Now,
-) -> Response:
+def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Decide about a campaign."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_campaign_page, session, state, campaign_id, viewer, now):
+    with refusal_on(_campaign_page, acting.session, state, campaign_id, viewer, acting.now):
         require_reason(reason)
         tau = number_field(fields, "tau", float)
         rescoring.decide(
-            session, state, campaign_id, _decision(fields), reason=reason, tau=tau, author=viewer.account, now=now
+            Acting(acting.session, viewer.account, acting.now),
+            state,
+            campaign_id,
+            _decision(fields),
+            reason=reason,
+            tau=tau,
         )
     return see_other(f"/competitions/{slug}/rescoring/{campaign_id}")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.rescoring import decisions as rescoring
@@ -25,55 +25,49 @@ router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 
 
 @router.get("")
-def list_campaigns(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> CampaignPage:
+def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> CampaignPage:
     """The rescoring campaigns of a competition, newest first."""
-    state = state_of(session, slug, now)
-    page = wanted.of_all(campaign_status.list_campaigns(session, state))
-    views = [rescoring.view_of(session, state, each) for each in page.rows]
+    state = state_of(acting.session, slug, acting.now)
+    page = wanted.of_all(campaign_status.list_campaigns(acting.session, state))
+    views = [rescoring.view_of(acting.session, state, each) for each in page.rows]
     return CampaignPage(campaigns=views, next_after=page.next_after)
 
 
 @router.post("", status_code=202)
-def start(
-    slug: str, body: NewCampaignBody, session: DbSession, author: Organizer, settings: AppSettings, now: Now
-) -> CampaignView:
+def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: AppSettings) -> CampaignView:
     """Have entries of a track measured anew when nothing else waits. Nothing on any board changes until a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
-    state, weights = state_of(session, slug, now), settings.weights_sha256
-    campaign = campaigns.start(session, state, wanted, weights=weights, author=author, now=now)
-    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))
+    state, weights = state_of(acting.session, slug, acting.now), settings.weights_sha256
+    campaign = campaigns.start(acting, state, wanted, weights=weights)
+    return rescoring.view_of(acting.session, state, campaign_status.status_of(acting.session, campaign))
 
 
 @router.get("/{campaign_id}")
-def get_campaign(slug: str, campaign_id: int, session: DbSession, author: Organizer, now: Now) -> CampaignView:
+def get_campaign(slug: str, campaign_id: int, acting: ActingOrganizer) -> CampaignView:
     """A campaign, how far it is, and how its measurements differ from those before."""
-    return _view(session, state_of(session, slug, now), campaign_id)
+    return _view(acting.session, state_of(acting.session, slug, acting.now), campaign_id)
 
 
 @router.get("/{campaign_id}/preview")
 def preview_switch(
     slug: str,
     campaign_id: int,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
+    acting: ActingOrganizer,
     tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold to switch with.")] = None,
 ) -> SwitchPreviewView:
     """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
-    state = state_of(session, slug, now)
-    campaign = campaign_status.campaign_of(session, state, campaign_id)
-    return preview_view(preview(session, state, campaign, tau=tau))
+    state = state_of(acting.session, slug, acting.now)
+    campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
+    return preview_view(preview(acting.session, state, campaign, tau=tau))
 
 
 @router.post("/{campaign_id}/decisions", status_code=201)
-def decide(
-    slug: str, campaign_id: int, body: CampaignDecision, session: DbSession, author: Organizer, now: Now
-) -> CampaignView:
+def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOrganizer) -> CampaignView:
     """Pause a campaign, let it go on, cancel it, let its measurements count, or take that back. Refused with 409 in a
     state that does not allow it, and a switch while the final board is published."""
-    state = state_of(session, slug, now)
-    rescoring.decide(session, state, campaign_id, **body.model_dump(), author=author, now=now)
-    return _view(session, state, campaign_id)
+    state = state_of(acting.session, slug, acting.now)
+    rescoring.decide(acting, state, campaign_id, **body.model_dump())
+    return _view(acting.session, state, campaign_id)
 
 
 def _view(session: Session, state: CompetitionState, campaign_id: int) -> CampaignView:

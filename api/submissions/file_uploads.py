@@ -16,6 +16,7 @@ from api.http.dependencies import Transaction, utc_now
 from api.http.received_blobs import reads_limited, receive_blob, require_clean, unused_key_of
 from api.http.right_clock import require_right_clock
 from api.submissions.views import CodeView, code_view
+from scorer.acting import Acting
 from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions.competition_state import CompetitionState
@@ -45,8 +46,8 @@ async def store_code(
 
     def admit(now: datetime) -> None:
         with begin() as session:
-            submission = code_uploads.require_code_change(session, submission_id, account, now)
-            code_uploads.require_room_for_code(session, submission, account, limits, wanted=declared or 0, now=now)
+            submission = code_uploads.require_code_change(Acting(session, account, now), submission_id)
+            code_uploads.require_room_for_code(Acting(session, account, now), submission, limits, wanted=declared or 0)
 
     limits = storage.limits_of(settings)
     require_bytes(declared, code_uploads.MAX_CODE_BYTES)
@@ -59,7 +60,7 @@ async def store_code(
             kind = code_uploads.kind_of(file, limited=reads_limited(settings))
         with begin() as session:
             code, replaced = code_uploads.attach_code(
-                session, submission_id, received, kind, account=account, limits=limits, now=now
+                Acting(session, account, now), submission_id, received, kind, limits=limits
             )
             return code_view(code), replaced.blob_key if replaced is not None else None
 
@@ -69,20 +70,16 @@ async def store_code(
 View = TypeVar("View")
 
 
-def begin_upload(
-    session: Session, slug: str, wanted: UploadRequest, account: Account, settings: Settings, now: datetime
-) -> Upload:
+def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, settings: Settings) -> Upload:
     """Begin a resumable upload within the limits of the settings."""
-    require_right_clock(session)
+    require_right_clock(acting.session)
     return uploads.begin(
-        session,
+        acting,
         slug,
         wanted,
-        account,
         upload_id=secrets.token_urlsafe(16),
         limits=storage.limits_of(settings),
         life=timedelta(seconds=settings.upload_life_seconds),
-        now=now,
     )
 
 
@@ -137,7 +134,9 @@ class ZipUpload:
         def admit() -> CompetitionState:
             with self.begin() as session:
                 require_right_clock(session)
-                return intake.admit(session, slug, entry, account, declared_bytes=declared, limits=limits, now=begun)
+                return intake.admit(
+                    Acting(session, account, begun), slug, entry, declared_bytes=declared, limits=limits
+                )
 
         state = await run_in_threadpool(admit)
         limit = intake.upload_limit(state, limits)
@@ -147,14 +146,12 @@ class ZipUpload:
                 ignored = require_images(file, state.image_spec, limited=reads_limited(self.settings))
             with self.begin() as session:
                 submission = intake.accept(
-                    session,
+                    Acting(session, account, complete),
                     slug,
                     entry,
-                    account,
                     received,
                     public_id=new_id,
                     ignored=ignored,
-                    now=complete,
                     begun=begun,
                     limits=limits,
                 )

@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session
 from api.evidence.generators.uploads import hand_in_generator
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
+    ActingReader,
     AppSettings,
     BlobStore,
     Caller,
-    CurrentUser,
     DbSession,
     KnownCaller,
     Now,
@@ -39,6 +39,7 @@ from api.review.rulings.sections import rulings_section_of
 from api.submissions.file_uploads import store_code
 from api.submissions.views import SubmissionView, submission_view, submission_views
 from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.acting import Acting
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -61,20 +62,14 @@ BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
 
 @router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
 def show_submission(
-    submission_id: str,
-    request: Request,
-    session: DbSession,
-    images: ZipImages,
-    account: CurrentUser,
-    viewer: KnownCaller,
-    now: Now,
+    submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownCaller
 ) -> Response:
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
-    values = _entry(session, images, submission_id, viewer, now)
-    etag = _etag_of_entry(values, viewer, now)
+    values = _entry(acting.session, images, submission_id, viewer, acting.now)
+    etag = _etag_of_entry(values, viewer, acting.now)
     if is_known(request, etag):
         return not_modified(etag)
-    return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=now, **values)
+    return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=acting.now, **values)
 
 
 def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
@@ -108,11 +103,11 @@ def _entry(session: Session, images: StoredImages, submission_id: str, viewer: C
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and code_uploads.takes_code(session, state, submission, now),
-        "generator": generator_section_of(session, submission, viewer.account, with_form=own, now=now),
+        "generator": generator_section_of(Acting(session, viewer.account, now), submission, with_form=own),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
-        "case": rulings_section_of(session, images, state, submission, viewer.account, now),
+        "case": rulings_section_of(Acting(session, viewer.account, now), images, state, submission),
         "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
@@ -181,7 +176,7 @@ def cancel_submission(
 ) -> Response:
     """Cancel the entry before its scoring begins."""
     try:
-        outcomes.cancel(session, submission_id, viewer.account, now=now)
+        outcomes.cancel(Acting(session, viewer.account, now), submission_id)
     except Conflict as error:
         problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": "cancel"}
         return _page_of_entry(session, images, submission_id, viewer, now, **problem)
@@ -196,16 +191,14 @@ def submit_rebuttal(
     page = partial(in_transaction, begin, _page_of_entry, images, submission_id, viewer, now)
     with refusal_on(page, place="rebuttal"), begin() as session:
         rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
-        rebuttals.rebut(session, submission_id, rebuttal, author=viewer.account, now=now)
+        rebuttals.rebut(Acting(session, viewer.account, now), submission_id, rebuttal)
     return see_other(f"/submissions/{submission_id}#ruling")
 
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
-def list_submissions(
-    slug: str, session: DbSession, account: CurrentUser, viewer: KnownCaller, now: Now, before: BeforeRef = None
-) -> Response:
+def list_submissions(slug: str, acting: ActingReader, viewer: KnownCaller, before: BeforeRef = None) -> Response:
     """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
-    return _entries(session, slug, viewer, now, before=before)
+    return _entries(acting.session, slug, viewer, acting.now, before=before)
 
 
 def _entries(
@@ -217,7 +210,7 @@ def _entries(
     before: int | None = None,
     **outcome: Any,
 ) -> Response:
-    state = competition_state.visible_state(session, slug, viewer.account, now)
+    state = competition_state.visible_state(Acting(session, viewer.account, now), slug)
     newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     finals = _finals(session, state, viewer)
@@ -265,5 +258,5 @@ def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer
     """Make the ticked entries the team's final picks."""
     wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
     with refusal_on(_entries, session, slug, viewer, now):
-        final_picks.pick(session, slug, wanted, account=viewer.account, now=now)
+        final_picks.pick(Acting(session, viewer.account, now), slug, wanted)
     return see_other(f"/competitions/{slug}/entries#picks")

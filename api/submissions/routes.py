@@ -10,12 +10,13 @@ from fastapi.responses import StreamingResponse
 
 from api.http.concurrent_requests import uncount_request
 from api.http.dependencies import (
+    ActingOrganizer,
+    ActingReader,
+    ActingSubmitter,
     AppSettings,
     BlobStore,
     CurrentUser,
     DbSession,
-    Now,
-    Organizer,
     Submitter,
     Transaction,
     Transactions,
@@ -91,19 +92,14 @@ async def submit(
 
 @router.get("/competitions/{slug}/submissions")
 def index(
-    slug: str,
-    session: DbSession,
-    account: CurrentUser,
-    now: Now,
-    after: After = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    slug: str, acting: ActingReader, after: After = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> SubmissionPage:
     """The submissions of your team, newest first; for organizers, those of all teams."""
-    state = visible_state(session, slug, account, now)
-    submissions = access.list_submissions(session, state, account, before=after, limit=limit + 1)
+    state = visible_state(acting, slug)
+    submissions = access.list_submissions(acting.session, state, acting.actor, before=after, limit=limit + 1)
     page: list[Submission] = submissions[:limit]
     return SubmissionPage(
-        submissions=submission_views(session, page, account),
+        submissions=submission_views(acting.session, page, acting.actor),
         next_after=page[-1].ref if len(submissions) > limit else None,
     )
 
@@ -115,10 +111,10 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Submis
 
 
 @router.post("/submissions/{submission_id}/cancel")
-def cancel(submission_id: str, session: DbSession, account: Submitter, now: Now) -> SubmissionView:
+def cancel(submission_id: str, acting: ActingSubmitter) -> SubmissionView:
     """Cancel an entry before its scoring begins: it is not counted. Cancelling again changes nothing; 409 once
     scoring has begun."""
-    return submission_view(session, outcomes.cancel(session, submission_id, account, now=now), account)
+    return submission_view(acting.session, outcomes.cancel(acting, submission_id), acting.actor)
 
 
 events = ApiRouter(tags=["submissions"])
@@ -242,19 +238,17 @@ async def attach(
 
 
 @results.put("/submissions/{submission_id}/code-request")
-def ask_for_code(
-    submission_id: str, body: NewCodeRequest, session: DbSession, author: Organizer, now: Now
-) -> CodeRequestView:
+def ask_for_code(submission_id: str, body: NewCodeRequest, acting: ActingOrganizer) -> CodeRequestView:
     """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
     competition has closed. A later request replaces this one. Organizers only."""
-    made = code_uploads.request_code(session, submission_id, until=body.until, text=body.text, author=author, now=now)
+    made = code_uploads.request_code(acting, submission_id, until=body.until, text=body.text)
     return CodeRequestView.model_validate(made, from_attributes=True)
 
 
 @results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
-def download(submission_id: str, session: DbSession, store: BlobStore, account: CurrentUser, now: Now) -> Response:
+def download(submission_id: str, acting: ActingReader, store: BlobStore) -> Response:
     """The attached code of an entry; for reviewers and organizers. The audit log keeps who has downloaded it."""
-    submission, code = code_uploads.hand_out_code(session, submission_id, account, now=now)
+    submission, code = code_uploads.hand_out_code(acting, submission_id)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {
         "Cache-Control": "private, no-store",

@@ -14,6 +14,7 @@ from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions.competition_state import visible_state
 from scorer.settings import Settings
 from scorer.teams import invitations, quotas, storage, team_messages, teams
@@ -44,7 +45,7 @@ class TeamContext:
         """The page, with the outcome of what was just done."""
         account = self.viewer.account
         with self.begin() as session:
-            state = visible_state(session, self.slug, account, self.now)
+            state = visible_state(Acting(session, account, self.now), self.slug)
             team = teams.find_own_team(session, state, account)
             return render_page(
                 "teams/show.html",
@@ -56,7 +57,7 @@ class TeamContext:
                 received=invitations.received_invitations(session, state, account),
                 messages=team_messages.list_messages(session, team) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
-                storage=storage.usage_of(session, state.competition, account, self.now),
+                storage=storage.usage_of(Acting(session, account, self.now), state.competition),
                 storage_limit=self.settings.max_team_bytes,
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,
@@ -91,7 +92,7 @@ def create_team(page: CurrentTeam, fields: FormFields) -> Response:
     name = text(fields, "name")
     account = page.viewer.account
     return page.act(
-        lambda session: teams.create(session, page.slug, name, account=account, now=page.now),
+        lambda session: teams.create(Acting(session, account, page.now), page.slug, name),
         place="name",
         done="founded",
     )
@@ -103,7 +104,7 @@ def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
     name = text(fields, "name")
     account = page.viewer.account
     return page.act(
-        lambda session: teams.rename(session, page.slug, name, account=account, now=page.now),
+        lambda session: teams.rename(Acting(session, account, page.now), page.slug, name),
         place="name",
         done="renamed",
     )
@@ -116,7 +117,7 @@ def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
     author = page.viewer.account
     rates.hit("team-invitation", author.id)
     return page.act(
-        lambda session: invitations.invite_person(session, page.slug, handle, author=author, now=page.now),
+        lambda session: invitations.invite_person(Acting(session, author, page.now), page.slug, handle),
         place="handle",
         done="asked",
     )
@@ -129,7 +130,7 @@ def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
     author = page.viewer.account
     rates.hit("team-invitation", author.id)
     return page.act(
-        lambda session: invitations.propose_merge(session, page.slug, name, author=author, now=page.now),
+        lambda session: invitations.propose_merge(Acting(session, author, page.now), page.slug, name),
         place="merge",
         done="asked",
     )
@@ -140,7 +141,7 @@ def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
     """Withdraw an invitation."""
     author = page.viewer.account
     return page.act(
-        lambda session: invitations.withdraw(session, page.slug, invitation_id, author=author, now=page.now),
+        lambda session: invitations.withdraw(Acting(session, author, page.now), page.slug, invitation_id),
         place="invitations",
         done="withdrawn",
     )
@@ -152,9 +153,7 @@ def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormField
     accept = text(fields, "accept") == "yes"
     account = page.viewer.account
     return page.act(
-        lambda session: invitations.answer(
-            session, page.slug, invitation_id, accept=accept, account=account, now=page.now
-        ),
+        lambda session: invitations.answer(Acting(session, account, page.now), page.slug, invitation_id, accept=accept),
         place="received",
         done="accepted" if accept else "declined",
     )
@@ -165,5 +164,5 @@ def leave_team(page: CurrentTeam) -> Response:
     """Leave the team."""
     account = page.viewer.account
     return page.act(
-        lambda session: teams.leave(session, page.slug, account=account, now=page.now), place="leave", done="left"
+        lambda session: teams.leave(Acting(session, account, page.now), page.slug), place="leave", done="left"
     )

@@ -2,7 +2,14 @@
 
 from fastapi import Response
 
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, Organizer, RowId, Submitter
+from api.http.dependencies import (
+    ActingOrganizer,
+    ActingReader,
+    ActingSubmitter,
+    AppRateLimiter,
+    AppSettings,
+    RowId,
+)
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.teams.views import (
@@ -32,89 +39,82 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
 
 
 @router.post("/teams", status_code=201)
-def create(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
+def create(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
     """Found a team. A person without one becomes a team of one with their first entry."""
-    roster = teams.create(session, slug, body.name, account=account, now=now)
-    return _view(visible_state(session, slug, account, now), roster)
+    roster = teams.create(acting, slug, body.name)
+    return _view(visible_state(acting, slug), roster)
 
 
 @router.get("/team")
-def show(slug: str, session: DbSession, account: CurrentUser, now: Now) -> TeamView:
+def show(slug: str, acting: ActingReader) -> TeamView:
     """Your team."""
-    state = visible_state(session, slug, account, now)
-    return _view(state, teams.own_roster(session, state, account))
+    state = visible_state(acting, slug)
+    return _view(state, teams.own_roster(acting.session, state, acting.actor))
 
 
 @router.patch("/team")
-def rename(slug: str, body: TeamName, session: DbSession, account: Submitter, now: Now) -> TeamView:
+def rename(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
     """Rename the team that you lead."""
-    roster = teams.rename(session, slug, body.name, account=account, now=now)
-    return _view(visible_state(session, slug, account, now), roster)
+    roster = teams.rename(acting, slug, body.name)
+    return _view(visible_state(acting, slug), roster)
 
 
 @router.delete("/team/membership", status_code=204)
-def leave(slug: str, session: DbSession, account: Submitter, now: Now) -> Response:
+def leave(slug: str, acting: ActingSubmitter) -> Response:
     """Leave your team. A member who has submitted cannot leave."""
-    teams.leave(session, slug, account=account, now=now)
+    teams.leave(acting, slug)
     return Response(status_code=204)
 
 
 @router.post("/team/invitations", status_code=201)
-def invite(
-    slug: str,
-    body: NewTeamInvitation,
-    session: DbSession,
-    account: Submitter,
-    rates: AppRateLimiter,
-    now: Now,
-) -> TeamInvitationView:
+def invite(slug: str, body: NewTeamInvitation, acting: ActingSubmitter, rates: AppRateLimiter) -> TeamInvitationView:
     """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They get a
     notice. Inviting again changes nothing."""
-    rates.hit("team-invitation", account.id)
+    rates.hit("team-invitation", acting.actor.id)
     who, ask = (
         (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
     )
-    return _invitation(ask(session, slug, who or "", author=account, now=now))
+    return _invitation(ask(acting, slug, who or ""))
 
 
 @router.delete("/team/invitations/{invitation_id}", status_code=204)
-def withdraw(slug: str, invitation_id: RowId, session: DbSession, account: Submitter, now: Now) -> Response:
+def withdraw(slug: str, invitation_id: RowId, acting: ActingSubmitter) -> Response:
     """Withdraw an invitation of the team that you lead."""
-    invitations.withdraw(session, slug, invitation_id, author=account, now=now)
+    invitations.withdraw(acting, slug, invitation_id)
     return Response(status_code=204)
 
 
 @router.get("/invitations")
-def received(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> TeamInvitationPage:
+def received(slug: str, acting: ActingReader, wanted: Paging) -> TeamInvitationPage:
     """The open invitations to you or to your team, oldest first."""
-    state = visible_state(session, slug, account, now)
-    page = wanted.of_all(invitations.received_invitations(session, state, account))
+    state = visible_state(acting, slug)
+    page = wanted.of_all(invitations.received_invitations(acting.session, state, acting.actor))
     return TeamInvitationPage(invitations=[_invitation(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.put("/invitations/{invitation_id}/answer")
-def answer(
-    slug: str, invitation_id: RowId, body: Answer, session: DbSession, account: Submitter, now: Now
-) -> TeamInvitationView:
+def answer(slug: str, invitation_id: RowId, body: Answer, acting: ActingSubmitter) -> TeamInvitationView:
     """Accept or decline an invitation. The leader answers a proposed merger; once accepted, all members and entries
     belong to the team that proposed it."""
-    invitation = invitations.answer(session, slug, invitation_id, accept=body.accept, account=account, now=now)
+    invitation = invitations.answer(acting, slug, invitation_id, accept=body.accept)
     return _invitation(invitation)
 
 
 @router.get("/limits")
-def show_limits(slug: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now) -> LimitsView:
+def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> LimitsView:
     """What your team has used of its limits, and when its next entry is possible."""
-    state = visible_state(session, slug, account, now)
-    used = storage.usage_of(session, state.competition, account, now)
-    return _limits_view(quotas.quota_of(session, state, account, now=now), used, settings.max_team_bytes)
+    state = visible_state(acting, slug)
+    used = storage.usage_of(acting, state.competition)
+    return _limits_view(
+        quotas.quota_of(acting.session, state, acting.actor, now=acting.now), used, settings.max_team_bytes
+    )
 
 
 @router.get("/storage")
-def show_storage(slug: str, session: DbSession, organizer: Organizer, settings: AppSettings, now: Now) -> StorageView:
+def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> StorageView:
     """What the zips of a competition take in the store, and which teams have most. Organizers only."""
-    competition = visible_state(session, slug, organizer, now).competition
-    used = storage.usage_of_competition(session, competition, now)
+    competition = visible_state(acting, slug).competition
+    used = storage.usage_of_competition(acting.session, competition, acting.now)
     return StorageView(
         stored_bytes=used.stored,
         staged_bytes=used.staged,
@@ -122,7 +122,7 @@ def show_storage(slug: str, session: DbSession, organizer: Organizer, settings: 
         max_team_bytes=settings.max_team_bytes,
         largest_teams=[
             TeamStorageView(team=team, stored_bytes=stored)
-            for team, stored in storage.largest_teams(session, competition)
+            for team, stored in storage.largest_teams(acting.session, competition)
         ],
     )
 
@@ -175,19 +175,19 @@ picks = ApiRouter(tags=["results"])
 
 
 @picks.get("/competitions/{slug}/picks")
-def show_picks(slug: str, session: DbSession, account: CurrentUser, now: Now) -> PicksView:
+def show_picks(slug: str, acting: ActingReader) -> PicksView:
     """The entries that your team will be ranked by: its picks, or without picks its best public entries."""
-    state = competition_state.visible_state(session, slug, account, now)
-    team = final_picks.own_team(session, state, account)
-    return _picks(state, final_picks.final_entries_of(session, state, team))
+    state = competition_state.visible_state(acting, slug)
+    team = final_picks.own_team(acting.session, state, acting.actor)
+    return _picks(state, final_picks.final_entries_of(acting.session, state, team))
 
 
 @picks.put("/competitions/{slug}/picks")
-def pick(slug: str, body: NewPicks, session: DbSession, account: Submitter, now: Now) -> PicksView:
+def pick(slug: str, body: NewPicks, acting: ActingSubmitter) -> PicksView:
     """Pick the entries that your team will be ranked by, until the last uploads have finished; also entries that still
     wait for their score. An empty list removes the picks."""
-    finals = final_picks.pick(session, slug, body.submissions, account=account, now=now)
-    return _picks(competition_state.visible_state(session, slug, account, now), finals)
+    finals = final_picks.pick(acting, slug, body.submissions)
+    return _picks(competition_state.visible_state(acting, slug), finals)
 
 
 def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:

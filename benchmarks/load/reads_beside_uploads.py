@@ -17,6 +17,7 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.seeding import admin_url_of, fill
 from benchmarks.load.participants import Upload, add_participants, hand_in_all, noise_zip, reference_zips
 from benchmarks.load.service import CHECKER, NO_RATES, SCORER, WEB, LoadedService, open_competition, running_service
+from scorer.acting import Acting
 from scorer.db.tables import Account, Competition, Submission
 from scorer.lifecycle import PENDING, Status
 from scorer.teams import teams
@@ -74,7 +75,7 @@ def _prepare(service: LoadedService, folder: Path, size: Size) -> Path:
     with service.sessions.begin() as session:
         competition = session.scalars(select(Competition).where(Competition.slug == SLUG)).one()
         admin = session.scalars(select(Account).where(Account.role == "admin")).one()
-        own = teams.find_or_create_team(session, competition.id, admin, now=datetime.now(UTC))
+        own = teams.find_or_create_team(Acting(session, admin, datetime.now(UTC)), competition.id)
         values: dict[str, object] = {"competition": competition.id, "account": admin.id, "first_team": own.id}
     values |= {"teams": size.teams, "entries": size.entries, "step": timedelta(days=9) / size.entries}
     values |= {"start": datetime.now(UTC) - timedelta(days=10)}

@@ -15,6 +15,7 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.seeding import migrated_servers
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, entries_by_hour
 from benchmarks.scale.thousand_runs import Size, Step, seed, steps_of
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
 
@@ -32,7 +33,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         engine, now = create_engine(address, connect_args={"options": "-c timezone=utc"}), datetime.now(UTC)
         with Session(engine) as session:
             begun = time.perf_counter()
-            visible = competition_state.visible_competitions(session, None, now)
+            visible = competition_state.visible_competitions(Acting(session, None, now))
             competition_state.states_of(session, [each.id for each in visible], now)
             listed = time.perf_counter()
             job_queue.count_due(session)

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from benchmarks.harness.isolation import meet
 from benchmarks.harness.seeding import fill, tiny_spec
 from scorer.accounts import accounts
+from scorer.acting import Acting
 from scorer.archive import TrainingImageCopies
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import setup
@@ -98,7 +99,7 @@ def seed(url: str, competitions: int, people: int, entries: int) -> None:
             opens_at, closes_at = now - timedelta(days=50), now + timedelta(days=10)
             limits = {"daily_limit": None, "pending_limit": 100}
             spec = tiny_spec(slug_of(number), opens_at, closes_at=closes_at, **limits)
-            setup.create(session, spec, author=organizer, now=now)
+            setup.create(Acting(session, organizer, now), spec)
     engine.dispose()
     fill(url, {"entries": entries}, ROWS)
 
@@ -175,7 +176,7 @@ class Load:
             account = session.scalars(select(Account).where(Account.handle == handle)).one()
             blob, now = ReceivedBlob(f"submissions/{name}.zip", 1, name), datetime.now(UTC)
             entry, public_id = NewSubmission("entry.zip"), new_public_id()
-            intake.accept(session, slug, entry, account, blob, public_id=public_id, now=now, begun=now)
+            intake.accept(Acting(session, account, now), slug, entry, blob, public_id=public_id, begun=now)
 
     def _claim(self, queue: Queue) -> leases.Claim | None:
         with Session(self._engine) as session, session.begin():

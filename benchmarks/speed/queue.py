@@ -19,6 +19,7 @@ from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of, spread_of
 from benchmarks.harness.seeding import execute_each, migrated_servers, tiny_spec, vacuum
 from scorer.accounts import accounts
+from scorer.acting import Acting
 from scorer.competitions import competition_state, setup
 from scorer.db.tables import Submission
 from scorer.jobs import leases
@@ -129,7 +130,7 @@ def _seed(engine: Engine, waiting: int, finished: int) -> float:
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         for number in range(COMPETITIONS):
             spec = tiny_spec(f"queue-{number}", now)
-            setup.create(session, spec, author=organizer, now=now)
+            setup.create(Acting(session, organizer, now), spec)
             competition = competition_state.state_of(session, spec.slug, now).competition.id
             values = {"competition": competition, "account": organizer.id, "entries": entries, "teams": 25}
             execute_each(session, SEED, values | {"busy": int(BUSY_SHARE * entries)})

@@ -28,6 +28,7 @@ from deploy.standalone.ports import free_port
 from deploy.standalone.service import service_children
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens, sessions
+from scorer.acting import Acting
 from scorer.competitions import competition_state, setup
 from scorer.db.leaderboard.changes import NEW_CHANGES_QUERY
 from scorer.lifecycle import TrackKind
@@ -131,9 +132,9 @@ def _competition(url: str, admin_url: str, entries: int, count: int) -> BoardSer
         for account, secret in ((organizer, ORGANIZER), (reader, OWN)):
             api_tokens.issue(session, account, secret, name="bench", now=now)
         sessions.begin(session, organizer, secret=SESSION, browser=sessions.Browser("127.0.0.1"), now=now)
-        setup.create(session, tiny_spec(SLUG, start, score_decimals=DECIMALS), author=organizer, now=start)
+        setup.create(Acting(session, organizer, start), tiny_spec(SLUG, start, score_decimals=DECIMALS))
         tracks = competition_state.state_of(session, SLUG, now).tracks
-        own_team = teams.find_or_create_team(session, tracks["public"].competition_id, reader, now=now)
+        own_team = teams.find_or_create_team(Acting(session, reader, now), tracks["public"].competition_id)
         service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id)
         competition = tracks["public"].competition_id
     # The own team comes first: its number precedes those of the teams that are made here.

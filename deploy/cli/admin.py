@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kennel_client.cli.output import Answer, answers
+from scorer.acting import Acting
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -68,7 +69,7 @@ def _new_token(session: "Session", account: "Account", now: datetime) -> Answer:
     secret = secrets.token_urlsafe(32)
     api_tokens.issue(session, account, secret, name="made by the operator", now=now)
     subject = f"account:{account.handle}"
-    audit_log.record_action(session, "token.made", subject, actor=None, now=now, after={"by": "the operator"})
+    audit_log.record_action(Acting(session, None, now), "token.made", subject, after={"by": "the operator"})
     return Answer({"handle": account.handle, "token": secret}, secret)
 
 
@@ -88,7 +89,7 @@ def reset_link(handle: str, data: Data = None) -> Answer:
         account = find_account(session, handle)
         link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
         audit_log.record_action(
-            session, "reset-link.made", f"account:{account.handle}", actor=None, now=now, after={"by": "the operator"}
+            Acting(session, None, now), "reset-link.made", f"account:{account.handle}", after={"by": "the operator"}
         )
     return Answer({"handle": handle, "link": link}, link)
 
@@ -126,7 +127,7 @@ def delete_account(
     if not yes:
         typer.confirm(f"Delete the account {handle} for good?", abort=True)
     with _database(data) as (session, _):
-        personal_data.delete_account(session, find_account(session, handle).id, author=None, now=datetime.now(UTC))
+        personal_data.delete_account(Acting(session, None, datetime.now(UTC)), find_account(session, handle).id)
     return Answer({"handle": handle}, f"The account {handle} is deleted.")
 
 
@@ -157,5 +158,5 @@ def set_role(handle: str, role: str, data: Data = None) -> Answer:
     from scorer.accounts import accounts
 
     with _database(data) as (session, _):
-        changed = accounts.change_role(session, handle, role, author=None, now=datetime.now(UTC))
+        changed = accounts.change_role(Acting(session, None, datetime.now(UTC)), handle, role)
         return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is {changed.role} now.")

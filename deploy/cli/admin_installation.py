@@ -10,6 +10,7 @@ import typer
 
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
+from scorer.acting import Acting
 
 app = typer.Typer()
 STOP_SECONDS = 1.0
@@ -49,7 +50,7 @@ def rotate_signing_key(
     from scorer.submissions import receipts
 
     with connected(settings_of(data)) as sessions, sessions.begin() as session:
-        made = receipts.rotate(session, author=None, now=datetime.now(UTC))
+        made = receipts.rotate(Acting(session, None, datetime.now(UTC)))
     return Answer(made, made["kid"])
 
 

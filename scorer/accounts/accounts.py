@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.credentials import Kept, end_credentials
 from scorer.accounts.roles import _require_known_role, reviews_any
+from scorer.acting import Acting
 from scorer.db import accounts, competition_roles
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
@@ -67,26 +68,28 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     return account
 
 
-def change_role(session: Session, handle: str, role: str, *, author: Account | None, now: datetime) -> Account:
+def change_role(acting: Acting[Account | None], handle: str, role: str) -> Account:
     """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin,
     and (``last-organizer``) for the last one who could decide disputes in a competition."""
     _require_known_role(role)
-    account = accounts.account_by_handle(session, handle)
+    account = accounts.account_by_handle(acting.session, handle)
     if account is None:
         raise NotFound("no-account", f"There is no account {handle!r}.")
     before = account.role
     if role != "admin":
-        require_another_admin(session, account)
+        require_another_admin(acting.session, account)
     if not reviews_any(account):
-        accounts.withdraw_scope(session, account.id, "organize")  # nobody prepares a token for a role yet to come
+        # Nobody prepares a token for a role that is still to come.
+        accounts.withdraw_scope(acting.session, account.id, "organize")
     if before == "admin" and role != "admin":
-        competition_roles.add_former_organizer(session, account.id, now)  # who was one has seen every competition
-    with keep_organizers(session):
+        # An admin has seen every competition.
+        competition_roles.add_former_organizer(acting.session, account.id, acting.now)
+    with keep_organizers(acting.session):
         account.role = role
     subject = f"account:{account.handle}"
     was = {"role": before}
     became = {"role": role}
-    audit_log.record_action(session, "role.changed", subject, actor=author, now=now, before=was, after=became)
+    audit_log.record_action(acting, "role.changed", subject, before=was, after=became)
     return account
 
 
@@ -136,7 +139,7 @@ def change_password(
     account.password_hash = new_hash
     end_credentials(session, account, keep=keep, now=now)
     tell_owner(session, account, CREDENTIAL_CHANGED, now=now)
-    audit_log.record_action(session, "password.changed", f"account:{account.handle}", actor=account, now=now)
+    audit_log.record_action(Acting(session, account, now), "password.changed", f"account:{account.handle}")
 
 
 def tell_owner(session: Session, account: Account, text: str, *, now: datetime, email: str | None = None) -> None:

@@ -1,12 +1,11 @@
 """What admins do with others' accounts: suspend them, and end their credentials."""
 
-from datetime import datetime
-
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.accounts import keep_organizers, require_another_admin
 from scorer.accounts.credentials import end_credentials
+from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account
 from scorer.errors import Conflict, NotFound
@@ -20,33 +19,31 @@ def find_account(session: Session, handle: str) -> Account:
     return account
 
 
-def set_suspended(
-    session: Session, handle: str, *, suspended: bool, reason: str, author: Account, now: datetime
-) -> Account:
+def set_suspended(acting: Acting, handle: str, *, suspended: bool, reason: str) -> Account:
     """Suspend an account, which ends its credentials, or let it sign in again. ``Conflict`` for one's own, and
     (``last-organizer``) while nobody else could decide disputes in a competition: its credentials can be ended at
     once."""
-    account = find_account(session, handle)
-    if account.id == author.id:
+    account = find_account(acting.session, handle)
+    if account.id == acting.actor.id:
         raise Conflict("own-account", "Another admin must do this to your account.")
     if suspended is (account.suspended_at is not None):
         return account
     if suspended:
-        require_another_admin(session, account)
-    with keep_organizers(session):
-        account.suspended_at = now if suspended else None
+        require_another_admin(acting.session, account)
+    with keep_organizers(acting.session):
+        account.suspended_at = acting.now if suspended else None
     if suspended:
-        end_credentials(session, account, now=now)
-    session.flush()
+        end_credentials(acting.session, account, now=acting.now)
+    acting.session.flush()
     action = "account.suspended" if suspended else "account.restored"
     after = {"reason": reason} if reason else None
-    audit_log.record_action(session, action, f"account:{account.handle}", actor=author, now=now, after=after)
+    audit_log.record_action(acting, action, f"account:{account.handle}", after=after)
     return account
 
 
-def end_credentials_of(session: Session, handle: str, *, author: Account, now: datetime) -> Account:
+def end_credentials_of(acting: Acting, handle: str) -> Account:
     """End all credentials of an account; its owner may sign in again."""
-    account = find_account(session, handle)
-    end_credentials(session, account, now=now)
-    audit_log.record_action(session, "credentials.ended", f"account:{account.handle}", actor=author, now=now)
+    account = find_account(acting.session, handle)
+    end_credentials(acting.session, account, now=acting.now)
+    audit_log.record_action(acting, "credentials.ended", f"account:{account.handle}")
     return account

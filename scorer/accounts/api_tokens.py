@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import require_active, reviews_any
+from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, Token
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -52,13 +53,11 @@ def issue(
     return token
 
 
-def issue_own(
-    session: Session, account: Account, secret: str, *, name: str, now: datetime, scopes: Collection[str] | None
-) -> Token:
+def issue_own(acting: Acting, secret: str, *, name: str, scopes: Collection[str] | None) -> Token:
     """:func:`issue` a token to the account that asks for it; the audit log says so."""
-    token = issue(session, account, secret, name=name, now=now, scopes=scopes)
-    subject, after = f"account:{account.handle}", {"scopes": token.scopes}
-    audit_log.record_action(session, "token.made", subject, actor=account, now=now, after=after)
+    token = issue(acting.session, acting.actor, secret, name=name, now=acting.now, scopes=scopes)
+    subject, after = f"account:{acting.actor.handle}", {"scopes": token.scopes}
+    audit_log.record_action(acting, "token.made", subject, after=after)
     return token
 
 
@@ -84,8 +83,8 @@ def list_tokens(session: Session, account: Account) -> Sequence[Token]:
     return accounts.tokens_of(session, account.id)
 
 
-def revoke(session: Session, account: Account, token_id: int, *, now: datetime) -> None:
+def revoke(acting: Acting, token_id: int) -> None:
     """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
-    if not accounts.revoke_token(session, account.id, token_id, now):
+    if not accounts.revoke_token(acting.session, acting.actor.id, token_id, acting.now):
         raise NotFound("no-token-here", "You have no such token.")
-    audit_log.record_action(session, "token.revoked", f"account:{account.handle}", actor=account, now=now)
+    audit_log.record_action(acting, "token.revoked", f"account:{acting.actor.handle}")

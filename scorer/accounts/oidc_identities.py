@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts import accounts
 from scorer.accounts.sign_up import Mode
+from scorer.acting import Acting
 from scorer.db.accounts import account_by_email, account_by_identity, is_name_taken, lock_names
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
@@ -60,7 +61,7 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
         accounts.tell_owner(session, account, LINKED, now=now)
         subject = f"account:{account.handle}"
         after = {"issuer": person.issuer}
-        audit_log.record_action(session, "identity.linked", subject, actor=account, now=now, after=after)
+        audit_log.record_action(Acting(session, account, now), "identity.linked", subject, after=after)
     session.add(Identity(account_id=account.id, issuer=person.issuer, subject=person.subject, created_at=now))
     session.flush()
     return account

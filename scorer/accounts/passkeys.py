@@ -15,6 +15,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from webauthn.helpers.structs import PublicKeyCredentialDescriptor
 
 from scorer.accounts import second_factors
+from scorer.acting import Acting
 from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Invalid, Unauthenticated
 
@@ -69,7 +70,7 @@ def register(
         secret=made.credential_public_key,
         counter=made.sign_count,
     )
-    second_factors.add(session, web_session.account, factor, now=now)
+    second_factors.add(Acting(session, web_session.account, now), factor)
 
 
 def authentication_options(session: Session, web_session: WebSession, party: RelyingParty) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
 from scorer.accounts.credentials import end_credentials
+from scorer.acting import Acting
 from scorer.db.accounts import account_by_email, has_identity, lock_account
 from scorer.db.tables import Account
 from scorer.notifications import outbox
@@ -63,5 +64,5 @@ def complete(session: Session, secret: str, password_hash: str, *, now: datetime
         end_credentials(session, account, now=now)
     account.password_hash = password_hash
     accounts.tell_owner(session, account, accounts.CREDENTIAL_CHANGED, now=now)
-    audit_log.record_action(session, "password.reset", f"account:{account.handle}", actor=account, now=now)
+    audit_log.record_action(Acting(session, account, now), "password.reset", f"account:{account.handle}")
     return account

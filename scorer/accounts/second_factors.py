@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.accounts import tell_owner
 from scorer.accounts.roles import organizes_any
+from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Conflict, Invalid, NotFound, Unauthenticated
@@ -91,19 +92,19 @@ def add_totp(session: Session, web_session: WebSession, key: str, code: str, *, 
         raise Invalid("wrong-code", "This is not the authenticator's present code.")
     web_session.totp_key = None
     factor = SecondFactor(kind="totp", name="Authenticator", secret=key.encode(), counter=step)
-    add(session, account, factor, now=now)
+    add(Acting(session, account, now), factor)
 
 
-def add(session: Session, account: Account, factor: SecondFactor, *, now: datetime) -> None:
+def add(acting: Acting, factor: SecondFactor) -> None:
     """Add a factor to an account; ``Conflict`` if it has too many."""
-    accounts.lock_account(session, account.id)
-    if len(list_factors(session, account)) >= MAX_FACTORS:
+    accounts.lock_account(acting.session, acting.actor.id)
+    if len(list_factors(acting.session, acting.actor)) >= MAX_FACTORS:
         raise Conflict("too-many-factors", f"You have {MAX_FACTORS} second factors; please remove one first.")
-    factor.account_id, factor.created_at = account.id, now
-    session.add(factor)
-    session.flush()
-    tell_owner(session, account, ADDED, now=now)
-    _record(session, "second-factor.added", account, account, now, {"kind": factor.kind})
+    factor.account_id, factor.created_at = acting.actor.id, acting.now
+    acting.session.add(factor)
+    acting.session.flush()
+    tell_owner(acting.session, acting.actor, ADDED, now=acting.now)
+    _record(acting.session, "second-factor.added", acting.actor, acting.actor, acting.now, {"kind": factor.kind})
 
 
 def use_code(session: Session, account: Account, code: str, *, now: datetime) -> None:
@@ -133,35 +134,40 @@ def _step_of(key: str, code: str, now: datetime) -> int | None:
     return next((step for step in steps if hmac.compare_digest(codes.generate_otp(step).encode(), code.encode())), None)
 
 
-def new_recovery_codes(session: Session, account: Account, *, now: datetime) -> list[str]:
+def new_recovery_codes(acting: Acting) -> list[str]:
     """New recovery codes, shown once and stored as hashes; earlier ones end. ``Conflict`` without a second factor."""
-    if not is_set_up(session, account):
+    if not is_set_up(acting.session, acting.actor):
         raise Conflict("no-second-factor", "Recovery codes replace a second factor; set one up first.")
-    accounts.end_second_factors(session, account.id, ("recovery_code",), now)
+    accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), acting.now)
     codes = [b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode() for _ in range(RECOVERY_CODES)]
-    session.add_all(
+    acting.session.add_all(
         SecondFactor(
-            account_id=account.id, kind="recovery_code", name="", secret=digest_of(code), counter=0, created_at=now
+            account_id=acting.actor.id,
+            kind="recovery_code",
+            name="",
+            secret=digest_of(code),
+            counter=0,
+            created_at=acting.now,
         )
         for code in codes
     )
-    session.flush()
-    _record(session, "recovery-codes.made", account, account, now)
+    acting.session.flush()
+    _record(acting.session, "recovery-codes.made", acting.actor, acting.actor, acting.now)
     return ["-".join(code[start : start + 4] for start in range(0, len(code), 4)) for code in codes]
 
 
-def remove(session: Session, account: Account, factor_id: int, *, now: datetime) -> None:
+def remove(acting: Acting, factor_id: int) -> None:
     """Remove one of the account's second factors, with the last one the recovery codes, too; ``NotFound`` if it has no
     such factor."""
-    factors = list_factors(session, account, lock=True)
+    factors = list_factors(acting.session, acting.actor, lock=True)
     chosen = next((factor for factor in factors if factor.id == factor_id), None)
     if chosen is None:
         raise NotFound("no-second-factor-here", "You have no such second factor.")
-    chosen.ended_at = now
+    chosen.ended_at = acting.now
     if len(factors) == 1:
-        accounts.end_second_factors(session, account.id, ("recovery_code",), now)
-    tell_owner(session, account, REMOVED, now=now)
-    _record(session, "second-factor.removed", account, account, now, {"kind": chosen.kind})
+        accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), acting.now)
+    tell_owner(acting.session, acting.actor, REMOVED, now=acting.now)
+    _record(acting.session, "second-factor.removed", acting.actor, acting.actor, acting.now, {"kind": chosen.kind})
 
 
 def remove_all(session: Session, account: Account, *, author: Account | None, now: datetime) -> None:
@@ -179,4 +185,4 @@ def _record(
     now: datetime,
     after: dict[str, str] | None = None,
 ) -> None:
-    audit_log.record_action(session, action, f"account:{account.handle}", actor=author, now=now, after=after)
+    audit_log.record_action(Acting(session, author, now), action, f"account:{account.handle}", after=after)

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts import second_factors
 from scorer.accounts.roles import require_active
+from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
 from scorer.errors import NotFound, Unauthenticated
@@ -83,7 +84,7 @@ def sign_in(
     if account is None or matched is None or account.password_hash != matched:
         # An unknown login is not recorded: it may be a password typed into the wrong field.
         subject = f"account:{account.handle}" if account else "account"
-        audit_log.record_action(session, "sign-in.failed", subject, actor=None, now=now, address=browser.address)
+        audit_log.record_action(Acting(session, None, now), "sign-in.failed", subject, address=browser.address)
         return None
     account.password_hash = renewed or matched
     return begin(session, account, secret=secret, browser=browser, now=now)
@@ -145,14 +146,14 @@ def hold(session: Session, session_id: int | None, now: datetime) -> None:
         raise Unauthenticated("no-session", "Please sign in first.")
 
 
-def list_sessions(session: Session, account: Account, now: datetime) -> Sequence[WebSession]:
+def list_sessions(acting: Acting) -> Sequence[WebSession]:
     """An account's active sessions, the last used first."""
-    return accounts.sessions_of(session, account.id, now)
+    return accounts.sessions_of(acting.session, acting.actor.id, acting.now)
 
 
-def end(session: Session, account: Account, session_id: int, *, now: datetime) -> None:
+def end(acting: Acting, session_id: int) -> None:
     """End one of the account's sessions at once; ``NotFound`` if it has no such active session."""
-    if not accounts.end_session(session, account.id, session_id, now):
+    if not accounts.end_session(acting.session, acting.actor.id, session_id, acting.now):
         raise NotFound("no-session-here", "You have no such session.")
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
+from scorer.acting import Acting
 from scorer.db.accounts import account_by_email, lock_names
 from scorer.db.tables import Account
 from scorer.errors import Conflict, Forbidden
@@ -116,20 +117,18 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
     session.flush()
     if before is not None and before != account.email:
         accounts.tell_owner(session, account, CHANGED, email=before, now=now)
-    audit_log.record_action(session, "email.changed", f"account:{account.handle}", actor=account, now=now)
+    audit_log.record_action(Acting(session, account, now), "email.changed", f"account:{account.handle}")
     return account
 
 
-def invite_account(
-    session: Session, email: str | None, *, inviter: Account | None, secret: str, site: str, now: datetime
-) -> str:
+def invite_account(acting: Acting[Account | None], email: str | None, *, secret: str, site: str) -> str:
     """The address of a link for one sign-up, mailed to ``email`` if given; ``inviter`` None stands for the operator."""
     if email is not None:
         email = accounts.require_email(email)
-        name = inviter.name if inviter is not None else "The operator"
+        name = acting.actor.name if acting.actor is not None else "The operator"
         body = INVITE.format(inviter=name, site=site, secret=secret)
-        expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
-        outbox.queue_mail(session, email, "An invitation to Kennel", body, now=now, expires_at=expires_at)
-    one_time_links.issue(session, "invitation", secret, email=email, now=now)
-    audit_log.record_action(session, "invitation.made", "invitation", actor=inviter, now=now, after={"email": email})
+        expires_at = acting.now + one_time_links.LINK_LIFETIMES["invitation"]
+        outbox.queue_mail(acting.session, email, "An invitation to Kennel", body, now=acting.now, expires_at=expires_at)
+    one_time_links.issue(acting.session, "invitation", secret, email=email, now=acting.now)
+    audit_log.record_action(acting, "invitation.made", "invitation", after={"email": email})
     return f"{site}/signup#{secret}"

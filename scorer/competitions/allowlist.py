@@ -5,12 +5,12 @@ later, so an organizer does not learn whose address it is, or whether any accoun
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import accounts, one_time_links
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.accounts import account_by_email, account_by_handle
@@ -33,46 +33,37 @@ If you have no account yet, make one here within two weeks, and confirm this add
 
 
 def invite_people(
-    session: Session,
-    state: CompetitionState,
-    wanted: Sequence[str],
-    *,
-    author: Account,
-    new_secret: Callable[[], str],
-    site: str,
-    now: datetime,
+    acting: Acting, state: CompetitionState, wanted: Sequence[str], *, new_secret: Callable[[], str], site: str
 ) -> None:
     """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
     nobody is added, if a handle is unknown or an address malformed."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {entry.who.lower() for entry in competitions.list_allowlist(session, state.competition.id)}
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    invited = {entry.who.lower() for entry in competitions.list_allowlist(acting.session, state.competition.id)}
     added: dict[str, AllowlistEntry] = {}
-    for entry in _read(session, state.competition, wanted, author, now):
+    for entry in _read(acting, state.competition, wanted):
         if entry.who.lower() not in invited | set(added):
             added[entry.who.lower()] = entry
-    session.add_all(added.values())
-    session.flush()
+    acting.session.add_all(added.values())
+    acting.session.flush()
     for entry in added.values():
-        _notify_invited(session, state, entry, author=author, secret=new_secret(), site=site, now=now)
+        _notify_invited(acting, state, entry, secret=new_secret(), site=site)
     if added:
         after = {"who": [entry.who for entry in added.values()]}
-        audit_log.record_action(session, "allowlist.invited", _subject(state), actor=author, now=now, after=after)
+        audit_log.record_action(acting, "allowlist.invited", _subject(state), after=after)
 
 
-def withdraw(session: Session, state: CompetitionState, who: str, *, author: Account, now: datetime) -> None:
+def withdraw(acting: Acting, state: CompetitionState, who: str) -> None:
     """Remove a person from the allowlist; their submissions stay. ``NotFound`` if they are not on it by that handle or
     address."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(session, state.competition.id)}
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(acting.session, state.competition.id)}
     entry = invited.get(who.strip().lower())
     if entry is None:
         raise NotFound("no-allowlist-entry", f"Nobody is invited as {who.strip()!r}.")
     same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
-    session.add(AllowlistEntry(**same, invited=False, author_id=author.id, created_at=now))
-    session.flush()
-    audit_log.record_action(
-        session, "allowlist.withdrawn", _subject(state), actor=author, now=now, before={"who": entry.who}
-    )
+    acting.session.add(AllowlistEntry(**same, invited=False, author_id=acting.actor.id, created_at=acting.now))
+    acting.session.flush()
+    audit_log.record_action(acting, "allowlist.withdrawn", _subject(state), before={"who": entry.who})
 
 
 def list_allowlist(
@@ -102,19 +93,19 @@ def require_invited(session: Session, competition: Competition, account: Account
     raise Forbidden("not-invited", f"This competition is by invitation, and you are not invited.{hint}")
 
 
-def _read(
-    session: Session, competition: Competition, wanted: Sequence[str], author: Account, now: datetime
-) -> list[AllowlistEntry]:
+def _read(acting: Acting, competition: Competition, wanted: Sequence[str]) -> list[AllowlistEntry]:
     entries = []
     faults = []
     for name in filter(None, map(str.strip, wanted)):
         try:
-            who = _who(session, name)
+            who = _who(acting.session, name)
         except Invalid as error:
             faults.append(f"{name}: {error.message}")
             continue
         entries.append(
-            AllowlistEntry(competition_id=competition.id, invited=True, author_id=author.id, created_at=now, **who)
+            AllowlistEntry(
+                competition_id=competition.id, invited=True, author_id=acting.actor.id, created_at=acting.now, **who
+            )
         )
     if faults:
         raise Invalid("no-such-people", "Nobody was invited: some of these are nobody.", faults=faults)
@@ -132,31 +123,22 @@ def _who(session: Session, name: str) -> dict[str, object]:
     return {"account": account, "account_id": account.id}
 
 
-def _notify_invited(
-    session: Session,
-    state: CompetitionState,
-    entry: AllowlistEntry,
-    *,
-    author: Account,
-    secret: str,
-    site: str,
-    now: datetime,
-) -> None:
+def _notify_invited(acting: Acting, state: CompetitionState, entry: AllowlistEntry, *, secret: str, site: str) -> None:
     """Send a notice to a person with an account, otherwise a mail with a sign-up link."""
     competition = state.competition
-    account = entry.account or account_by_email(session, entry.email or "")
+    account = entry.account or account_by_email(acting.session, entry.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
     opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
-    text = INVITED.format(author=author.name, competition=competition.title, opens=opens)
+    text = INVITED.format(author=acting.actor.name, competition=competition.title, opens=opens)
     subject = f"You are invited to {competition.title}"
     if account is not None:
         link = f"/competitions/{competition.slug}"
-        notices.notify(session, account, notices.Kind.INVITATION, subject, text, link, now)
+        notices.notify(acting.session, account, notices.Kind.INVITATION, subject, text, link, acting.now)
         return
-    one_time_links.issue(session, "invitation", secret, email=entry.email, now=now)
+    one_time_links.issue(acting.session, "invitation", secret, email=entry.email, now=acting.now)
     body = MAILED.format(invited=text, site=site, slug=competition.slug, secret=secret)
-    expires_at = now + one_time_links.LINK_LIFETIMES["invitation"]
-    outbox.queue_mail(session, entry.email or "", subject, body, now=now, expires_at=expires_at)
+    expires_at = acting.now + one_time_links.LINK_LIFETIMES["invitation"]
+    outbox.queue_mail(acting.session, entry.email or "", subject, body, now=acting.now, expires_at=expires_at)
 
 
 def _subject(state: CompetitionState) -> str:

@@ -1,16 +1,16 @@
 """Announcements: what the organizers tell everybody, on the competition's page, in its feed, by mail and webhook."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import require_few_brackets
 from scorer.db import announcements as rows
 from scorer.db import notifications
-from scorer.db.tables import Account, Announcement
+from scorer.db.tables import Announcement
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
@@ -21,9 +21,7 @@ MAX_SHOWN = 100
 """Of the newest announcements, on their page and in the feed."""
 
 
-def announce(
-    session: Session, state: CompetitionState, title: str, text: str, *, author: Account, now: datetime
-) -> Announcement:
+def announce(acting: Acting, state: CompetitionState, title: str, text: str) -> Announcement:
     """Publish an announcement and notify all who take part: members of teams, whoever has accepted the rules, and who
     organizes or reviews. ``Conflict`` in a draft, which nobody else sees."""
     competition = state.competition
@@ -39,24 +37,24 @@ def announce(
         competition_id=competition.id,
         title=title.strip(),
         text=text.strip(),
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(announcement)
-    session.flush()
+    acting.session.add(announcement)
+    acting.session.flush()
     audit_log.record_action(
-        session,
+        acting,
         "announcement.made",
         f"competition:{competition.slug}",
-        actor=author,
-        now=now,
         after={"title": announcement.title, "text": announcement.text},
     )
-    teams = notifications.competing_teams(session, competition.id)
-    people = {*notifications.member_accounts(session, teams), *rows.readers_of(session, competition.id)}
+    teams = notifications.competing_teams(acting.session, competition.id)
+    people = {*notifications.member_accounts(acting.session, teams), *rows.readers_of(acting.session, competition.id)}
     subject = f"{competition.title}: {announcement.title}"
     link = f"/competitions/{competition.slug}/announcements#a{announcement.id}"
-    notices.notify_people(session, people, notices.Kind.ANNOUNCEMENT, subject, announcement.text, link, now)
+    notices.notify_people(
+        acting.session, people, notices.Kind.ANNOUNCEMENT, subject, announcement.text, link, acting.now
+    )
     return announcement
 
 

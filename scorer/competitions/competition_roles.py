@@ -15,6 +15,7 @@ from scorer import audit_log
 from scorer.accounts.accounts import keep_organizers
 from scorer.accounts.administration import find_account
 from scorer.accounts.roles import is_organizer, reviews_any
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import accounts
 from scorer.db import competition_roles as rows
@@ -35,101 +36,104 @@ def list_roles(session: Session, state: CompetitionState) -> Sequence[Competitio
     return rows.current_roles(session, state.competition.id)
 
 
-def add_first_organizer(session: Session, competition: Competition, *, author: Account, now: datetime) -> None:
+def add_first_organizer(acting: Acting, competition: Competition) -> None:
     """Make the author of a new competition its organizer."""
     role = CompetitionRole(
         competition_id=competition.id,
-        account_id=author.id,
+        account_id=acting.actor.id,
         role="organizer",
-        author_id=author.id,
-        offered_at=now,
-        accepted_at=now,
+        author_id=acting.actor.id,
+        offered_at=acting.now,
+        accepted_at=acting.now,
     )
-    session.add(role)
-    session.flush()
-    author.competition_roles.append(role)
+    acting.session.add(role)
+    acting.session.flush()
+    acting.actor.competition_roles.append(role)
 
 
-def offer(
-    session: Session, state: CompetitionState, handle: str, role: RoleName, *, author: Account, now: datetime
-) -> CompetitionRole:
+def offer(acting: Acting, state: CompetitionState, handle: str, role: RoleName) -> CompetitionRole:
     """Offer a person a role, with a notice; idempotent. Who has accepted one before has the new one at once.
     ``Conflict`` for an admin, who organizes every competition, for somebody who has been in a team here, and
     (``last-organizer``) for an organizer without whom nobody would be left to decide disputes."""
     competition = state.competition
-    members.lock_changes(session, competition.id)
-    account = find_account(session, handle.strip())
+    members.lock_changes(acting.session, competition.id)
+    account = find_account(acting.session, handle.strip())
     if account.role == "admin":
         raise Conflict("is-admin", f"{account.handle} is an admin: admins organize every competition.")
-    _require_no_competitor(session, competition, account)
-    earlier = rows.current_role(session, competition.id, account.id)
+    _require_no_competitor(acting.session, competition, account)
+    earlier = rows.current_role(acting.session, competition.id, account.id)
     if earlier is not None:
         if earlier.role == role:
             return earlier
-        with keep_organizers(session):
-            earlier.ended_at = now
-    knows = rows.has_held_role(session, competition.id, account.id)
+        with keep_organizers(acting.session):
+            earlier.ended_at = acting.now
+    knows = rows.has_held_role(acting.session, competition.id, account.id)
     offered = CompetitionRole(
         competition_id=competition.id,
         account_id=account.id,
         account=account,
         role=role,
-        author_id=author.id,
-        offered_at=now,
-        accepted_at=now if knows else None,
+        author_id=acting.actor.id,
+        offered_at=acting.now,
+        accepted_at=acting.now if knows else None,
     )
-    session.add(offered)
-    session.flush()
-    _record(session, "role.offered", competition, account, role, author=author, now=now)
-    text = OFFERED.format(name=author.name, handle=author.handle, task=TASKS[role], competition=competition.title)
-    _notify(session, account, competition, f"You are asked to {TASKS[role]} {competition.title}", text, now)
+    acting.session.add(offered)
+    acting.session.flush()
+    _record(acting, "role.offered", competition, account, role)
+    text = OFFERED.format(
+        name=acting.actor.name, handle=acting.actor.handle, task=TASKS[role], competition=competition.title
+    )
+    _notify(
+        acting.session, account, competition, f"You are asked to {TASKS[role]} {competition.title}", text, acting.now
+    )
     return offered
 
 
-def offer_to(session: Session, slug: str, account: Account, now: datetime) -> tuple[CompetitionState, CompetitionRole]:
+def offer_to(acting: Acting, slug: str) -> tuple[CompetitionState, CompetitionRole]:
     """A competition, though it may be a draft, and the role in it that a person is offered or holds; ``NotFound``
     without one."""
-    state = state_of(session, slug, now)
-    role = rows.current_role(session, state.competition.id, account.id)
+    state = state_of(acting.session, slug, acting.now)
+    role = rows.current_role(acting.session, state.competition.id, acting.actor.id)
     if role is None:
         raise NotFound("no-role", f"You are offered no role in a competition {slug!r}.")
     return state, role
 
 
-def accept(session: Session, slug: str, *, account: Account, now: datetime) -> CompetitionRole:
+def accept(acting: Acting, slug: str) -> CompetitionRole:
     """Accept the role that is offered; idempotent. ``Conflict`` for somebody who has been in a team here."""
-    state, _ = offer_to(session, slug, account, now)
-    members.lock_changes(session, state.competition.id)
-    state, role = offer_to(session, slug, account, now)
-    session.refresh(role)
+    state, _ = offer_to(acting, slug)
+    members.lock_changes(acting.session, state.competition.id)
+    state, role = offer_to(acting, slug)
+    acting.session.refresh(role)
     if role.accepted_at is None and role.ended_at is None:
-        _require_no_competitor(session, state.competition, role.account)
+        _require_no_competitor(acting.session, state.competition, role.account)
         if not reviews_any(role.account):
-            accounts.withdraw_scope(session, account.id, "organize")  # nobody prepares a token for a role yet to come
-        role.accepted_at = now
-        session.flush()
-        _record(session, "role.accepted", state.competition, account, role.role, author=account, now=now)
+            # Nobody prepares a token for a role that is still to come.
+            accounts.withdraw_scope(acting.session, acting.actor.id, "organize")
+        role.accepted_at = acting.now
+        acting.session.flush()
+        _record(acting, "role.accepted", state.competition, acting.actor, role.role)
     return role
 
 
-def end(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> None:
+def end(acting: Acting, slug: str, handle: str) -> None:
     """End a role, or take back its offer: one's own, or, for organizers, anybody's. What its holder has seen stays
     seen: they cannot enter. ``NotFound`` if there is none, ``Conflict`` (``last-organizer``) if nobody would be left to
     decide disputes."""
-    account = find_account(session, handle.strip())
-    state, _ = offer_to(session, slug, account, now)
+    account = find_account(acting.session, handle.strip())
+    state, _ = offer_to(Acting(acting.session, account, acting.now), slug)
     competition = state.competition
-    members.lock_changes(session, competition.id)
-    state, role = offer_to(session, slug, account, now)
-    is_own = account.id == author.id
-    if not is_own and not is_organizer(author, competition.id):
+    members.lock_changes(acting.session, competition.id)
+    state, role = offer_to(Acting(acting.session, account, acting.now), slug)
+    is_own = account.id == acting.actor.id
+    if not is_own and not is_organizer(acting.actor, competition.id):
         raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
-    with keep_organizers(session):
-        role.ended_at = now
-    _record(session, "role.ended", competition, account, role.role, author=author, now=now)
+    with keep_organizers(acting.session):
+        role.ended_at = acting.now
+    _record(acting, "role.ended", competition, account, role.role)
     if not is_own:
-        text = ENDED.format(name=author.name, handle=author.handle, competition=competition.title)
-        _notify(session, account, competition, f"Your role in {competition.title} has ended", text, now)
+        text = ENDED.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
+        _notify(acting.session, account, competition, f"Your role in {competition.title} has ended", text, acting.now)
 
 
 def role_of(account: Account, competition: Competition) -> RoleName | None:
@@ -175,18 +179,9 @@ def _require_no_competitor(session: Session, competition: Competition, account: 
         )
 
 
-def _record(
-    session: Session,
-    action: str,
-    competition: Competition,
-    account: Account,
-    role: str,
-    *,
-    author: Account,
-    now: datetime,
-) -> None:
+def _record(acting: Acting, action: str, competition: Competition, account: Account, role: str) -> None:
     after = {"account": account.id, "role": role}  # no name that would outlive a deleted account
-    audit_log.record_action(session, action, f"competition:{competition.slug}", actor=author, now=now, after=after)
+    audit_log.record_action(acting, action, f"competition:{competition.slug}", after=after)
 
 
 def _notify(

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.acting import Acting
 from scorer.archive import ImageSpec
 from scorer.competitions.worker_weights import missing_weights, preparing_workers
 from scorer.db import competitions
@@ -78,10 +79,10 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
     return state
 
 
-def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
+def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
     """The state of a competition that the account may see: a draft is ``NotFound`` for all but its organizers and
     reviewers."""
-    return require_visible(state_of(session, slug, now), account)
+    return require_visible(state_of(acting.session, slug, acting.now), acting.actor)
 
 
 def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
@@ -98,11 +99,11 @@ def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
     return replace(state, phase=phase_at(now, published=state.phase if state.published else None, **times))
 
 
-def visible_competitions(session: Session, account: Account | None, now: datetime) -> list[ListedCompetition]:
+def visible_competitions(acting: Acting[Account | None]) -> list[ListedCompetition]:
     """What every competition that the account may see is chosen and ordered by, newest first: to read the states of
     some."""
-    listed = competitions.list_competitions(session)
-    return [each for each in listed if not is_draft(each, now) or is_reviewer(account, each.id)]
+    listed = competitions.list_competitions(acting.session)
+    return [each for each in listed if not is_draft(each, acting.now) or is_reviewer(acting.actor, each.id)]
 
 
 def is_draft(competition: ListedCompetition, now: datetime) -> bool:

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
@@ -31,25 +31,16 @@ def require_name(name: str) -> str:
     return name
 
 
-def offer_file(
-    session: Session,
-    state: CompetitionState,
-    name: str,
-    received: ReceivedBlob,
-    crc32: int,
-    *,
-    author: Account,
-    now: datetime,
-) -> DataFile:
+def offer_file(acting: Acting, state: CompetitionState, name: str, received: ReceivedBlob, crc32: int) -> DataFile:
     """Offer an uploaded file to participants, in place of an earlier one of that name. ``Conflict`` if it is a secret
     reference set of a competition."""
     require_name(name)
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    if rows.is_reference(session, received.sha256, SECRET_ROLES):
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    if rows.is_reference(acting.session, received.sha256, SECRET_ROLES):
         raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
-    before = rows.newest_file(session, state.competition.id, name)
+    before = rows.newest_file(acting.session, state.competition.id, name)
     replaced = before is not None and before.offered
-    if not replaced and len(rows.offered_files(session, state.competition.id)) >= MAX_FILES:
+    if not replaced and len(rows.offered_files(acting.session, state.competition.id)) >= MAX_FILES:
         raise Conflict("too-many-files", f"A competition offers at most {MAX_FILES} files.")
     if received.bytes < 1:
         raise Invalid("empty", "A data file has at least one byte.")
@@ -61,12 +52,12 @@ def offer_file(
         sha256=received.sha256,
         crc32=crc32,
         blob_key=received.key,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(file)
-    session.flush()
-    _record(session, state, "offered", file, before if replaced else None, author, now)
+    acting.session.add(file)
+    acting.session.flush()
+    _record(acting, state, "offered", file, before if replaced else None)
     return file
 
 
@@ -79,31 +70,25 @@ def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
     return ReceivedBlob(images.blob_key, images.bytes, images.sha256)
 
 
-def withdraw(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
+def withdraw(acting: Acting, state: CompetitionState, name: str) -> None:
     """Stop offering a file; ``NotFound`` if it is not offered."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    file = _offered(session, state, name)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    file = _offered(acting.session, state, name)
     same = ("competition_id", "name", "bytes", "sha256", "crc32", "blob_key")
     values: dict[str, Any] = {column: getattr(file, column) for column in same}
-    session.add(DataFile(**values, offered=False, author_id=author.id, created_at=now))
-    session.flush()
-    _record(session, state, "withdrawn", None, file, author, now)
+    acting.session.add(DataFile(**values, offered=False, author_id=acting.actor.id, created_at=acting.now))
+    acting.session.flush()
+    _record(acting, state, "withdrawn", None, file)
 
 
 def _record(
-    session: Session,
-    state: CompetitionState,
-    verb: str,
-    after: DataFile | None,
-    before: DataFile | None,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, verb: str, after: DataFile | None, before: DataFile | None
 ) -> None:
     was, becomes = (
         {"name": file.name, "bytes": file.bytes, "sha256": file.sha256} if file else None for file in (before, after)
     )
     subject = f"competition:{state.competition.slug}"
-    audit_log.record_action(session, f"data-file.{verb}", subject, actor=author, now=now, before=was, after=becomes)
+    audit_log.record_action(acting, f"data-file.{verb}", subject, before=was, after=becomes)
 
 
 def find_file(session: Session, state: CompetitionState, name: str, account: Account) -> DataFile:

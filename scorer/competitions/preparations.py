@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
+from scorer.acting import Acting
 from scorer.archive import BOTTLENECK
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
@@ -19,7 +20,7 @@ from scorer.db import competitions, tuning
 from scorer.db.jobs.job_queue import job_of_preparation
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Job, Preparation, ReferenceSet, Threshold, Track
+from scorer.db.tables import Job, Preparation, ReferenceSet, Threshold, Track
 from scorer.errors import Conflict
 from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
@@ -59,45 +60,35 @@ def has_weights(preparation: Preparation, space: FeatureSpace) -> bool:
     return made_with is None or space.weights_sha256 in {None, made_with}
 
 
-def prepare(
-    session: Session,
-    state: CompetitionState,
-    kind: TrackKind,
-    *,
-    weights: Mapping[str, str],
-    author: Account,
-    now: datetime,
-) -> Preparation:
+def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str]) -> Preparation:
     """Queue the preparation of a track's references, or reuse the one that was made from equal inputs. ``weights``: see
     :func:`space_of`. ``Conflict`` if the track, which has entries, was prepared with other weights, or if no running
     worker has the weights."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
     track = track_of(state, kind)
     space = space_of_track(track, weights)
-    session.refresh(track)
+    acting.session.refresh(track)
     if (
         track.preparation is not None
         and not has_weights(track.preparation, space)
-        and submissions.has_submissions(session, state.competition.id)
+        and submissions.has_submissions(acting.session, state.competition.id)
     ):
         raise Conflict(
             "references-fixed",
             f"Entries were measured with other weights of {space.extractor}: a rescoring campaign prepares the"
             " references with the new ones and measures all entries anew.",
         )
-    preparation = preparation_of(session, state, kind, space, now=now)
+    preparation = preparation_of(acting.session, state, kind, space, now=acting.now)
     track.preparation = preparation
-    require_weights(session, preparation)
+    require_weights(acting.session, preparation)
     if preparation.finished_at is None:
-        require_job(session, preparation, now=now)
+        require_job(acting.session, preparation, now=acting.now)
     else:
-        set_first_threshold(session, track, preparation, now=now)
-    session.flush()
-    _prepare_shown(session, state, kind, weights, now)
+        set_first_threshold(acting.session, track, preparation, now=acting.now)
+    acting.session.flush()
+    _prepare_shown(acting.session, state, kind, weights, acting.now)
     subject = f"track:{state.competition.slug}/{kind}"
-    audit_log.record_action(
-        session, "references.prepared", subject, actor=author, now=now, after={"preparation": preparation.key}
-    )
+    audit_log.record_action(acting, "references.prepared", subject, after={"preparation": preparation.key})
     return preparation
 
 

@@ -1,13 +1,11 @@
 """Reference sets: attaching them to a competition by role."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
-from sqlalchemy.orm import Session
-
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.data_files import SECRET_ROLES
@@ -15,7 +13,7 @@ from scorer.db import competitions
 from scorer.db.competitions import is_file_offered
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, CompetitionReference, ReferenceSet
+from scorer.db.tables import CompetitionReference, ReferenceSet
 from scorer.errors import Conflict
 from scorer.lifecycle import TrackKind
 
@@ -32,13 +30,7 @@ FEATURES_ROLES: Mapping[TrackKind, ReferenceRole] = MappingProxyType(
 
 
 def attach_reference_set(
-    session: Session,
-    state: CompetitionState,
-    role: ReferenceRole,
-    received: ReceivedBlob,
-    *,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, role: ReferenceRole, received: ReceivedBlob
 ) -> ReferenceSet:
     """Attach an uploaded file in ``role``; equal bytes are one reference set in all competitions. Features count as
     long as the track has the extractor that it has now.
@@ -46,70 +38,57 @@ def attach_reference_set(
     ``Conflict`` once the competition has a submission, since all must be measured against one reference; ``Conflict``
     also for images of a secret role that participants can download.
     """
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    if submissions.has_submissions(session, state.competition.id):
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    if submissions.has_submissions(acting.session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
-    reference_set = store_reference_set(session, state, role, received, author=author, now=now)
+    reference_set = store_reference_set(acting, state, role, received)
     track = next((kind for kind, features in FEATURES_ROLES.items() if features == role), None)
     extractor = state.tracks[track].extractor if track else None
-    set_reference(session, state.competition.id, role, reference_set.id, author=author, now=now, extractor=extractor)
+    set_reference(acting, state.competition.id, role, reference_set.id, extractor=extractor)
     for kind, roles in REFERENCE_ROLES.items():
         if role in (*roles, "held_out", FEATURES_ROLES[kind]):
             state.tracks[kind].preparation_id = None
-            shown_tracks.forget_preparations(session, state.competition.id, kind)
-    session.flush()
+            shown_tracks.forget_preparations(acting.session, state.competition.id, kind)
+    acting.session.flush()
     subject = f"competition:{state.competition.slug}"
     attached = {"role": role, "sha256": reference_set.sha256}
-    audit_log.record_action(session, "references.attached", subject, actor=author, now=now, after=attached)
+    audit_log.record_action(acting, "references.attached", subject, after=attached)
     return reference_set
 
 
 def store_reference_set(
-    session: Session,
-    state: CompetitionState,
-    role: ReferenceRole,
-    received: ReceivedBlob,
-    *,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, role: ReferenceRole, received: ReceivedBlob
 ) -> ReferenceSet:
     """The reference set of an uploaded zip for ``role``, attached to nothing yet: a new row, or the one of equal bytes.
     ``Conflict`` for images of a secret role that participants can download."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    if role in SECRET_ROLES and is_file_offered(session, received.sha256):
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    if role in SECRET_ROLES and is_file_offered(acting.session, received.sha256):
         raise Conflict("offered-images", "Participants can download these very images: withdraw the data file first.")
-    reference_set = competitions.reference_set_by_sha256(session, received.sha256)
+    reference_set = competitions.reference_set_by_sha256(acting.session, received.sha256)
     if reference_set is None:
         reference_set = ReferenceSet(
             sha256=received.sha256,
             bytes=received.bytes,
             blob_key=received.key,
-            created_by=author.id,
-            created_at=now,
+            created_by=acting.actor.id,
+            created_at=acting.now,
         )
-        session.add(reference_set)
-        session.flush()
+        acting.session.add(reference_set)
+        acting.session.flush()
     return reference_set
 
 
 def set_reference(
-    session: Session,
-    competition_id: int,
-    role: str,
-    reference_set_id: int,
-    *,
-    author: Account,
-    now: datetime,
-    extractor: str | None = None,
+    acting: Acting, competition_id: int, role: str, reference_set_id: int, *, extractor: str | None = None
 ) -> None:
     """Give a role of a competition a reference set, in place of the one that it has; ``extractor``: of its features."""
-    session.merge(
+    acting.session.merge(
         CompetitionReference(
             competition_id=competition_id,
             role=role,
             reference_set_id=reference_set_id,
             extractor=extractor,
-            attached_by=author.id,
-            attached_at=now,
+            attached_by=acting.actor.id,
+            attached_at=acting.now,
         )
     )

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import allowlist, competition_roles
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
@@ -31,26 +31,24 @@ def accepted_in(session: Session, competitions: Sequence[Competition], account: 
     return {id_ for id_, version in versions.items() if version is None or (id_, version) in accepted}
 
 
-def accept_rules(
-    session: Session, state: CompetitionState, rules_sha256: str, *, account: Account, now: datetime
-) -> RulesAcceptance:
+def accept_rules(acting: Acting, state: CompetitionState, rules_sha256: str) -> RulesAcceptance:
     """Record that an account accepts the version ``rules_sha256`` of the rules; idempotent. ``Conflict`` if the rules
     have changed since."""
-    allowlist.require_invited(session, state.competition, account)
+    allowlist.require_invited(acting.session, state.competition, acting.actor)
     version = rules_version_of(state.competition)
     if version is None:
         raise Conflict("no-rules", "This competition has no rules to accept.")
     if rules_sha256 != version:
         raise Conflict("rules-changed", "The rules have changed since; please read them again.", rules_sha256=version)
-    accounts.lock_account(session, account.id)
-    earlier = accounts.acceptance_of(session, state.competition.id, account.id, version)
+    accounts.lock_account(acting.session, acting.actor.id)
+    earlier = accounts.acceptance_of(acting.session, state.competition.id, acting.actor.id, version)
     if earlier is not None:
         return earlier
     acceptance = RulesAcceptance(
-        competition_id=state.competition.id, account_id=account.id, rules_sha256=version, created_at=now
+        competition_id=state.competition.id, account_id=acting.actor.id, rules_sha256=version, created_at=acting.now
     )
-    session.add(acceptance)
-    session.flush()
+    acting.session.add(acceptance)
+    acting.session.flush()
     return acceptance
 
 

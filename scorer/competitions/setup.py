@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
+from scorer.acting import Acting
 from scorer.competitions import competition_roles, data_files, preparations
 from scorer.competitions.board_terms import CHANGED
 from scorer.competitions.change_rules import Standing, faults_of
@@ -20,7 +21,7 @@ from scorer.competitions.worker_weights import require_default
 from scorer.db import competitions
 from scorer.db.leaderboard import final_picks, shown_tracks
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Competition, Track
+from scorer.db.tables import Competition, Track
 from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid
 from scorer.extractor_catalogue import ExtractorSpec
@@ -29,19 +30,19 @@ from scorer.notifications import notices
 from scorer.ranking.awards import MEDALS
 
 
-def create(session: Session, spec: CompetitionSpec, *, author: Account, now: datetime) -> Competition:
+def create(acting: Acting, spec: CompetitionSpec) -> Competition:
     """Create a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
     extractor, one that is not named and has no weights, and two prizes of one place."""
     _require_distinct_places(spec.prizes)
-    extractors = {kind: _extractor_of(session, spec, kind) for kind in TRACK_KINDS}
-    if competitions.competition_by_slug(session, spec.slug) is not None:
+    extractors = {kind: _extractor_of(acting.session, spec, kind) for kind in TRACK_KINDS}
+    if competitions.competition_by_slug(acting.session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
     values = spec.model_dump(exclude={"public", "private"})
-    competition = Competition(**values, created_by=author.id, created_at=now)
-    session.add(competition)
-    session.flush()
+    competition = Competition(**values, created_by=acting.actor.id, created_at=acting.now)
+    acting.session.add(competition)
+    acting.session.flush()
     for kind, extractor in extractors.items():
-        session.add(
+        acting.session.add(
             Track(
                 competition_id=competition.id,
                 kind=kind,
@@ -50,61 +51,61 @@ def create(session: Session, spec: CompetitionSpec, *, author: Account, now: dat
                 epsilon=getattr(spec, kind).epsilon,
             )
         )
-    session.flush()
-    competition_roles.add_first_organizer(session, competition, author=author, now=now)
+    acting.session.flush()
+    competition_roles.add_first_organizer(acting, competition)
     subject = f"competition:{spec.slug}"
     tracks = {
         kind: {"extractor": each.name, "epsilon": getattr(spec, kind).epsilon} for kind, each in extractors.items()
     }
     after = spec.model_dump(mode="json") | tracks
-    audit_log.record_action(session, "competition.created", subject, actor=author, now=now, after=after)
+    audit_log.record_action(acting, "competition.created", subject, after=after)
     return competition
 
 
-def change(session: Session, slug: str, changes: CompetitionChanges, *, author: Account, now: datetime) -> None:
+def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     """Change a competition in the fields of ``changes`` that are another value than now, and tell everybody who has
     accepted its rules or competes what concerns them.
 
     ``Conflict`` (``fixed-by-now``) for what cannot change any more, or not so far; ``Invalid`` for times that are not
     in order, two prizes of one place, and an unknown extractor.
     """
-    competitions.lock_competition(session, slug, share=False)
-    state = state_of(session, slug, now)
+    competitions.lock_competition(acting.session, slug, share=False)
+    state = state_of(acting.session, slug, acting.now)
     before, after = _differences(state, changes)
     if not after:
         return
     _require_distinct_places(changes.prizes if "prizes" in after else ())
-    faults = faults_of(before, after, standing_of(session, state, now))
+    faults = faults_of(before, after, standing_of(acting.session, state, acting.now))
     if faults:
         raise Conflict("fixed-by-now", "This can no longer be changed so.", faults=faults)
-    _require_free_slug(session, after)
-    _apply(session, state, after, now)
+    _require_free_slug(acting.session, after)
+    _apply(acting.session, state, after, acting.now)
     _require_order(state.competition)
-    session.flush()
+    acting.session.flush()
     subject = f"competition:{state.competition.slug}"
     was, becomes = (
         CompetitionChanges(**values).model_dump(mode="json", include=set(after)) for values in (before, after)
     )
-    audit_log.record_action(session, CHANGED, subject, actor=author, now=now, before=was, after=becomes)
+    audit_log.record_action(acting, CHANGED, subject, before=was, after=becomes)
     if state.phase is not Phase.DRAFT:
-        notify_changes(session, state.competition, before, after, now)
+        notify_changes(acting.session, state.competition, before, after, acting.now)
 
 
-def delete_draft(session: Session, slug: str, *, author: Account, now: datetime) -> None:
+def delete_draft(acting: Acting, slug: str) -> None:
     """Delete a draft that nobody has entered: nobody finds it any more, and its slug is free. ``Conflict``
     (``not-a-draft``) for any other competition."""
-    competitions.lock_competition(session, slug, share=False)
-    state = state_of(session, slug, now)
+    competitions.lock_competition(acting.session, slug, share=False)
+    state = state_of(acting.session, slug, acting.now)
     competition = state.competition
-    if state.phase is not Phase.DRAFT or submissions.has_submissions(session, competition.id):
+    if state.phase is not Phase.DRAFT or submissions.has_submissions(acting.session, competition.id):
         raise Conflict("not-a-draft", "Only a draft that nobody has entered can be deleted.")
     for file in state.files:
-        data_files.withdraw(session, state, file.name, author=author, now=now)
+        data_files.withdraw(acting, state, file.name)
     before = {"title": competition.title}
-    audit_log.record_action(session, "competition.deleted", f"competition:{slug}", actor=author, now=now, before=before)
-    competition.deleted_at = now
+    audit_log.record_action(acting, "competition.deleted", f"competition:{slug}", before=before)
+    competition.deleted_at = acting.now
     competition.slug = f"{slug}~{competition.id}"  # no slug that anybody may choose
-    session.flush()
+    acting.session.flush()
 
 
 def standing_of(session: Session, state: CompetitionState, now: datetime) -> Standing:

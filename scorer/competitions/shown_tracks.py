@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import competitions
@@ -148,15 +149,7 @@ class NewShownMeasurement:
     provenance: dict[str, Any]
 
 
-def add(
-    session: Session,
-    state: CompetitionState,
-    wanted: NewShownTrack,
-    *,
-    weights: Mapping[str, str],
-    author: Account,
-    now: datetime,
-) -> ShownTrack:
+def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weights: Mapping[str, str]) -> ShownTrack:
     """Add a shown track and queue all scored entries for it, once its references are prepared. ``weights``: as in
     :func:`scorer.competitions.preparations.space_of`.
 
@@ -166,7 +159,7 @@ def add(
     running worker has (``no-worker-with-weights``).
     """
     competition = state.competition
-    competitions.lock_competition(session, competition.slug, share=False)
+    competitions.lock_competition(acting.session, competition.slug, share=False)
     if not NAME.fullmatch(wanted.name):
         raise Invalid("bad-name", "A name has a small letter, then at most 39 small letters, digits and underscores.")
     constants = complete_constants(find_metric(wanted.metric), wanted.constants)
@@ -176,17 +169,17 @@ def add(
             "reveals-private",
             "This number would tell of the private track: it is for organizers until the final board is published.",
         )
-    existing = shown_tracks.shown_tracks_of(session, competition.id)
+    existing = shown_tracks.shown_tracks_of(acting.session, competition.id)
     if any(each.name == wanted.name for each in existing):
         raise Conflict("name-taken", f"There is a shown track {wanted.name} already.")
     if len(existing) >= MAX_SHOWN_TRACKS:
         raise Conflict("too-many-shown-tracks", f"A competition has at most {MAX_SHOWN_TRACKS} shown tracks.")
     track = track_of(state, wanted.reference)
-    session.refresh(track)
+    acting.session.refresh(track)
     if track.preparation_id is None:
         raise Conflict("not-prepared", f"Prepare the references of the {wanted.reference} track first.")
-    preparation = preparations.preparation_of(session, state, wanted.reference, space, now=now)
-    preparations.require_weights(session, preparation)
+    preparation = preparations.preparation_of(acting.session, state, wanted.reference, space, now=acting.now)
+    preparations.require_weights(acting.session, preparation)
     shown = ShownTrack(
         competition_id=competition.id,
         name=wanted.name,
@@ -196,34 +189,34 @@ def add(
         reference=wanted.reference,
         visibility=wanted.visibility,
         preparation=preparation,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(shown)
-    session.flush()
-    _queue_missing(session, shown, now)
+    acting.session.add(shown)
+    acting.session.flush()
+    _queue_missing(acting.session, shown, acting.now)
     fields = ("metric", "constants", "extractor", "reference", "visibility")
-    _record_act(session, state, shown, "added", author, now, after={name: getattr(shown, name) for name in fields})
+    _record_act(acting, state, shown, "added", after={name: getattr(shown, name) for name in fields})
     return shown
 
 
-def remove(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> None:
+def remove(acting: Acting, state: CompetitionState, name: str) -> None:
     """Remove a shown track: nobody sees it any more, and nothing more is measured; what was measured is kept."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    shown = find_shown_track(session, state, name)
-    shown.removed_at = now
-    session.flush()
-    rescoring_jobs.cancel_jobs(session, shown, now)
-    _record_act(session, state, shown, "removed", author, now)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    shown = find_shown_track(acting.session, state, name)
+    shown.removed_at = acting.now
+    acting.session.flush()
+    rescoring_jobs.cancel_jobs(acting.session, shown, acting.now)
+    _record_act(acting, state, shown, "removed")
 
 
-def measure_missing(session: Session, state: CompetitionState, name: str, *, author: Account, now: datetime) -> int:
+def measure_missing(acting: Acting, state: CompetitionState, name: str) -> int:
     """Queue the entries that have no number on a shown track and no job for it, because theirs has failed; returns how
     many. A failed preparation of its references begins anew."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    shown = find_shown_track(session, state, name)
-    count = _queue_missing(session, shown, now)
-    _record_act(session, state, shown, "measured", author, now, after={"entries": count})
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    shown = find_shown_track(acting.session, state, name)
+    count = _queue_missing(acting.session, shown, acting.now)
+    _record_act(acting, state, shown, "measured", after={"entries": count})
     return count
 
 
@@ -311,15 +304,7 @@ def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
 
 
 def _record_act(
-    session: Session,
-    state: CompetitionState,
-    shown: ShownTrack,
-    act: str,
-    author: Account,
-    now: datetime,
-    after: Mapping[str, object] | None = None,
+    acting: Acting, state: CompetitionState, shown: ShownTrack, act: str, after: Mapping[str, object] | None = None
 ) -> None:
     subject = f"shown-track:{state.competition.slug}/{shown.name}"
-    audit_log.record_action(
-        session, f"shown-track.{act}", subject, actor=author, now=now, after=dict(after) if after else None
-    )
+    audit_log.record_action(acting, f"shown-track.{act}", subject, after=dict(after) if after else None)

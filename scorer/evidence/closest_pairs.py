@@ -13,6 +13,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
+from scorer.acting import Acting
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
@@ -77,20 +78,21 @@ def _newest_measurement(session: Session, submission: Submission, kind: TrackKin
     return submissions.newest_measurement(session, submission.ref, track.id)
 
 
-def require_visible_pairs(
-    session: Session, submission_id: str, kind: TrackKind, account: Account, now: datetime
-) -> tuple[Submission, Measurement]:
+def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -> tuple[Submission, Measurement]:
     """The entry and the measurement whose pairs this person may see. ``NotFound`` otherwise.
 
     Reviewers and organizers may see all; the entry's own team those of :func:`tracks_shown_to_team`.
     """
-    submission = submissions.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None or not (
-        is_reviewer(account, submission.competition_id)
-        or (is_own(session, submission, account) and kind in _tracks_shown_now(session, submission, now))
+        is_reviewer(acting.actor, submission.competition_id)
+        or (
+            is_own(acting.session, submission, acting.actor)
+            and kind in _tracks_shown_now(acting.session, submission, acting.now)
+        )
     ):
         raise unknown_submission(submission_id)
-    measurement = _newest_measurement(session, submission, kind)
+    measurement = _newest_measurement(acting.session, submission, kind)
     if measurement is None:
         raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
     return submission, measurement

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
+from scorer.acting import Acting
 from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
@@ -18,7 +19,7 @@ from scorer.confinement.limited_call import NOTEBOOK, call_limited
 from scorer.db import announcements as rows
 from scorer.db.evidence import evidence
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, CodeAttachment, CodeRequest, Submission
+from scorer.db.tables import CodeAttachment, CodeRequest, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.evidence.notebooks import is_notebook
@@ -32,37 +33,33 @@ MAX_TEXT_LENGTH = 5000
 MAX_TIME = timedelta(days=365)
 
 
-def request_code(
-    session: Session, submission_id: str, *, until: datetime, text: str, author: Account, now: datetime
-) -> CodeRequest:
+def request_code(acting: Acting, submission_id: str, *, until: datetime, text: str) -> CodeRequest:
     """Ask an entry's team for its code; a later request replaces an earlier one and its deadline. The team gets a
     notice. ``Invalid`` for a deadline that has passed or is more than a year away."""
-    submission = submissions.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     if submission.team.benchmark or submission.imported:
         raise Conflict("no-code-here", "This entry has no team that could attach its code.")
-    if not now < until <= now + MAX_TIME:
+    if not acting.now < until <= acting.now + MAX_TIME:
         raise Invalid(
             "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC: choose a time within the next 365 days."
         )
     request = CodeRequest(
-        submission_ref=submission.ref, until=until, text=text.strip(), author_id=author.id, created_at=now
+        submission_ref=submission.ref, until=until, text=text.strip(), author_id=acting.actor.id, created_at=acting.now
     )
-    session.add(request)
-    session.flush()
+    acting.session.add(request)
+    acting.session.flush()
     after = {"until": until.isoformat(), "text": request.text}
-    audit_log.record_action(
-        session, "code.requested", f"submission:{submission.id}", actor=author, now=now, after=after
-    )
+    audit_log.record_action(acting, "code.requested", f"submission:{submission.id}", after=after)
     subject = f"{submission.competition.title}: the code of {submission.file_name} is wanted"
     body = (
         f"The organizers ask your team for the code of entry {submission.ref}, {submission.file_name}, until "
         f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
     )
-    team = merges.current_team(session, submission.team_id)
+    team = merges.current_team(acting.session, submission.team_id)
     link = f"/submissions/{submission.id}#code"
-    notices.notify_team(session, team.id, notices.Kind.MESSAGE, subject, body.strip(), link, now)
+    notices.notify_team(acting.session, team.id, notices.Kind.MESSAGE, subject, body.strip(), link, acting.now)
     return request
 
 
@@ -103,15 +100,15 @@ def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
     return "notebook"
 
 
-def require_code_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+def require_code_change(acting: Acting, submission_id: str) -> Submission:
     """The submission, if this person may attach or replace its code now: their own team's, until the close, until
     the time by which organizers ask for it, or while the team may appeal (a late entry's at any time). ``NotFound``,
     ``Forbidden`` or ``Conflict`` otherwise."""
-    submission = find_submission(session, submission_id, account)
-    if not is_own(session, submission, account):
+    submission = find_submission(acting.session, submission_id, acting.actor)
+    if not is_own(acting.session, submission, acting.actor):
         raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
-    state = state_of(session, submission.competition.slug, now)
-    if not takes_code(session, state, submission, now):
+    state = state_of(acting.session, submission.competition.slug, acting.now)
+    if not takes_code(acting.session, state, submission, acting.now):
         raise Conflict("closed", "The competition has closed; the code of its entries can no longer be changed.")
     return submission
 
@@ -123,64 +120,53 @@ def takes_code(session: Session, state: CompetitionState, submission: Submission
     return appeal_windows.takes_appeals(session, state, submission, now)
 
 
-def require_room_for_code(
-    session: Session, submission: Submission, account: Account, limits: UploadLimits, *, wanted: int, now: datetime
-) -> None:
+def require_room_for_code(acting: Acting, submission: Submission, limits: UploadLimits, *, wanted: int) -> None:
     """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
-    replaced = evidence.newest_code(session, submission.ref)
+    replaced = evidence.newest_code(acting.session, submission.ref)
     more = wanted - (replaced.bytes if replaced is not None else 0)
     if more > 0:
-        storage.require_room(session, submission.competition, account, limits, wanted=more, benchmark=False, now=now)
+        storage.require_room(acting, submission.competition, limits, wanted=more, benchmark=False)
 
 
 def attach_code(
-    session: Session,
-    submission_id: str,
-    received: ReceivedBlob,
-    kind: CodeKind,
-    *,
-    account: Account,
-    limits: UploadLimits,
-    now: datetime,
+    acting: Acting, submission_id: str, received: ReceivedBlob, kind: CodeKind, *, limits: UploadLimits
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
     """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted.
     ``Conflict`` if it exceeds a quota of bytes."""
-    submission = require_code_change(session, submission_id, account, now)
-    teams.find_or_create_team(session, submission.competition_id, account, now=now)  # locks it: one at a time counts
-    submissions.lock_submission(session, submission.ref)
-    require_room_for_code(session, submission, account, limits, wanted=received.bytes, now=now)
-    replaced = evidence.newest_code(session, submission.ref)
+    submission = require_code_change(acting, submission_id)
+    teams.find_or_create_team(acting, submission.competition_id)  # locks it: one at a time counts
+    submissions.lock_submission(acting.session, submission.ref)
+    require_room_for_code(acting, submission, limits, wanted=received.bytes)
+    replaced = evidence.newest_code(acting.session, submission.ref)
     attached = CodeAttachment(
         submission_ref=submission.ref,
         kind=kind,
         bytes=received.bytes,
         sha256=received.sha256,
         blob_key=received.key,
-        author_id=account.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(attached)
-    session.flush()
+    acting.session.add(attached)
+    acting.session.flush()
     return attached, replaced
 
 
-def hand_out_code(
-    session: Session, submission_id: str, account: Account, *, now: datetime
-) -> tuple[Submission, CodeAttachment]:
+def hand_out_code(acting: Acting, submission_id: str) -> tuple[Submission, CodeAttachment]:
     """The code of an entry, for organizers and for reviewers; the audit log says who has read it.
 
     ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
     """
-    submission = submissions.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None or not (
-        is_reviewer(account, submission.competition_id) or is_own(session, submission, account)
+        is_reviewer(acting.actor, submission.competition_id) or is_own(acting.session, submission, acting.actor)
     ):
         raise unknown_submission(submission_id)
-    if not is_reviewer(account, submission.competition_id):
+    if not is_reviewer(acting.actor, submission.competition_id):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
-    code = evidence.newest_code(session, submission.ref)
+    code = evidence.newest_code(acting.session, submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")
     subject, after = f"submission:{submission.id}", {"sha256": code.sha256}
-    audit_log.record_action(session, "code.downloaded", subject, actor=account, now=now, after=after)
+    audit_log.record_action(acting, "code.downloaded", subject, after=after)
     return submission, code

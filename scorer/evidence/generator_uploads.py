@@ -4,17 +4,17 @@ Nothing here reads the file: only a sandboxed process of a worker does (:mod:`wo
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, GeneratorFile, Submission
+from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
 from scorer.generators.onnx_files import Distribution
 from scorer.jobs import leases
@@ -35,21 +35,21 @@ class DeclaredLatent:
     distribution: Distribution
 
 
-def require_generator_change(session: Session, submission_id: str, account: Account, now: datetime) -> Submission:
+def require_generator_change(acting: Acting, submission_id: str) -> Submission:
     """The entry, if this person may upload its generator now: their own team's until the final board is published, for
     organizers any. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
-    submission = find_submission(session, submission_id, account)
+    submission = find_submission(acting.session, submission_id, acting.actor)
     if submission.imported:
         raise Conflict("imported", "This entry was imported from a table of results: there are no images to recover.")
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"A generator belongs to an entry with a score; this one is {submission.status}.")
-    if "held_out" not in competitions.references_of(session, submission.competition_id):
+    if "held_out" not in competitions.references_of(acting.session, submission.competition_id):
         raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
-    if is_organizer(account, submission.competition_id):
+    if is_organizer(acting.actor, submission.competition_id):
         return submission
-    if competitions.is_final(session, submission.competition_id):
+    if competitions.is_final(acting.session, submission.competition_id):
         raise Conflict("published", "The final board is published; generators are no longer taken.")
-    if rows.count_since(session, submission.ref, utc_day(now)[0]) >= MAX_UPLOADS_A_DAY:
+    if rows.count_since(acting.session, submission.ref, utc_day(acting.now)[0]) >= MAX_UPLOADS_A_DAY:
         raise TooMany(
             "generator-limit", f"An entry takes {MAX_UPLOADS_A_DAY} generators a UTC day; please go on tomorrow."
         )
@@ -57,15 +57,13 @@ def require_generator_change(session: Session, submission_id: str, account: Acco
 
 
 def accept_generator(
-    session: Session,
+    acting: Acting,
     submission_id: str,
     received: ReceivedBlob,
     declared: DeclaredLatent,
     *,
     seed: int,
-    account: Account,
     limits: UploadLimits,
-    now: datetime,
 ) -> GeneratorFile:
     """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit. ``Conflict`` if
     it exceeds a quota of bytes: earlier ones stay in the store, too.
@@ -73,34 +71,34 @@ def accept_generator(
     The audit's random draws follow from ``seed``. If the same file with the same latent space is already there, that
     one is returned, unless its audit has failed.
     """
-    submission = find_submission(session, submission_id, account)
-    submissions.lock_submission(session, submission.ref)
-    earlier = rows.newest_generator(session, submission.ref)
-    if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(session, earlier):
+    submission = find_submission(acting.session, submission_id, acting.actor)
+    submissions.lock_submission(acting.session, submission.ref)
+    earlier = rows.newest_generator(acting.session, submission.ref)
+    if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(acting.session, earlier):
         return earlier
-    require_generator_change(session, submission_id, account, now)
-    others = not is_own(session, submission, account)
+    require_generator_change(acting, submission_id)
+    others = not is_own(acting.session, submission, acting.actor)
     competition, wanted = submission.competition, received.bytes
-    storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=others, now=now)
-    rows.cancel_audits(session, submission.ref, now)
+    storage.require_room(acting, competition, limits, wanted=wanted, benchmark=others)
+    rows.cancel_audits(acting.session, submission.ref, acting.now)
     generator = GeneratorFile(
         submission_ref=submission.ref,
         bytes=received.bytes,
         sha256=received.sha256,
         blob_key=received.key,
         seed=seed,
-        author_id=account.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
         **vars(declared),
     )
-    session.add(generator)
-    session.flush()
-    leases.add_job(session, Queue.RECOVER, submission=submission, private=True, generator_id=generator.id, now=now)
+    acting.session.add(generator)
+    acting.session.flush()
+    leases.add_job(
+        acting.session, Queue.RECOVER, submission=submission, private=True, generator_id=generator.id, now=acting.now
+    )
     if others:
         uploaded = {"sha256": generator.sha256, "bytes": generator.bytes, **vars(declared)}
-        audit_log.record_action(
-            session, "generator.handed-in", f"submission:{submission.id}", actor=account, now=now, after=uploaded
-        )
+        audit_log.record_action(acting, "generator.handed-in", f"submission:{submission.id}", after=uploaded)
     return generator
 
 

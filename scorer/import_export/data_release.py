@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.data_release.releases import is_shown, newest_release_job, release_by_id, releases_of
@@ -72,21 +73,13 @@ def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImag
 
 
 def start_release(
-    session: Session,
-    state: CompetitionState,
-    images: ReleaseImages,
-    *,
-    new_names: bool,
-    public_id: str,
-    key: bytes,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool, public_id: str, key: bytes
 ) -> Release:
     """Queue a release. It reuses the pseudonyms of the competition's last one, so that the same state gives the same
     bytes, unless ``new_names`` asks for those of ``key`` (random, made by the caller). ``Conflict`` while another is
     being made."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    earlier = list_releases(session, state)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    earlier = list_releases(acting.session, state)
     if any(status.state in UNFINISHED for status in earlier):
         raise Conflict("release-running", "A release of this competition is being made already.")
     release = Release(
@@ -94,14 +87,14 @@ def start_release(
         competition_id=state.competition.id,
         images=images,
         key=key if new_names or not earlier else earlier[0].release.key,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(release)
-    session.flush()
-    leases.add_job(session, Queue.RELEASE, release_id=release.id, now=now)
+    acting.session.add(release)
+    acting.session.flush()
+    leases.add_job(acting.session, Queue.RELEASE, release_id=release.id, now=acting.now)
     after = {"images": images, "new_names": new_names or not earlier}
-    audit_log.record_action(session, "release.started", _subject(state, release), actor=author, now=now, after=after)
+    audit_log.record_action(acting, "release.started", _subject(state, release), after=after)
     return release
 
 
@@ -172,26 +165,22 @@ def record_release(
     return True
 
 
-def hand_out(
-    session: Session, state: CompetitionState, release_id: str, *, shown: bool, author: Account, now: datetime
-) -> ReleaseAct:
+def hand_out(acting: Acting, state: CompetitionState, release_id: str, *, shown: bool) -> ReleaseAct:
     """Make a release public (while the final board is published), or withdraw it. ``Conflict`` if it is not finished or
     nothing would change."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    status = find_release(session, state, release_id, author)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    status = find_release(acting.session, state, release_id, acting.actor)
     if status.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
     if shown == status.shown:
         raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")
-    act = ReleaseAct(release_id=release_id, shown=shown, author_id=author.id, created_at=now)
-    session.add(act)
-    session.flush()
+    act = ReleaseAct(release_id=release_id, shown=shown, author_id=acting.actor.id, created_at=acting.now)
+    acting.session.add(act)
+    acting.session.flush()
     audit_log.record_action(
-        session,
+        acting,
         "release.handed-out" if shown else "release.taken-back",
         _subject(state, status.release),
-        actor=author,
-        now=now,
         before={"shown": status.shown},
         after={"shown": shown, "sha256": status.release.sha256},
     )

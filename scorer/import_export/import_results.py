@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts import roles
+from scorer.acting import Acting
 from scorer.competitions import competition_state, setup
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
 from scorer.db import import_results, tuning
 from scorer.db.competitions import competition_by_slug, lock_competition
-from scorer.db.tables import Account
 from scorer.errors import Conflict, Invalid
 from scorer.import_export.results_csv import MAX_FAULTS_LISTED, NUMBER_COLUMNS, ResultsLine, ResultsTable
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -81,14 +81,12 @@ class ImportResult:
 
 
 def import_table(
-    session: Session,
+    acting: Acting,
     slug: str,
     sheet: ResultsTable,
     request: ImportRequest,
     *,
     table_sha256: str,
-    author: Account,
-    now: datetime,
     new_id: Callable[[], str],
 ) -> ImportResult:
     """Import a table's submissions into a competition, which is created if the slug is new: scored, with decided
@@ -98,23 +96,23 @@ def import_table(
     than before, ``team-taken`` if a team of people has a name of the table, ``published`` if the final board is.
     ``Forbidden`` for whoever does not organize the competition, or may not open one.
     """
-    created = competition_by_slug(session, slug) is None
+    created = competition_by_slug(acting.session, slug) is None
     if created:
-        roles.require_role(author, "organizer")
-        setup.create(session, _spec(slug, len(sheet.lines), request, now), author=author, now=now)
-    access.require_organizer(session, author, slug=slug, now=now)
-    lock_competition(session, slug, share=False)
-    state = competition_state.state_of(session, slug, now)
-    added = _unknown(session, state, sheet.lines)
+        roles.require_role(acting.actor, "organizer")
+        setup.create(acting, _spec(slug, len(sheet.lines), request, acting.now))
+    access.require_organizer(acting, slug=slug)
+    lock_competition(acting.session, slug, share=False)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    added = _unknown(acting.session, state, sheet.lines)
     if added:
-        competition_state.require_not_final(session, state.competition)
+        competition_state.require_not_final(acting.session, state.competition)
     provenance = {"imported": True, "file": request.file_name, "table_sha256": table_sha256}
-    origin = import_results.Origin(state.competition.id, author.id, provenance, now)
-    moments = _moments(state, len(added), now)
+    origin = import_results.Origin(state.competition.id, acting.actor.id, provenance, acting.now)
+    moments = _moments(state, len(added), acting.now)
     for start in range(0, len(added), CHUNK_ENTRIES):
         part = slice(start, start + CHUNK_ENTRIES)
-        import_results.add_entries(session, origin, state.tracks, _batch(added[part], moments[part], new_id))
-        _add_labels_and_rulings(session, origin, added[part], request.sealed_score)
+        import_results.add_entries(acting.session, origin, state.tracks, _batch(added[part], moments[part], new_id))
+        _add_labels_and_rulings(acting.session, origin, added[part], request.sealed_score)
     result = ImportResult(
         state=state,
         created=created,
@@ -130,8 +128,8 @@ def import_table(
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
-    _record_audit(session, result, request, table_sha256, author, now)
-    _tune(session, state, request, author, now)
+    _record_audit(acting, result, request, table_sha256)
+    _tune(acting, state, request)
     return result
 
 
@@ -235,21 +233,19 @@ def _reproduced(
     return ScoreReproduction(len(scored), float(relative_difference.max()))
 
 
-def _record_audit(
-    session: Session, result: ImportResult, request: ImportRequest, table_sha256: str, author: Account, now: datetime
-) -> None:
+def _record_audit(acting: Acting, result: ImportResult, request: ImportRequest, table_sha256: str) -> None:
     counted = {name: getattr(result, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
     after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
     subject = f"competition:{result.state.competition.slug}"
-    audit_log.record_action(session, "results.imported", subject, actor=author, now=now, after=after)
+    audit_log.record_action(acting, "results.imported", subject, after=after)
 
 
-def _tune(session: Session, state: CompetitionState, request: ImportRequest, author: Account, now: datetime) -> None:
+def _tune(acting: Acting, state: CompetitionState, request: ImportRequest) -> None:
     """Set the thresholds of the request where they differ from the current ones."""
     for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
-        current = tuning.newest_threshold(session, state.tracks[kind].id)
+        current = tuning.newest_threshold(acting.session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):
             continue
         choice = thresholds.TuningRequest(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
-        thresholds.set_threshold(session, state, kind, choice, author=author, now=now)
+        thresholds.set_threshold(acting, state, kind, choice)

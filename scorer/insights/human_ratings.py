@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
 from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
-from scorer.db.tables import Account, Job, Rater, RatingItem, RatingStudy, Submission
+from scorer.db.tables import Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.identifiers import digest_of
 from scorer.jobs import leases
@@ -84,9 +85,7 @@ class Mean:
     ratings: int
 
 
-def start_study(
-    session: Session, state: CompetitionState, spec: StudySpec, *, seed: int, author: Account, now: datetime
-) -> RatingStudy:
+def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, seed: int) -> RatingStudy:
     """Start a study: choose its submissions and queue the preparation of their images. ``Invalid`` for more images than
     a submission has, ``Conflict`` if no submission qualifies."""
     count = state.competition.image_count
@@ -94,22 +93,26 @@ def start_study(
         raise Invalid("nothing-to-rate", "Ask for images or for grids.")
     if max(spec.images, spec.side**2 if spec.grids else 0) > count:
         raise Invalid("too-many-images", f"An entry has {count:,} images.")
-    refs = _chosen(session, state, spec.submissions) if spec.submissions else _best(session, state, spec.teams)
+    refs = (
+        _chosen(acting.session, state, spec.submissions)
+        if spec.submissions
+        else _best(acting.session, state, spec.teams)
+    )
     if not refs:
         raise Conflict("nobody-to-rate", "No team has a private rank, or something speaks against all that have one.")
     study = RatingStudy(
         competition_id=state.competition.id,
         submission_refs=refs,
         seed=seed,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
         **spec.model_dump(include={"images", "grids", "side", "wanted"}),
     )
-    session.add(study)
-    session.flush()
-    leases.add_job(session, Queue.RATINGS, study_id=study.id, now=now)
+    acting.session.add(study)
+    acting.session.flush()
+    leases.add_job(acting.session, Queue.RATINGS, study_id=study.id, now=acting.now)
     after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
-    audit_log.record_action(session, "study.started", _subject(study), actor=author, now=now, after=after)
+    audit_log.record_action(acting, "study.started", _subject(study), after=after)
     return study
 
 
@@ -172,39 +175,37 @@ def find_study(session: Session, state: CompetitionState, study_id: int) -> Rati
     return study
 
 
-def end(session: Session, study: RatingStudy, *, author: Account, now: datetime) -> None:
+def end(acting: Acting, study: RatingStudy) -> None:
     """End a study: it takes no more ratings. ``Conflict`` if it has ended already."""
-    human_ratings.lock_study(session, study.id)
-    session.refresh(study)
+    human_ratings.lock_study(acting.session, study.id)
+    acting.session.refresh(study)
     if study.ended_at is not None:
         raise Conflict("no-change", "This study has ended already.")
-    study.ended_at = now
-    audit_log.record_action(session, "study.ended", _subject(study), actor=author, now=now)
+    study.ended_at = acting.now
+    audit_log.record_action(acting, "study.ended", _subject(study))
 
 
-def invite_rater(
-    session: Session, study: RatingStudy, name: str, *, secret: str, author: Account, now: datetime
-) -> Rater:
+def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) -> Rater:
     """Invite a rater by the link ``secret`` (random, made by the caller), under a name that organizers see."""
     name = name.strip()
     if not name:
         raise Invalid("no-name", "Give the rater a name, so that you know them again.")
-    rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=now)
-    session.add(rater)
-    session.flush()
+    rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=acting.now)
+    acting.session.add(rater)
+    acting.session.flush()
     after = {"rater": rater.id, "name": name}
-    audit_log.record_action(session, "rater.invited", _subject(study), actor=author, now=now, after=after)
+    audit_log.record_action(acting, "rater.invited", _subject(study), after=after)
     return rater
 
 
-def dismiss(session: Session, study: RatingStudy, rater_id: int, *, author: Account, now: datetime) -> None:
+def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
     """Dismiss a rater: no more ratings from them, the earlier ones stay. ``NotFound`` if they are no active rater."""
-    rater = session.get(Rater, rater_id)
+    rater = acting.session.get(Rater, rater_id)
     if rater is None or rater.study_id != study.id or rater.ended_at is not None:
         raise NotFound("no-rater", f"There is no rater {rater_id} in this study.")
-    rater.ended_at = now
+    rater.ended_at = acting.now
     after = {"rater": rater.id, "name": rater.name}
-    audit_log.record_action(session, "rater.dismissed", _subject(study), actor=author, now=now, before=after)
+    audit_log.record_action(acting, "rater.dismissed", _subject(study), before=after)
 
 
 def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
@@ -212,12 +213,14 @@ def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
     return human_ratings.raters(session, study.id)
 
 
-def rater_of_member(session: Session, study_id: int, account: Account, *, now: datetime) -> Rater:
+def rater_of_member(acting: Acting, study_id: int) -> Rater:
     """The rater of an account: whoever organizes or reviews the competition rates; ``NotFound`` for others."""
-    study = human_ratings.study_by_id(session, study_id)
-    if study is None or not is_reviewer(account, study.competition_id):
+    study = human_ratings.study_by_id(acting.session, study_id)
+    if study is None or not is_reviewer(acting.actor, study.competition_id):
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
-    return _require_open(human_ratings.rater_of_member(session, study.id, account.id, account.handle, now))
+    return _require_open(
+        human_ratings.rater_of_member(acting.session, study.id, acting.actor.id, acting.actor.handle, acting.now)
+    )
 
 
 def rater_of_link(session: Session, secret: str) -> Rater:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob, QueueLoad
 from scorer.db.jobs.pauses import ListedPause, list_pauses
-from scorer.db.tables import Account, Job
+from scorer.db.tables import Job
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import retries
 from scorer.lifecycle import JobState
@@ -33,18 +33,18 @@ def read_unfinished(session: Session) -> UnfinishedJobs:
     )
 
 
-def restart(session: Session, job_id: int, *, author: Account, now: datetime) -> Job:
+def restart(acting: Acting, job_id: int) -> Job:
     """Restart a failed job, or take a running one from its worker and restart it. ``NotFound`` if there is none,
     ``Conflict`` if it is neither failed nor running, or if a later job has replaced it."""
-    job = failed_jobs.lock_job(session, job_id)
+    job = failed_jobs.lock_job(acting.session, job_id)
     if job is None:
         raise NotFound("no-job", f"There is no job {job_id}.")
-    replaced = job.state == JobState.FAILED and not failed_jobs.failed(session, only=job_id)
+    replaced = job.state == JobState.FAILED and not failed_jobs.failed(acting.session, only=job_id)
     if job.state not in {JobState.FAILED, JobState.RUNNING} or replaced:
         why = "a later job has taken its place" if replaced else f"it is {job.state}"
         raise Conflict("not-stuck", f"Job {job_id} is not stuck: {why}.")
     before = {"state": job.state, "attempts": job.attempts, "error": job.error}
-    retries.restart(session, job, now=now)
+    retries.restart(acting.session, job, now=acting.now)
     after = {"state": job.state, "queue": job.queue}
-    audit_log.record_action(session, "job.requeued", f"job:{job_id}", actor=author, now=now, before=before, after=after)
+    audit_log.record_action(acting, "job.requeued", f"job:{job_id}", before=before, after=after)
     return job

@@ -1,14 +1,12 @@
 """Pauses: letting a queue, a competition or a worker take no more jobs, and taking that back. What runs goes on."""
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
-
-from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.db import competitions
 from scorer.db.jobs import pauses
-from scorer.db.tables import Account, Pause
+from scorer.db.tables import Pause
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Queue
 
@@ -28,9 +26,7 @@ class PauseSubject:
         return next(f"{kind}:{value}" for kind, value in asdict(self).items() if value is not None)
 
 
-def set_paused(
-    session: Session, subject: PauseSubject, *, paused: bool, reason: str, author: Account, now: datetime
-) -> None:
+def set_paused(acting: Acting, subject: PauseSubject, *, paused: bool, reason: str) -> None:
     """Pause or resume. ``Invalid`` unless one thing is named, ``NotFound`` for an unknown queue or competition,
     ``Conflict`` where nothing would change."""
     if sum(value is not None for value in asdict(subject).values()) != 1:
@@ -39,27 +35,27 @@ def set_paused(
         raise NotFound("no-queue", f"There is no queue {subject.queue!r}: they are {', '.join(Queue)}.")
     competition_id = None
     if subject.competition is not None:
-        competition = competitions.competition_by_slug(session, subject.competition)
+        competition = competitions.competition_by_slug(acting.session, subject.competition)
         if competition is None:
             raise NotFound("no-competition", f"There is no competition {subject.competition!r}.")
         competition_id = competition.id
-    holds = pauses.active_pauses(session)
+    holds = pauses.active_pauses(acting.session)
     is_paused = (
         subject.queue in holds.queues or competition_id in holds.competition_ids or subject.worker in holds.workers
     )
     if is_paused is paused:
         raise Conflict("pause-unchanged", f"{subject.name} is {'paused already' if paused else 'not paused'}.")
-    session.add(
+    acting.session.add(
         Pause(
             queue=subject.queue,
             competition_id=competition_id,
             worker=subject.worker,
             paused=paused,
             reason=reason,
-            author_id=author.id,
-            created_at=now,
+            author_id=acting.actor.id,
+            created_at=acting.now,
         )
     )
-    session.flush()
+    acting.session.flush()
     action = "jobs.paused" if paused else "jobs.resumed"
-    audit_log.record_action(session, action, subject.name, actor=author, now=now, after={"reason": reason})
+    audit_log.record_action(acting, action, subject.name, after={"reason": reason})

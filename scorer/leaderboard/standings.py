@@ -11,6 +11,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, may_see_results, visible_track
 from scorer.competitions.shown_tracks import visible_shown_tracks
@@ -28,25 +29,25 @@ from scorer.leaderboard.rows import BoardRow, rows_of
 from scorer.lifecycle import TrackKind, utc_day
 
 
-def visible_state(session: Session, slug: str, account: Account | None, now: datetime) -> CompetitionState:
+def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
     """The state of a competition that this person may see, from the board cache where there is one; ``NotFound``
     otherwise (:func:`scorer.competitions.competition_state.visible_state`)."""
-    cache = board_cache.cache_of(session)
+    cache = board_cache.cache_of(acting.session)
     if cache is None:
-        return competition_state.visible_state(session, slug, account, now)
-    snapshot = session.info[SNAPSHOT_KEY] = cache.current_snapshot(slug, now)
-    return competition_state.require_visible(snapshot.state, account)
+        return competition_state.visible_state(acting, slug)
+    snapshot = acting.session.info[SNAPSHOT_KEY] = cache.current_snapshot(slug, acting.now)
+    return competition_state.require_visible(snapshot.state, acting.actor)
 
 
-def states_to_show(session: Session, slug: str, account: Account | None, now: datetime) -> Iterator[CompetitionState]:
+def states_to_show(acting: Acting[Account | None], slug: str) -> Iterator[CompetitionState]:
     """The states of a competition whose rendered boards this person may be shown, the current one last
     (:func:`visible_state`). Visitors are shown the former one, where it was rendered, while the new board is ranked."""
-    cache = board_cache.cache_of(session)
-    former = cache.former_snapshot(slug, now) if cache is not None and account is None else None
+    cache = board_cache.cache_of(acting.session)
+    former = cache.former_snapshot(slug, acting.now) if cache is not None and acting.actor is None else None
     if former is not None:
-        session.info[SNAPSHOT_KEY] = former
-        yield competition_state.require_visible(former.state, account)
-    yield visible_state(session, slug, account, now)
+        acting.session.info[SNAPSHOT_KEY] = former
+        yield competition_state.require_visible(former.state, acting.actor)
+    yield visible_state(acting, slug)
 
 
 def board_version(

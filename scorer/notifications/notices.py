@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db import accounts, notifications
 from scorer.db.notifications import NoticeText
 from scorer.db.tables import Account, Competition, Notice, Submission
@@ -128,16 +129,16 @@ def count_unread(session: Session, account: Account) -> int:
     return notifications.count_unread(session, account.id)
 
 
-def mark_read(session: Session, account: Account, notice_id: int, *, now: datetime) -> None:
+def mark_read(acting: Acting, notice_id: int) -> None:
     """Mark a notice as read; ``NotFound`` if it is not theirs."""
-    if not notifications.notice_exists(session, account.id, notice_id):
+    if not notifications.notice_exists(acting.session, acting.actor.id, notice_id):
         raise NotFound("no-notice", "You have no such notice.")
-    notifications.mark_read(session, account.id, now, only=notice_id)
+    notifications.mark_read(acting.session, acting.actor.id, acting.now, only=notice_id)
 
 
-def mark_all_read(session: Session, account: Account, *, up_to: int, now: datetime) -> None:
+def mark_all_read(acting: Acting, *, up_to: int) -> None:
     """Mark the notice ``up_to`` and all earlier ones as read."""
-    notifications.mark_read(session, account.id, now, up_to=up_to)
+    notifications.mark_read(acting.session, acting.actor.id, acting.now, up_to=up_to)
 
 
 def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:

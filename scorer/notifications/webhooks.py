@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db import accounts, notifications
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
@@ -56,16 +57,16 @@ SENDING_LEASE = timedelta(minutes=1)
 PING = "ping"
 
 
-def register(session: Session, account: Account, url: str, *, secret: str, local: bool, now: datetime) -> Webhook:
+def register(acting: Acting, url: str, *, secret: str, local: bool) -> Webhook:
     """Register ``url`` for an account's notices. ``secret`` is random, made by the caller; ``local``
     allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
     require_url(url, local=local)
-    accounts.lock_account(session, account.id)
-    if len(list_webhooks(session, account)) >= MAX_WEBHOOKS:
+    accounts.lock_account(acting.session, acting.actor.id)
+    if len(list_webhooks(acting.session, acting.actor)) >= MAX_WEBHOOKS:
         raise Conflict("too-many-webhooks", f"You have {MAX_WEBHOOKS} webhooks; please remove one first.")
-    webhook = Webhook(account_id=account.id, url=url, secret=secret, created_at=now)
-    session.add(webhook)
-    session.flush()
+    webhook = Webhook(account_id=acting.actor.id, url=url, secret=secret, created_at=acting.now)
+    acting.session.add(webhook)
+    acting.session.flush()
     return webhook
 
 
@@ -105,9 +106,9 @@ def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook
     raise NotFound("no-webhook", "You have no such webhook.")
 
 
-def end(session: Session, account: Account, webhook_id: int, *, now: datetime) -> None:
+def end(acting: Acting, webhook_id: int) -> None:
     """Remove a webhook and cancel its waiting deliveries."""
-    _end(session, find_webhook(session, account, webhook_id), now)
+    _end(acting.session, find_webhook(acting.session, acting.actor, webhook_id), acting.now)
 
 
 def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:
@@ -131,9 +132,9 @@ def deliveries(
     return notifications.deliveries_of(session, webhook.id, before=before, limit=limit)
 
 
-def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) -> Delivery:
+def ping(acting: Acting, webhook_id: int) -> Delivery:
     """Queue a test delivery to a webhook."""
-    webhook = find_webhook(session, account, webhook_id)
+    webhook = find_webhook(acting.session, acting.actor, webhook_id)
     delivery = Delivery(
         webhook_id=webhook.id,
         kind=PING,
@@ -142,11 +143,11 @@ def ping(session: Session, account: Account, webhook_id: int, *, now: datetime) 
         link="/notices",
         state=DeliveryState.WAITING,
         attempts=0,
-        created_at=now,
-        due_at=now,
+        created_at=acting.now,
+        due_at=acting.now,
     )
-    session.add(delivery)
-    session.flush()
+    acting.session.add(delivery)
+    acting.session.flush()
     return delivery
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.preparations import FeatureSpace
@@ -19,7 +20,7 @@ from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, rescoring
 from scorer.db.jobs import rescoring_jobs
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Preparation, RescoringAct, RescoringCampaign, Track
+from scorer.db.tables import Preparation, RescoringAct, RescoringCampaign, Track
 from scorer.errors import Conflict, Invalid
 from scorer.jobs.broker import send_after_commit
 from scorer.jobs.leases import MAX_ANNOUNCED
@@ -45,13 +46,7 @@ class NewCampaign:
 
 
 def start(
-    session: Session,
-    state: CompetitionState,
-    wanted: NewCampaign,
-    *,
-    weights: Mapping[str, str],
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, wanted: NewCampaign, *, weights: Mapping[str, str]
 ) -> RescoringCampaign:
     """Start a campaign: its jobs wait for all other jobs, and first for the preparation of its references. ``weights``:
     as in :func:`scorer.competitions.preparations.space_of`.
@@ -61,13 +56,13 @@ def start(
     weights (``no-worker-with-weights``); ``Invalid`` for unknown entries, references and extractors, or without any
     entry.
     """
-    competitions.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
     track = track_of(state, wanted.track)
-    session.refresh(track)
+    acting.session.refresh(track)
     require_not_replaced(track)
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
         raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
-    _require_no_open_campaign(session, state, track)
+    _require_no_open_campaign(acting.session, state, track)
     space = preparations.space_of_track(track, weights)
     if wanted.extractor is not None:
         space = preparations.space_of(wanted.extractor, weights)
@@ -76,27 +71,27 @@ def start(
         raise Invalid("all-entries", "Numbers of two networks cannot stand on one board: measure all entries with it.")
     preparation = track.preparation
     if wanted.references or not same_space:
-        preparation = _preparation_of(session, state, wanted, space, now)
-        preparations.require_weights(session, preparation)
+        preparation = _preparation_of(acting.session, state, wanted, space, acting.now)
+        preparations.require_weights(acting.session, preparation)
     campaign = RescoringCampaign(
         track_id=track.id,
         preparation_id=preparation.id,
         former_preparation_id=track.preparation_id,
-        submission_refs=_refs_of(session, state, wanted.submissions),
+        submission_refs=_refs_of(acting.session, state, wanted.submissions),
         reason=wanted.reason,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(campaign)
-    session.flush()
-    missing = rescoring.missing_entries(session, campaign)
+    acting.session.add(campaign)
+    acting.session.flush()
+    missing = rescoring.missing_entries(acting.session, campaign)
     if not missing:
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
-    preparations.require_job(session, preparation, now=now)
+    preparations.require_job(acting.session, preparation, now=acting.now)
     if preparation.finished_at is not None:
-        _add_jobs(session, campaign, missing, now)
+        _add_jobs(acting.session, campaign, missing, acting.now)
     after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
-    record_act(session, state, track, "started", after | {"extractor": preparation.extractor}, author, now)
+    record_act(acting, state, track, "started", after | {"extractor": preparation.extractor})
     return campaign
 
 
@@ -146,54 +141,35 @@ def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) 
 
 
 def decide(
-    session: Session,
-    state: CompetitionState,
-    campaign: RescoringCampaign,
-    decision: Decision,
-    *,
-    reason: str,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, decision: Decision, *, reason: str
 ) -> None:
     """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
     were scored since. ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    require_state(status_of(session, campaign), decision)
-    add_act(session, state, campaign, decision, reason, author, now)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    require_state(status_of(acting.session, campaign), decision)
+    add_act(acting, state, campaign, decision, reason)
     if decision == "cancel":
-        rescoring_jobs.cancel_jobs(session, campaign, now)
+        rescoring_jobs.cancel_jobs(acting.session, campaign, acting.now)
     if decision == "resume":
-        preparations.require_job(session, campaign.preparation, now=now)
+        preparations.require_job(acting.session, campaign.preparation, now=acting.now)
         if campaign.preparation.finished_at is not None:
-            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
-            send_after_commit(session, Queue.RESCORE)
+            _add_jobs(acting.session, campaign, rescoring.missing_entries(acting.session, campaign), acting.now)
+            send_after_commit(acting.session, Queue.RESCORE)
 
 
-def add_act(
-    session: Session,
-    state: CompetitionState,
-    campaign: RescoringCampaign,
-    kind: str,
-    reason: str,
-    author: Account,
-    now: datetime,
-) -> None:
+def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, kind: str, reason: str) -> None:
     """Record what was decided about a campaign."""
-    session.add(RescoringAct(campaign_id=campaign.id, kind=kind, reason=reason, author_id=author.id, created_at=now))
-    session.flush()
-    track = session.get_one(Track, campaign.track_id)
-    record_act(session, state, track, kind, {"campaign": campaign.id, "reason": reason}, author, now)
+    acting.session.add(
+        RescoringAct(
+            campaign_id=campaign.id, kind=kind, reason=reason, author_id=acting.actor.id, created_at=acting.now
+        )
+    )
+    acting.session.flush()
+    track = acting.session.get_one(Track, campaign.track_id)
+    record_act(acting, state, track, kind, {"campaign": campaign.id, "reason": reason})
 
 
-def record_act(
-    session: Session,
-    state: CompetitionState,
-    track: Track,
-    kind: str,
-    after: dict[str, object],
-    author: Account,
-    now: datetime,
-) -> None:
+def record_act(acting: Acting, state: CompetitionState, track: Track, kind: str, after: dict[str, object]) -> None:
     """Record in the audit log what was done about a campaign."""
     subject = f"track:{state.competition.slug}/{track.kind}"
-    audit_log.record_action(session, f"rescoring.{kind}", subject, actor=author, now=now, after=after)
+    audit_log.record_action(acting, f"rescoring.{kind}", subject, after=after)

@@ -9,13 +9,14 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import penalty_notices, reference_sets
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import rescoring_jobs
 from scorer.db.notifications import competing_teams
-from scorer.db.tables import Account, Preparation, RescoringCampaign, Threshold, Track
+from scorer.db.tables import Preparation, RescoringCampaign, Threshold, Track
 from scorer.errors import Invalid
 from scorer.jobs import retries
 from scorer.jobs.broker import send_after_commit
@@ -30,14 +31,7 @@ from scorer.rescoring.requirements import require_possible
 
 
 def switch(
-    session: Session,
-    state: CompetitionState,
-    campaign: RescoringCampaign,
-    *,
-    reason: str,
-    tau: float | None,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, reason: str, tau: float | None
 ) -> None:
     """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
     or in another feature space half the distance of the held-out images.
@@ -45,40 +39,46 @@ def switch(
     ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for
     :func:`tau_of_switch`.
     """
-    status = _locked(session, state, campaign)
-    require_possible(session, state, status, "switch")
+    status = _locked(acting.session, state, campaign)
+    require_possible(acting.session, state, status, "switch")
     chosen = tau_of_switch(status, tau)
-    before = _judged_if_provisional(session, state)
-    add_act(session, state, campaign, "switch", reason, author, now)
+    before = _judged_if_provisional(acting.session, state)
+    add_act(acting, state, campaign, "switch", reason)
     if chosen is not None:
-        _set_tau(session, status.track, chosen, reason, author, now)
+        _set_tau(acting, status.track, chosen, reason)
     if not campaign.keeps_references:
-        _set_references(session, status.track, campaign, campaign.preparation, author, now)
-    _notify(session, state, status.track, "Entries were measured anew, and these measurements count", before, now)
+        _set_references(acting, status.track, campaign, campaign.preparation)
+    _notify(
+        acting.session,
+        state,
+        status.track,
+        "Entries were measured anew, and these measurements count",
+        before,
+        acting.now,
+    )
 
 
-def undo(
-    session: Session,
-    state: CompetitionState,
-    campaign: RescoringCampaign,
-    *,
-    reason: str,
-    author: Account,
-    now: datetime,
-) -> None:
+def undo(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, reason: str) -> None:
     """Take a switch back: what counted before counts again, with the threshold of before unless another was chosen
     since. Entries that were measured against its references alone wait for a score. ``Conflict`` as for
     :func:`switch`."""
-    status = _locked(session, state, campaign)
-    require_possible(session, state, status, "undo")
-    former = former_tau(session, status)
-    before = _judged_if_provisional(session, state)
-    add_act(session, state, campaign, "undo", reason, author, now)
+    status = _locked(acting.session, state, campaign)
+    require_possible(acting.session, state, status, "undo")
+    former = former_tau(acting.session, status)
+    before = _judged_if_provisional(acting.session, state)
+    add_act(acting, state, campaign, "undo", reason)
     if former is not None:
-        _set_tau(session, status.track, former, reason, author, now)
+        _set_tau(acting, status.track, former, reason)
     if not campaign.keeps_references:
-        _set_references(session, status.track, campaign, campaign.former_preparation, author, now)
-    _notify(session, state, status.track, "What counted before entries were measured anew counts again", before, now)
+        _set_references(acting, status.track, campaign, campaign.former_preparation)
+    _notify(
+        acting.session,
+        state,
+        status.track,
+        "What counted before entries were measured anew counts again",
+        before,
+        acting.now,
+    )
 
 
 def _notify(
@@ -136,45 +136,40 @@ def former_tau(session: Session, status: CampaignStatus) -> float | None:
     return former if is_own or campaign.changes_space else None
 
 
-def _set_tau(session: Session, track: Track, tau: float, reason: str, author: Account, now: datetime) -> None:
-    session.add(
+def _set_tau(acting: Acting, track: Track, tau: float, reason: str) -> None:
+    acting.session.add(
         Threshold(
             track_id=track.id,
             tau=tau,
             method="manual",
             choice={},
             reason=reason,
-            author_id=author.id,
-            created_at=now,
+            author_id=acting.actor.id,
+            created_at=acting.now,
         )
     )
-    session.flush()
+    acting.session.flush()
 
 
-def _set_references(
-    session: Session,
-    track: Track,
-    campaign: RescoringCampaign,
-    preparation: Preparation,
-    author: Account,
-    now: datetime,
-) -> None:
+def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, preparation: Preparation) -> None:
     """Give a track other references. Scores that are being measured against the former ones begin anew, entries without
     a measurement that counts are scored again, and evidence is made again."""
     track.preparation = preparation
     track.extractor, track.signed = preparation.extractor, preparation.signed
-    session.flush()
-    attached = competitions.reference_sets(session, preparation.reference_set_ids)
+    acting.session.flush()
+    attached = competitions.reference_sets(acting.session, preparation.reference_set_ids)
     images = [each.id for each in attached if not each.holds_features]
     sets = dict(zip(REFERENCE_ROLES[track.board_kind], images, strict=False))
     if preparation.held_out_set_id is not None:
         sets |= {"held_out": preparation.held_out_set_id}
     for role, reference_set_id in sets.items():
-        reference_sets.set_reference(session, track.competition_id, role, reference_set_id, author=author, now=now)
-    for job in rescoring_jobs.lock_running_scores(session, track.id):
-        retries.restart(session, job, now=now)
-    _add_jobs(session, campaign, rescoring.unmeasured_entries(session, track), Queue.SCORE, now)
-    _add_jobs(session, campaign, rescoring.measured_entries(session, campaign), Queue.EVIDENCE, now)
+        reference_sets.set_reference(acting, track.competition_id, role, reference_set_id)
+    for job in rescoring_jobs.lock_running_scores(acting.session, track.id):
+        retries.restart(acting.session, job, now=acting.now)
+    _add_jobs(acting.session, campaign, rescoring.unmeasured_entries(acting.session, track), Queue.SCORE, acting.now)
+    _add_jobs(
+        acting.session, campaign, rescoring.measured_entries(acting.session, campaign), Queue.EVIDENCE, acting.now
+    )
 
 
 def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Sequence[int], queue: Queue, now: datetime) -> None:

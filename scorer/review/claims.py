@@ -1,14 +1,12 @@
 """Claims: reviewers are given different submissions first, each for some minutes."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy.orm import Session
-
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review import claims
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account
 from scorer.review import flags
 from scorer.review.flags import FlaggedEntry
 
@@ -24,21 +22,20 @@ class NextEntry(NamedTuple):
     skip: int
 
 
-def claim_next(
-    session: Session, state: CompetitionState, reviewer: Account, *, skip: int, now: datetime
-) -> NextEntry | None:
+def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEntry | None:
     """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``: one that
     nobody else has claimed, if there is any. None if nothing is left."""
     competition_id = state.competition.id
-    limit = 1 + len(claims.claimants(session, competition_id, reviewer.id, now)) + MAX_RIVALS
-    entries = flags.list_flagged(session, state, reviewer, states=["open"], after=skip, limit=limit).entries
+    limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, acting.now)) + MAX_RIVALS
+    entries = flags.list_flagged(acting.session, state, acting.actor, states=["open"], after=skip, limit=limit).entries
     if not entries:
         return None
-    place = next((place for place, entry in enumerate(entries) if _is_free(session, state, reviewer, entry, now)), 0)
-    claims.claim(session, competition_id, reviewer.id, entries[place].ref, now + CLAIM_TIME)
+    place = next((place for place, entry in enumerate(entries) if _is_free(acting, state, entry)), 0)
+    claims.claim(acting.session, competition_id, acting.actor.id, entries[place].ref, acting.now + CLAIM_TIME)
     return NextEntry(entries[place], skip + place)
 
 
-def _is_free(session: Session, state: CompetitionState, reviewer: Account, entry: FlaggedEntry, now: datetime) -> bool:
-    submissions.lock_submission(session, entry.ref)  # of two who look at once, the second sees the first one's claim
-    return entry.ref not in claims.claimants(session, state.competition.id, reviewer.id, now)
+def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bool:
+    # Of two who look at the same time, the second one sees the claim of the first one.
+    submissions.lock_submission(acting.session, entry.ref)
+    return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, acting.now)

@@ -1,14 +1,12 @@
 """Failed scoring: the private jobs of a competition that failed for good, and restarting them."""
 
-from datetime import datetime
-
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.failed_jobs import ListedJob
-from scorer.db.tables import Account
 from scorer.jobs import retries
 from scorer.lifecycle import JobState
 
@@ -18,16 +16,18 @@ def failed_private(session: Session, state: CompetitionState) -> list[ListedJob]
     return failed_jobs.failed(session, track_id=state.tracks["private"].id)
 
 
-def restart_failed(session: Session, *, author: Account, now: datetime, state: CompetitionState | None = None) -> int:
+def restart_failed(acting: Acting, *, state: CompetitionState | None = None) -> int:
     """Restart every failed job (of a competition's private track, if ``state`` is given); returns their number. One
     entry in the audit log names them all."""
     track_id = state.tracks["private"].id if state else None
-    jobs = [failed_jobs.lock_job(session, row.id) for row in failed_jobs.failed(session, track_id=track_id)]
+    jobs = [
+        failed_jobs.lock_job(acting.session, row.id) for row in failed_jobs.failed(acting.session, track_id=track_id)
+    ]
     failed = [job for job in jobs if job is not None and job.state == JobState.FAILED]
     for job in failed:
-        retries.restart(session, job, now=now)
+        retries.restart(acting.session, job, now=acting.now)
     if failed:
         subject = f"competition:{state.competition.slug}" if state else "jobs:failed"
         before = {"failed": {str(job.id): job.error for job in failed}}
-        audit_log.record_action(session, "jobs.requeued", subject, actor=author, now=now, before=before)
+        audit_log.record_action(acting, "jobs.requeued", subject, before=before)
     return len(failed)

@@ -7,11 +7,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, at_moment
 from scorer.db import competitions, tuning
 from scorer.db.leaderboard import board, columns
 from scorer.db.notifications import competing_teams
-from scorer.db.tables import Account, Publication
+from scorer.db.tables import Publication
 from scorer.errors import Conflict
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_versions import moves_since, newest_version
@@ -25,14 +26,12 @@ def publication_history(session: Session, state: CompetitionState) -> Sequence[P
     return competitions.publications_of(session, state.competition.id)
 
 
-def publish(  # noqa: PLR0913 - every option of the act
-    session: Session,
+def publish(
+    acting: Acting,
     state: CompetitionState,
     *,
     published: bool,
     reason: str,
-    author: Account,
-    now: datetime,
     final: bool = True,
     override: str | None = None,
     after: str | None = None,
@@ -45,11 +44,11 @@ def publish(  # noqa: PLR0913 - every option of the act
     """
     if published:
         _require_closed(state)
-        open_ = _lock_what_was_seen(session, state, after, now, final=final)
+        open_ = _lock_what_was_seen(acting.session, state, after, acting.now, final=final)
     else:
         open_ = ()
-        competitions.lock_competition(session, state.competition.slug, share=False)
-    former = newest_version(acts := publication_history(session, state))
+        competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    former = newest_version(acts := publication_history(acting.session, state))
     in_force = acts[0] if acts and acts[0].published else None
     _require_change(in_force, published=published, final=final)
     _require_override(open_, override)
@@ -58,14 +57,14 @@ def publish(  # noqa: PLR0913 - every option of the act
         published=published,
         final=final or not published,
         reason=reason,
-        as_of=_board_moment(session, state, now),
-        author_id=author.id,
-        created_at=now,
+        as_of=_board_moment(acting.session, state, acting.now),
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(act)
-    session.flush()
-    _record_audit(session, state, act, in_force, open_, override, author=author, now=now)
-    _notify(session, state, act, former)
+    acting.session.add(act)
+    acting.session.flush()
+    _record_audit(acting, state, act, in_force, open_, override)
+    _notify(acting.session, state, act, former)
     return act
 
 
@@ -137,15 +136,12 @@ def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> 
 
 
 def _record_audit(
-    session: Session,
+    acting: Acting,
     state: CompetitionState,
     act: Publication,
     in_force: Publication | None,
     open_: Sequence[ChecklistPoint],
     override: str | None,
-    *,
-    author: Account,
-    now: datetime,
 ) -> None:
     after: dict[str, Any] = _described(act) | {"reason": act.reason}
     if open_:
@@ -153,7 +149,7 @@ def _record_audit(
     action = "board.published" if act.published else "board.withdrawn"
     subject = f"competition:{state.competition.slug}"
     before = {"published": False} if in_force is None else _described(in_force)
-    audit_log.record_action(session, action, subject, actor=author, now=now, before=before, after=after)
+    audit_log.record_action(acting, action, subject, before=before, after=after)
 
 
 def _described(act: Publication) -> dict[str, Any]:

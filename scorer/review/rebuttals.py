@@ -7,13 +7,14 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions import appeal_windows, competition_roles
 from scorer.competitions.appeal_windows import Grounds
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.review import rulings as rows
 from scorer.db.review.rulings import Appeal
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import Phase
@@ -27,19 +28,17 @@ __all__ = ["Appeal", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", 
 MAX_TEXT_LENGTH = 10_000
 
 
-def rebuttal_refusal(
-    session: Session, state: CompetitionState, submission: Submission, account: Account, now: datetime
-) -> KennelError | None:
+def rebuttal_refusal(acting: Acting, state: CompetitionState, submission: Submission) -> KennelError | None:
     """The error if the account tried to write a rebuttal for a submission now; None if it may."""
-    if not is_own(session, submission, account):
+    if not is_own(acting.session, submission, acting.actor):
         return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
-    grounds = appeal_windows.grounds_of(session, state, submission)
+    grounds = appeal_windows.grounds_of(acting.session, state, submission)
     if grounds is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
-    appeals = rows.appeals_of(session, submission.ref)
+    appeals = rows.appeals_of(acting.session, submission.ref)
     if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
-    return _refusal_of_time(state, grounds, now)
+    return _refusal_of_time(state, grounds, acting.now)
 
 
 def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -> KennelError | None:
@@ -55,87 +54,75 @@ def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -
     return None
 
 
-def rebut(session: Session, submission_id: str, text: str, *, author: Account, now: datetime) -> Rebuttal:
+def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
     """Record a team's appeal against a submission's disqualification, or its penalty: on the public track during the
     review, on the private one with the provisional board; once each. ``Conflict`` outside these times, and where there
     is nothing to appeal against."""
-    submission = find_submission(session, submission_id, author)
-    submissions.lock_submission(session, submission.ref)
-    state = state_of(session, submission.competition.slug, now)
-    refusal = rebuttal_refusal(session, state, submission, author, now)
+    submission = find_submission(acting.session, submission_id, acting.actor)
+    submissions.lock_submission(acting.session, submission.ref)
+    state = state_of(acting.session, submission.competition.slug, acting.now)
+    refusal = rebuttal_refusal(acting, state, submission)
     if refusal is not None:
         raise refusal
     if not text.strip():
         raise Invalid("no-text", "A rebuttal needs words.")
-    grounds = appeal_windows.grounds_of(session, state, submission)
+    grounds = appeal_windows.grounds_of(acting.session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
         ruling_id=grounds and grounds.ruling_id,
         track=grounds and grounds.track,
-        team_id=merges.current_team(session, submission.team_id).id,
-        author_id=author.id,
+        team_id=merges.current_team(acting.session, submission.team_id).id,
+        author_id=acting.actor.id,
         text=text.strip(),
-        created_at=now,
+        created_at=acting.now,
     )
-    session.add(rebuttal)
-    session.flush()
-    for judge in competition_roles.judges_to_notify(session, submission.competition):
+    acting.session.add(rebuttal)
+    acting.session.flush()
+    for judge in competition_roles.judges_to_notify(acting.session, submission.competition):
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
-        notices.notify(session, judge, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", now)
+        notices.notify(
+            acting.session, judge, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", acting.now
+        )
     return rebuttal
 
 
-def answer(
-    session: Session,
-    rebuttal_id: int,
-    *,
-    ruling: RulingKind | None,
-    text: str,
-    author: Account,
-    now: datetime,
-) -> RebuttalAnswer:
+def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text: str) -> RebuttalAnswer:
     """Answer a rebuttal, once: grant it with a new ``ruling`` (``keep`` or ``waive``), or refuse it (None). The team
     gets a notice either way."""
-    rebuttal = rows.rebuttal(session, rebuttal_id)
+    rebuttal = rows.rebuttal(acting.session, rebuttal_id)
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
-    submission = submissions.submissions_by_ref(session, [rebuttal.submission_ref])[0]
-    if not is_organizer(author, submission.competition_id):
+    submission = submissions.submissions_by_ref(acting.session, [rebuttal.submission_ref])[0]
+    if not is_organizer(acting.actor, submission.competition_id):
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
     if ruling == "disqualify":
         raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
     if not text.strip():
         raise Invalid("no-reason", "An answer needs its reason: it is told to the team.")
-    submissions.lock_submission(session, submission.ref)
-    if rows.is_answered(session, rebuttal.id):
+    submissions.lock_submission(acting.session, submission.ref)
+    if rows.is_answered(acting.session, rebuttal.id):
         raise Conflict("answered", "This rebuttal is answered already.")
     reason = text.strip()
-    new_ruling = _rule_anew(session, submission, ruling, reason, author, now) if ruling is not None else None
+    new_ruling = _rule_anew(acting, submission, ruling, reason) if ruling is not None else None
     rebuttal_answer = RebuttalAnswer(
         rebuttal_id=rebuttal.id,
         granted=ruling is not None,
         answer=reason,
         ruling_id=new_ruling.id if new_ruling is not None else None,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(rebuttal_answer)
-    session.flush()
+    acting.session.add(rebuttal_answer)
+    acting.session.flush()
     after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
-    audit_log.record_action(
-        session, "rebuttal.answered", f"submission:{submission.id}", actor=author, now=now, after=after
-    )
-    _notify_team(session, submission, rebuttal_answer, ruling, now)
+    audit_log.record_action(acting, "rebuttal.answered", f"submission:{submission.id}", after=after)
+    _notify_team(acting.session, submission, rebuttal_answer, ruling, acting.now)
     return rebuttal_answer
 
 
-def _rule_anew(
-    session: Session, submission: Submission, kind: RulingKind, reason: str, author: Account, now: datetime
-) -> Ruling:
-    return rulings.record_ruling(
-        session, submission, kind, reason=reason, memorising=None, author=author, now=now, notify=False
-    )
+def _rule_anew(acting: Acting, submission: Submission, kind: RulingKind, reason: str) -> Ruling:
+    return rulings.record_ruling(acting, submission, kind, reason=reason, memorising=None, notify=False)
 
 
 def _notify_team(

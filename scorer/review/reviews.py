@@ -9,6 +9,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final
 from scorer.db.review import reviews as rows
@@ -74,44 +75,33 @@ def decided_label(session: Session, submission: Submission) -> str | None:
     return decided.label if decided is not None else None
 
 
-def review(
-    session: Session,
-    submission_id: str,
-    label: LabelName,
-    *,
-    intent: Intent | None,
-    note: str,
-    reviewer: Account,
-    now: datetime,
-) -> Opinions:
+def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Intent | None, note: str) -> Opinions:
     """Record a review. The second reviewer's completes the submission: agreement decides its label, organizers get a
     notice of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or
     (``published``) the final board is published."""
-    submission = require_reviewable(session, submission_id, reviewer)
-    _lock_undecided(session, submission)
-    before = opinions(session, submission, reviewer)
+    submission = require_reviewable(acting.session, submission_id, acting.actor)
+    _lock_undecided(acting.session, submission)
+    before = opinions(acting.session, submission, acting.actor)
     if before.complete:
         raise Conflict("reviewed", "This entry is reviewed already; it takes no more reviews.")
     if label == "legitimate" and intent is not None:
         raise Invalid("no-intent", "A legitimate entry has copied nothing, so there is no intent to tell.")
-    session.add(
+    acting.session.add(
         Review(
             submission_ref=submission.ref,
-            reviewer_id=reviewer.id,
+            reviewer_id=acting.actor.id,
             label=label,
             intent=intent,
             note=note,
-            created_at=now,
+            created_at=acting.now,
         )
     )
-    session.flush()
+    acting.session.flush()
     # Without the label itself: another reviewer may read the log.
     subject = f"submission:{submission_id}"
-    audit_log.record_action(
-        session, "review.given", subject, actor=reviewer, now=now, after={"again": before.own is not None}
-    )
-    _close(session, submission, reviewer, now=now)
-    return opinions(session, submission, reviewer)
+    audit_log.record_action(acting, "review.given", subject, after={"again": before.own is not None})
+    _close(acting.session, submission, acting.actor, now=acting.now)
+    return opinions(acting.session, submission, acting.actor)
 
 
 def require_reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
@@ -141,7 +131,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         return
     if len({each.label for each in reviews}) == 1:
         handles = " and ".join(each.reviewer.handle for each in reviews)
-        _decide(session, submission, reviews[0].label, note=f"Two reviewers agree: {handles}.", author=last, now=now)
+        _decide(Acting(session, last, now), submission, reviews[0].label, note=f"Two reviewers agree: {handles}.")
         return
     title = submission.competition.title
     link = f"/submissions/{submission.id}/desk"
@@ -163,49 +153,38 @@ def may_decide(session: Session, submission: Submission, known: Opinions, accoun
     return not known.disputed or account.id in {each.id for each in _deciders(session, submission)}
 
 
-def decide(
-    session: Session,
-    state: CompetitionState,
-    submission_id: str,
-    label: LabelName,
-    *,
-    note: str,
-    author: Account,
-    now: datetime,
-) -> Label:
+def decide(acting: Acting, state: CompetitionState, submission_id: str, label: LabelName, *, note: str) -> Label:
     """Record an organizer's decided label; a later one replaces it, and both stay in the history. The same label again
     by the same person without another ``note`` is the one that is there: what a ruling has spared knowing it does not
     wait for a ruling again. ``Forbidden`` after a disagreement for one of the reviewers, where another organizer is
     there."""
-    submission = submissions.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
-    _lock_undecided(session, submission)
-    if not may_decide(session, submission, opinions(session, submission, author), author):
+    _lock_undecided(acting.session, submission)
+    if not may_decide(acting.session, submission, opinions(acting.session, submission, acting.actor), acting.actor):
         raise Forbidden(
             "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
         )
-    before = labels.decided_label(session, submission.ref)
-    same = before is not None and (before.label, before.author_id) == (label, author.id)
+    before = labels.decided_label(acting.session, submission.ref)
+    same = before is not None and (before.label, before.author_id) == (label, acting.actor.id)
     if before is not None and same and note in {"", before.note}:
         return before
-    return _decide(session, submission, label, note=note, author=author, now=now)
+    return _decide(acting, submission, label, note=note)
 
 
-def _decide(
-    session: Session, submission: Submission, label: str, *, note: str, author: Account, now: datetime
-) -> Label:
-    before = labels.decided_label(session, submission.ref)
-    decided = Label(submission_ref=submission.ref, label=label, note=note, author_id=author.id, created_at=now)
-    session.add(decided)
-    session.flush()
+def _decide(acting: Acting, submission: Submission, label: str, *, note: str) -> Label:
+    before = labels.decided_label(acting.session, submission.ref)
+    decided = Label(
+        submission_ref=submission.ref, label=label, note=note, author_id=acting.actor.id, created_at=acting.now
+    )
+    acting.session.add(decided)
+    acting.session.flush()
     audit_log.record_action(
-        session,
+        acting,
         "label.decided",
         f"submission:{submission.id}",
-        actor=author,
-        now=now,
         before={"label": before.label, "note": before.note} if before else None,
         after={"label": label, "note": note},
     )

@@ -9,11 +9,12 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, state_of
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Ruling, Submission
+from scorer.db.tables import Ruling, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
@@ -32,18 +33,11 @@ RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
 
 
 def rule(
-    session: Session,
-    submission_id: str,
-    kind: RulingKind,
-    *,
-    reason: str,
-    memorising: bool | None = None,
-    author: Account,
-    now: datetime,
+    acting: Acting, submission_id: str, kind: RulingKind, *, reason: str, memorising: bool | None = None
 ) -> Ruling:
     """Rule on a scored submission and notify its team. ``memorising``: what its label ``other`` means when tau is
     chosen; None keeps the value of the ruling before. ``Invalid`` without a reason."""
-    submission = submissions.submission_by_id(session, submission_id)
+    submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     if submission.team.benchmark:
@@ -52,49 +46,43 @@ def rule(
         raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to rule.")
     if not reason.strip():
         raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
-    submissions.lock_submission(session, submission.ref)
-    return record_ruling(
-        session, submission, kind, reason=reason.strip(), memorising=memorising, author=author, now=now
-    )
+    submissions.lock_submission(acting.session, submission.ref)
+    return record_ruling(acting, submission, kind, reason=reason.strip(), memorising=memorising)
 
 
 def record_ruling(
-    session: Session,
+    acting: Acting,
     submission: Submission,
     kind: RulingKind,
     *,
     reason: str,
     memorising: bool | None,
-    author: Account,
-    now: datetime,
     notify: bool = True,
 ) -> Ruling:
     """Record a ruling under the lock on its entry; ``notify``: send the team a notice of its own. ``Conflict``
     (``published``) if the final board is, except for a late entry, which is not on it."""
     if not submission.late:
-        lock_unless_final(session, submission.competition)
-    before = rows.newest_ruling(session, submission.ref)
+        lock_unless_final(acting.session, submission.competition)
+    before = rows.newest_ruling(acting.session, submission.ref)
     ruling = Ruling(
         submission_ref=submission.ref,
         kind=kind,
         reason=reason,
         memorising=before.memorising if before is not None and memorising is None else memorising,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(ruling)
-    session.flush()
+    acting.session.add(ruling)
+    acting.session.flush()
     subject = f"submission:{submission.id}"
     previous = _described(before) if before is not None else None
-    audit_log.record_action(
-        session, "ruling.made", subject, actor=author, now=now, before=previous, after=_described(ruling)
-    )
+    audit_log.record_action(acting, "ruling.made", subject, before=previous, after=_described(ruling))
     if notify:
         title = f"Your entry {submission.file_name} in {submission.competition.title}"
         body = f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}"
-        state = state_of(session, submission.competition.slug, now)
-        body += penalty_notices.appeal_words(session, state, submission, now)
-        notify_team(session, submission, "a ruling", body, now)
+        state = state_of(acting.session, submission.competition.slug, acting.now)
+        body += penalty_notices.appeal_words(acting.session, state, submission, acting.now)
+        notify_team(acting.session, submission, "a ruling", body, acting.now)
     return ruling
 
 
@@ -122,43 +110,32 @@ def ruling_history(session: Session, submission: Submission) -> Sequence[Ruling]
 
 
 def rule_on_team(
-    session: Session,
-    state: CompetitionState,
-    team_id: int,
-    kind: RulingKind,
-    *,
-    reason: str,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, team_id: int, kind: RulingKind, *, reason: str
 ) -> list[Ruling]:
     """Rule on every scored entry of a team, those of teams merged into it included, and notify the team once. Each
     entry gets a ruling of its own, which a rebuttal or a later ruling may replace. ``Conflict`` without any."""
-    team = find_team(session, state, team_id)
+    team = find_team(acting.session, state, team_id)
     if not reason.strip():
         raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
-    entries = submissions.submissions_of(session, state.competition.id, team_id=team.id, before=None, limit=None)
+    entries = submissions.submissions_of(acting.session, state.competition.id, team_id=team.id, before=None, limit=None)
     scored = [entry for entry in entries if entry.status == Status.SCORED]
     if not scored:
         raise Conflict("no-entries", f"The team {team.name!r} has no scored entry.")
     made = []
     for entry in sorted(scored, key=lambda each: each.ref):
-        submissions.lock_submission(session, entry.ref)
-        made.append(
-            record_ruling(
-                session, entry, kind, reason=reason.strip(), memorising=None, author=author, now=now, notify=False
-            )
-        )
+        submissions.lock_submission(acting.session, entry.ref)
+        made.append(record_ruling(acting, entry, kind, reason=reason.strip(), memorising=None, notify=False))
     title = state.competition.title
     body = f"Each of the {len(made)} scored entries of {team.name} in {title} {RULING_EFFECTS[kind]}."
     # Disqualified at one moment, they can be appealed until the same.
-    appeal = penalty_notices.appeal_words(session, state, scored[0], now) if kind == "disqualify" else ""
+    appeal = penalty_notices.appeal_words(acting.session, state, scored[0], acting.now) if kind == "disqualify" else ""
     notices.notify_team(
-        session,
+        acting.session,
         team.id,
         notices.Kind.RULING,
         f"{title}: a ruling on all entries of {team.name}",
         f"{body} The reason: {reason.strip()}{appeal}",
         f"/competitions/{state.competition.slug}/entries",
-        now,
+        acting.now,
     )
     return made

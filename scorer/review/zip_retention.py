@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
@@ -66,7 +67,7 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
     keys = zip_removal.take_zips(session, state.competition.id, winners, before, now=now, limit=limit)
     if keys:
         after = {"zips": len(keys), "kept_days": kept_days}
-        audit_log.record_action(session, "zips.removed", f"competition:{slug}", actor=None, now=now, after=after)
+        audit_log.record_action(Acting(session, None, now), "zips.removed", f"competition:{slug}", after=after)
     return keys
 
 

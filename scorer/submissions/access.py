@@ -1,10 +1,9 @@
 """Access to submissions: who may see one, review one, or rule on one."""
 
-from datetime import datetime
-
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer, is_reviewer
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db.competitions import competition_by_slug
 from scorer.db.submissions import submissions
@@ -69,19 +68,17 @@ def require_reviewer(state: CompetitionState, account: Account) -> None:
         raise Forbidden("wrong-role", f"You neither organize nor review {state.competition.title}.")
 
 
-def require_organizer(
-    session: Session, account: Account, *, slug: str | None = None, submission_id: str | None = None, now: datetime
-) -> None:
+def require_organizer(acting: Acting, *, slug: str | None = None, submission_id: str | None = None) -> None:
     """``Forbidden`` unless the account organizes the competition, or that of the submission; ``NotFound`` for what it
     may not see."""
     if submission_id is not None:
-        submission = submissions.submission_by_id(session, submission_id)
-        if submission is None or not is_organizer(account, submission.competition_id):
+        submission = submissions.submission_by_id(acting.session, submission_id)
+        if submission is None or not is_organizer(acting.actor, submission.competition_id):
             raise unknown_submission(submission_id)
     if slug is not None:
-        competition = competition_by_slug(session, slug)
-        if competition is None or not is_organizer(account, competition.id):
-            shown = visible_state(session, slug, account, now).competition
+        competition = competition_by_slug(acting.session, slug)
+        if competition is None or not is_organizer(acting.actor, competition.id):
+            shown = visible_state(acting, slug).competition
             raise Forbidden("wrong-role", f"You do not organize {shown.title}.")
 
 

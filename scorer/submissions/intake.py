@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from kennel_client.archive.listing import STRIP_METADATA
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, visible_state
@@ -42,38 +43,31 @@ class NewSubmission:
 
 
 def admit(
-    session: Session,
-    slug: str,
-    entry: NewSubmission,
-    account: Account,
-    *,
-    declared_bytes: int | None,
-    limits: UploadLimits,
-    now: datetime,
+    acting: Acting, slug: str, entry: NewSubmission, *, declared_bytes: int | None, limits: UploadLimits
 ) -> CompetitionState:
     """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles,
     address, rules, size, quotas."""
     if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
         raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
-    state = visible_state(session, slug, account, now)
-    earlier = _repeated(session, state, entry, account)
+    state = visible_state(acting, slug)
+    earlier = _repeated(acting.session, state, entry, acting.actor)
     if earlier is not None:
         if declared_bytes not in {None, earlier.bytes}:
             raise key_reused_error()
         return state
     _require_ready(state)
-    late = _window(state, entry, begun=now, now=now)
-    if entry.benchmark is not None and not is_organizer(account, state.competition.id):
+    late = _window(state, entry, begun=acting.now, now=acting.now)
+    if entry.benchmark is not None and not is_organizer(acting.actor, state.competition.id):
         raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
     if entry.benchmark is None:
-        _require_address(account, limits)
-        rules.require_entrant(session, state.competition, account)
+        _require_address(acting.actor, limits)
+        rules.require_entrant(acting.session, state.competition, acting.actor)
     _require_bytes(declared_bytes, state, limits)
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.team_of(acting.session, state.competition.id, acting.actor.id)
     if team is not None and entry.benchmark is None:
-        quotas.require_quota(session, state.competition, team, now=now, late=late)
+        quotas.require_quota(acting.session, state.competition, team, now=acting.now, late=late)
     wanted, benchmark = declared_bytes or 0, entry.benchmark is not None
-    storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
+    storage.require_room(acting, state.competition, limits, wanted=wanted, benchmark=benchmark)
     return state
 
 
@@ -103,16 +97,14 @@ def _require_bytes(declared: int | None, state: CompetitionState, limits: Upload
         raise TooLarge(error.slug, message, limit=limit) from None
 
 
-def accept(  # noqa: PLR0913 - all that is known of an upload
-    session: Session,
+def accept(
+    acting: Acting,
     slug: str,
     entry: NewSubmission,
-    account: Account,
     received: ReceivedBlob,
     *,
     public_id: str,
     ignored: str | None = None,
-    now: datetime,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
 ) -> Submission:
@@ -125,27 +117,27 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
     differ.
     """
     # References must not change under an entry.
-    competitions.lock_competition(session, slug, share=True)
-    state = visible_state(session, slug, account, now)
-    team = _entering_team(session, state, entry, account, now)
-    earlier = _repeated(session, state, entry, account)
+    competitions.lock_competition(acting.session, slug, share=True)
+    state = visible_state(acting, slug)
+    team = _entering_team(acting, state, entry)
+    earlier = _repeated(acting.session, state, entry, acting.actor)
     if earlier is not None:
         if earlier.sha256 != received.sha256:
             raise key_reused_error()
         return earlier
     _require_ready(state)
-    late = _window(state, entry, begun=begun, now=now)
+    late = _window(state, entry, begun=begun, now=acting.now)
     if not team.benchmark:
-        rules.require_entrant(session, state.competition, account, newest=False)
-        quotas.require_quota(session, state.competition, team, now=now, late=late)
+        rules.require_entrant(acting.session, state.competition, acting.actor, newest=False)
+        quotas.require_quota(acting.session, state.competition, team, now=acting.now, late=late)
     if limits is not None:
         wanted, benchmark = received.bytes, team.benchmark
-        storage.require_room(session, state.competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
+        storage.require_room(acting, state.competition, limits, wanted=wanted, benchmark=benchmark)
     submission = Submission(
         id=public_id,
         competition_id=state.competition.id,
         team_id=team.id,
-        account_id=account.id,
+        account_id=acting.actor.id,
         file_name=entry.file_name,
         bytes=received.bytes,
         sha256=received.sha256,
@@ -154,17 +146,17 @@ def accept(  # noqa: PLR0913 - all that is known of an upload
         blob_key=received.key,
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,
-        accepted_at=now,
+        accepted_at=acting.now,
         late=late,
     )
-    session.add(submission)
-    session.flush()
-    events.add_event(session, submission.ref, Status.RECEIVED, now=now)
-    leases.add_job(session, Queue.CHECK, submission=submission, team=team, now=now)
+    acting.session.add(submission)
+    acting.session.flush()
+    events.add_event(acting.session, submission.ref, Status.RECEIVED, now=acting.now)
+    leases.add_job(acting.session, Queue.CHECK, submission=submission, team=team, now=acting.now)
     if team.benchmark:
         subject, after = f"submission:{public_id}", {"benchmark": team.name}
-        audit_log.record_action(session, "benchmark.entered", subject, actor=account, now=now, after=after)
-    after_commit(session, partial(_record_acceptance, public_id, received.bytes))
+        audit_log.record_action(acting, "benchmark.entered", subject, after=after)
+    after_commit(acting.session, partial(_record_acceptance, public_id, received.bytes))
     return submission
 
 
@@ -174,12 +166,10 @@ def _record_acceptance(public_id: str, received_bytes: int) -> None:
     UPLOAD_BYTES.inc(received_bytes)
 
 
-def _entering_team(
-    session: Session, state: CompetitionState, entry: NewSubmission, account: Account, now: datetime
-) -> Team:
+def _entering_team(acting: Acting, state: CompetitionState, entry: NewSubmission) -> Team:
     if entry.benchmark is not None:
-        return teams.benchmark_team(session, state.competition.id, entry.benchmark, now=now)
-    return teams.find_or_create_team(session, state.competition.id, account, now=now)
+        return teams.benchmark_team(acting.session, state.competition.id, entry.benchmark, now=acting.now)
+    return teams.find_or_create_team(acting, state.competition.id)
 
 
 def _repeated(session: Session, state: CompetitionState, entry: NewSubmission, account: Account) -> Submission | None:

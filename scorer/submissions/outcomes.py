@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.archive import TrainingImageCopies
 from scorer.competitions import competition_state, penalty_notices, shown_tracks
 from scorer.db import competitions, rescoring
@@ -13,7 +14,7 @@ from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
 from scorer.db.leaderboard import columns
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, Measurement, Submission
+from scorer.db.tables import Measurement, Submission
 from scorer.errors import Conflict, Forbidden, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import CANCELLABLE, Queue, Status
@@ -156,15 +157,15 @@ def _measured_at(session: Session, submission: Submission, now: datetime) -> dat
     return now if as_of is None else max(now, as_of + timedelta(microseconds=1))
 
 
-def cancel(session: Session, submission_id: str, account: Account, *, now: datetime) -> Submission:
+def cancel(acting: Acting, submission_id: str) -> Submission:
     """Cancel a submission of the account's team before its scoring begins; it is not counted then. Idempotent;
     ``Conflict`` once scoring has begun or the submission has ended otherwise."""
-    submission = find_submission(session, submission_id, account)
-    if submission.account_id != account.id and not is_own(session, submission, account):
+    submission = find_submission(acting.session, submission_id, acting.actor)
+    if submission.account_id != acting.actor.id and not is_own(acting.session, submission, acting.actor):
         raise Forbidden("not-yours", "An entry is cancelled by its own team.")
     # A locked job neither starts nor ends, so from here on the status does not change.
-    job_queue.lock_unfinished(session, submission.ref)
-    session.refresh(submission)
+    job_queue.lock_unfinished(acting.session, submission.ref)
+    acting.session.refresh(submission)
     status = Status(submission.status)
     if status is Status.CANCELLED:
         return submission
@@ -172,7 +173,9 @@ def cancel(session: Session, submission_id: str, account: Account, *, now: datet
         began = status in {Status.SCORING, Status.SCORED}
         why = "Its scoring has begun" if began else f"It is {status} already"
         raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
-    job_queue.cancel_unfinished(session, submission.ref, now)
-    submissions.move_submission(session, submission.ref, from_=status, to=Status.CANCELLED, now=now, finished_at=now)
-    session.refresh(submission)
+    job_queue.cancel_unfinished(acting.session, submission.ref, acting.now)
+    submissions.move_submission(
+        acting.session, submission.ref, from_=status, to=Status.CANCELLED, now=acting.now, finished_at=acting.now
+    )
+    acting.session.refresh(submission)
     return submission

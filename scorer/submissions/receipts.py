@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.submissions import signing_keys
 from scorer.db.tables import Account, SigningKey, Submission
@@ -48,13 +49,13 @@ def public_keys(session: Session) -> Sequence[Jwk]:
     return [_public_jwk(key) for key in signing_keys.signing_keys(session)]
 
 
-def rotate(session: Session, *, author: Account | None, now: datetime) -> Jwk:
+def rotate(acting: Acting[Account | None]) -> Jwk:
     """Make the key that signs from now on, and return its public half. The private halves of former ones are removed;
     their public ones stay. ``author``: None for the operator."""
-    signing_keys.remove_private_keys(session)
-    jwk = _public_jwk(_new_key(session, now))
+    signing_keys.remove_private_keys(acting.session)
+    jwk = _public_jwk(_new_key(acting.session, acting.now))
     subject = f"signing-key:{jwk['kid']}"
-    audit_log.record_action(session, "signing-key.made", subject, actor=author, now=now)
+    audit_log.record_action(acting, "signing-key.made", subject)
     return jwk
 
 
@@ -120,27 +121,25 @@ class ReceiptContents:
     scores: Sequence[ReceiptScore]
 
 
-def receipt_of(
-    session: Session, submission_id: str, account: Account, *, issuer: str, now: datetime
-) -> ReceiptContents:
+def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> ReceiptContents:
     """The receipt of an entry that the account may see. Whoever asks, it has private numbers only once they are
     published. ``NotFound`` (``no-score``) for an entry without one."""
-    submission = access.find_submission(session, submission_id, account)
+    submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
         raise NotFound("no-score", f"This entry has no score: it is {submission.status}.")
-    state = state_of(session, submission.competition.slug, now)
+    state = state_of(acting.session, submission.competition.slug, acting.now)
     return ReceiptContents(
         issuer=issuer,
-        issued_at=now,
+        issued_at=acting.now,
         competition=state.competition.slug,
         title=state.competition.title,
         phase=state.phase,
         submission=submission.id,
-        team=teams.current_team_of(session, submission).name,
+        team=teams.current_team_of(acting.session, submission).name,
         zip_sha256=submission.sha256,
         accepted_at=submission.accepted_at,
         late=submission.late,
-        scores=_public_scores(session, submission, state),
+        scores=_public_scores(acting.session, submission, state),
     )
 
 

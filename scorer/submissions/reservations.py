@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Competition, Upload
 from scorer.errors import Conflict
@@ -55,7 +56,7 @@ def reserve_arriving(
     if to > reserved:
         competition, account, missing = upload.competition, upload.account, upload.length - reserved
         wanted, benchmark = to - reserved if reserved else missing, upload.benchmark is not None
-        storage.require_room(session, competition, account, limits, wanted=wanted, benchmark=benchmark, now=now)
+        storage.require_room(Acting(session, account, now), competition, limits, wanted=wanted, benchmark=benchmark)
         reserved += storage.bytes_in_share(session, competition, limits, missing, now)
     reserved = max(to, reserved)
     if not rows.reserve(session, upload_id, writer=writer, reserved=reserved):

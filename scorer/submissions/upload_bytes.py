@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 from anyio import to_thread
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.archive import ImageSpec
 from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, BlobWriter, ReceivedBlob
 from scorer.db.submissions import uploads as rows
-from scorer.db.tables import Account, Upload
+from scorer.db.tables import Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
 from scorer.identifiers import digest_of
 from scorer.submissions import reservations, uploads
@@ -273,24 +274,22 @@ def take_bytes(
     upload = rows.upload_by_id(session, upload_id)
     if upload is None or not hmac.compare_digest(upload.put_digest or b"", digest_of(secret)):
         raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
-    upload = uploads.find_upload(session, upload_id, upload.account, now=now)
+    upload = uploads.find_upload(Acting(session, upload.account, now), upload_id)
     uploads.require_not_refused(upload)
     if upload.state == "done":
         return upload, []
     return upload, uploads.restart(session, upload, writer=writer)
 
 
-def submit_wire_upload(
-    session: Session, slug: str, upload_id: str, note: str, account: Account, *, now: datetime
-) -> Upload:
+def submit_wire_upload(acting: Acting, slug: str, upload_id: str, note: str) -> Upload:
     """Set the note of an account's wire upload, which is ready to be finalised; idempotent. ``NotFound`` if it is of
     another account or competition, ``Conflict`` while bytes are missing."""
-    upload = uploads.find_upload(session, upload_id, account, now=now)
+    upload = uploads.find_upload(acting, upload_id)
     if upload.method != "wire" or upload.competition.slug != slug:
         raise NotFound("no-upload", "There is no such upload for this competition; please begin a new one.")
     uploads.require_not_refused(upload)
     uploads.require_whole(upload)
     if upload.state == "receiving":
         upload.note = note
-        session.flush()
+        acting.session.flush()
     return upload

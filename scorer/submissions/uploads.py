@@ -8,6 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import errors
+from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import accounts
@@ -47,15 +48,7 @@ class UploadRequest:
 
 
 def begin(
-    session: Session,
-    slug: str,
-    wanted: UploadRequest,
-    account: Account,
-    *,
-    upload_id: str,
-    limits: UploadLimits,
-    life: timedelta,
-    now: datetime,
+    acting: Acting, slug: str, wanted: UploadRequest, *, upload_id: str, limits: UploadLimits, life: timedelta
 ) -> Upload:
     """Begin an upload, or refuse before a byte is sent what could not be accepted anyway.
 
@@ -63,41 +56,41 @@ def begin(
     the declaration differs. The key of an upload that ended without a submission is free again.
     """
     # Locked, so that one key begins one upload and the count of open ones is right.
-    accounts.lock_account(session, account.id)
-    competition = visible_state(session, slug, account, now).competition
-    earlier = _earlier(session, competition.id, wanted, account, now)
+    accounts.lock_account(acting.session, acting.actor.id)
+    competition = visible_state(acting, slug).competition
+    earlier = _earlier(acting, competition.id, wanted)
     if earlier is not None:
         return earlier
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
-    intake.admit(session, slug, wanted.entry, account, declared_bytes=wanted.length, limits=limits, now=now)
+    intake.admit(acting, slug, wanted.entry, declared_bytes=wanted.length, limits=limits)
     reservation = reservations.reserve_announced(
-        session, competition, limits, method=wanted.method, length=wanted.length, now=now
+        acting.session, competition, limits, method=wanted.method, length=wanted.length, now=acting.now
     )
-    _end_idle(session, competition.id, account)
+    _end_idle(acting.session, competition.id, acting.actor)
     upload = Upload(
         id=upload_id,
         competition_id=competition.id,
-        account_id=account.id,
+        account_id=acting.actor.id,
         state="receiving",
         received=0,
         parts=[staged_key(upload_id)] if reservation["method"] == "put" else [],
         described=wanted.described,
         put_digest=wanted.put_digest,
-        begun_at=now,
-        expires_at=now + life,
+        begun_at=acting.now,
+        expires_at=acting.now + life,
         **_declared(wanted),
         **reservation,
     )
-    submission = _submission_under_key(session, competition.id, wanted, account)
+    submission = _submission_under_key(acting.session, competition.id, wanted, acting.actor)
     if submission is not None:
         upload.state = "done"
         upload.received = upload.length
         upload.parts = []
         upload.completed_at = submission.accepted_at
         upload.submission_ref = submission.ref
-    session.add(upload)
-    session.flush()
+    acting.session.add(upload)
+    acting.session.flush()
     return upload
 
 
@@ -105,17 +98,15 @@ def _declared(wanted: UploadRequest) -> dict[str, Any]:
     return {"length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
 
 
-def _earlier(
-    session: Session, competition_id: int, wanted: UploadRequest, account: Account, now: datetime
-) -> Upload | None:
+def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Upload | None:
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    earlier = rows.upload_by_idempotency_key(session, competition_id, account.id, key)
+    earlier = rows.upload_by_idempotency_key(acting.session, competition_id, acting.actor.id, key)
     if earlier is None:
         return None
-    if has_expired(earlier, now):
-        rows.close_upload(session, earlier.id, to="ended", idempotency_key=None)
+    if has_expired(earlier, acting.now):
+        rows.close_upload(acting.session, earlier.id, to="ended", idempotency_key=None)
         return None
     if any(getattr(earlier, name) != value for name, value in _declared(wanted).items()):
         raise intake.key_reused_error()
@@ -146,10 +137,15 @@ def has_expired(upload: Upload, now: datetime) -> bool:
     return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
 
 
-def find_upload(session: Session, upload_id: str, account: Account, *, now: datetime) -> Upload:
+def find_upload(acting: Acting, upload_id: str) -> Upload:
     """An upload of the account; ``NotFound`` if it is of another, has expired or was ended."""
-    upload = rows.upload_by_id(session, upload_id)
-    if upload is None or upload.account_id != account.id or upload.state == "ended" or has_expired(upload, now):
+    upload = rows.upload_by_id(acting.session, upload_id)
+    if (
+        upload is None
+        or upload.account_id != acting.actor.id
+        or upload.state == "ended"
+        or has_expired(upload, acting.now)
+    ):
         raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
     return upload
 
@@ -229,7 +225,7 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     slug = upload.competition.slug
     account = session.get_one(Account, upload.account_id)
     submission = intake.accept(
-        session, slug, entry, account, received, public_id=public_id, now=arrived, begun=upload.begun_at
+        Acting(session, account, arrived), slug, entry, received, public_id=public_id, begun=upload.begun_at
     )
     if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over_error()
@@ -293,11 +289,11 @@ def part_start(key: str) -> int:
     return int(key.split(".")[1])
 
 
-def list_open_uploads(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> list[Upload]:
+def list_open_uploads(acting: Acting, state: CompetitionState) -> list[Upload]:
     """The account's uploads in a competition that may still become submissions, the longest idle first: those that were
     begun in time, until the grace period ends."""
-    uploads = rows.open_uploads(session, state.competition.id, account.id)
-    return [each for each in uploads if not has_expired(each, now) and _may_finish(state, each, now)]
+    uploads = rows.open_uploads(acting.session, state.competition.id, acting.actor.id)
+    return [each for each in uploads if not has_expired(each, acting.now) and _may_finish(state, each, acting.now)]
 
 
 def _may_finish(state: CompetitionState, upload: Upload, now: datetime) -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, grace_end, require_not_final, visible_state
 from scorer.db import competitions
 from scorer.db.leaderboard import board, columns, final_picks
@@ -58,34 +59,34 @@ def final_entries_of(session: Session, state: CompetitionState, team: Team) -> F
     return FinalEntries(None, submissions.submissions_by_ref(session, best_public(session, state, team.id)))
 
 
-def pick(
-    session: Session, slug: str, submission_ids: Sequence[str], *, account: Account, now: datetime
-) -> FinalEntries:
+def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntries:
     """Replace the team's picks; an empty list withdraws them. The competition is locked: neither the number of picks
     nor the board is changed, or published, meanwhile.
 
     ``Conflict`` for a final board that is published, and once picks are closed (:func:`can_be_changed`), ``Invalid``
     for too many submissions or one that cannot be picked.
     """
-    competitions.lock_competition(session, slug, share=True)
-    state = visible_state(session, slug, account, now)
-    team = own_team(session, state, account)
-    require_not_final(session, state.competition)
-    _require_open(state, now)
-    team = teams.lock_current_team(session, team, account)
+    competitions.lock_competition(acting.session, slug, share=True)
+    state = visible_state(acting, slug)
+    team = own_team(acting.session, state, acting.actor)
+    require_not_final(acting.session, state.competition)
+    _require_open(state, acting.now)
+    team = teams.lock_current_team(acting.session, team, acting.actor)
     wanted = list(dict.fromkeys(submission_ids))
     limit = state.competition.final_picks
     if len(wanted) > limit:
         raise Invalid("too-many-picks", f"A team picks {limit} at most; these are {len(wanted)}.", most=limit)
-    refs = final_picks.pickable(session, team.id, wanted)
+    refs = final_picks.pickable(acting.session, team.id, wanted)
     faults = [f"{each} is no entry of your team that has a score or may get one" for each in wanted if each not in refs]
     if faults:
         raise Invalid("not-pickable", "Only entries of your own team that have a score, or may get one.", faults=faults)
     chosen = [refs[each] for each in wanted]
-    if tuple(chosen) != picks_of(session, team.id):
-        session.add(PickSet(team_id=team.id, submission_refs=chosen, author_id=account.id, created_at=now))
-        session.flush()
-    return final_entries_of(session, state, team)
+    if tuple(chosen) != picks_of(acting.session, team.id):
+        acting.session.add(
+            PickSet(team_id=team.id, submission_refs=chosen, author_id=acting.actor.id, created_at=acting.now)
+        )
+        acting.session.flush()
+    return final_entries_of(acting.session, state, team)
 
 
 def own_team(session: Session, state: CompetitionState, account: Account) -> Team:

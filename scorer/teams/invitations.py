@@ -9,6 +9,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
@@ -26,38 +27,38 @@ ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the t
 "{competition}": its members and entries would belong to "{team}". {leader} leads your team and accepts or declines."""
 
 
-def invite_person(session: Session, slug: str, handle: str, *, author: Account, now: datetime) -> TeamInvitation:
+def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
     """Invite a person to the team that ``author`` leads, with a notice; idempotent while the invitation is open."""
-    state, roster = _asking(session, slug, author, now=now)
-    person = accounts.account_by_handle(session, handle.strip())
+    state, roster = _asking(acting, slug)
+    person = accounts.account_by_handle(acting.session, handle.strip())
     if person is None:
         raise NotFound("no-account", f"There is nobody with the handle {handle.strip()!r}.")
     if any(member.id == person.id for member in roster.members):
         raise Conflict("is-member", f"{person.name} is in your team already.")
     _require_place(state, len(roster.members) + 1)
-    earlier = members.open_invitation(session, roster.team.id, account_id=person.id)
+    earlier = members.open_invitation(acting.session, roster.team.id, account_id=person.id)
     if earlier is not None:
         return earlier
-    invitation = _add(session, roster.team, author=author, account=person, now=now)
-    _notify_invited(session, invitation, state, now=now)
+    invitation = _add(acting, roster.team, account=person)
+    _notify_invited(acting.session, invitation, state, now=acting.now)
     return invitation
 
 
-def propose_merge(session: Session, slug: str, name: str, *, author: Account, now: datetime) -> TeamInvitation:
+def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
     """Ask another team to merge into the one that ``author`` leads; idempotent while the request is open."""
-    state, roster = _asking(session, slug, author, now=now)
-    other = members.competing_team(session, state.competition.id, name.strip())
-    other_members = members.members_of(session, other.id) if other is not None else []
+    state, roster = _asking(acting, slug)
+    other = members.competing_team(acting.session, state.competition.id, name.strip())
+    other_members = members.members_of(acting.session, other.id) if other is not None else []
     if other is None or not other_members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
         raise Conflict("same-team", "This is your own team.")
-    _require_mergeable(session, state, roster.team, other, now=now)
-    earlier = members.open_invitation(session, roster.team.id, invited_team_id=other.id)
+    _require_mergeable(acting.session, state, roster.team, other, now=acting.now)
+    earlier = members.open_invitation(acting.session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
-    invitation = _add(session, roster.team, author=author, invited_team=other, now=now)
-    _notify_invited(session, invitation, state, now=now)
+    invitation = _add(acting, roster.team, invited_team=other)
+    _notify_invited(acting.session, invitation, state, now=acting.now)
     return invitation
 
 
@@ -67,45 +68,43 @@ def received_invitations(session: Session, state: CompetitionState, account: Acc
     return members.invitations_sent_to(session, state.competition.id, account.id, team.id if team is not None else None)
 
 
-def withdraw(session: Session, slug: str, invitation_id: int, *, author: Account, now: datetime) -> None:
+def withdraw(acting: Acting, slug: str, invitation_id: int) -> None:
     """Withdraw an invitation of the team that ``author`` leads; idempotent."""
-    state = teams.lock_changeable(session, slug, author, now=now)
-    roster = teams.led_roster(session, state, author)
-    invitation = members.lock_invitation(session, state.competition.id, invitation_id)
+    state = teams.lock_changeable(acting, slug)
+    roster = teams.led_roster(acting.session, state, acting.actor)
+    invitation = members.lock_invitation(acting.session, state.competition.id, invitation_id)
     if invitation is None or invitation.team_id != roster.team.id:
         raise NotFound("no-invitation", "Your team has made no such invitation.")
     if invitation.state != "withdrawn":
         _require_unanswered(invitation)
-        _close(invitation, "withdrawn", author, now=now)
+        _close(invitation, "withdrawn", acting.actor, now=acting.now)
 
 
-def answer(
-    session: Session, slug: str, invitation_id: int, *, accept: bool, account: Account, now: datetime
-) -> TeamInvitation:
+def answer(acting: Acting, slug: str, invitation_id: int, *, accept: bool) -> TeamInvitation:
     """Accept or decline an invitation to the account, or to the team that it leads; idempotent for the same answer."""
-    state = teams.lock_changeable(session, slug, account, now=now)
-    invitation = members.lock_invitation(session, state.competition.id, invitation_id)
-    if invitation is None or not _is_for(session, state, invitation, account):
+    state = teams.lock_changeable(acting, slug)
+    invitation = members.lock_invitation(acting.session, state.competition.id, invitation_id)
+    if invitation is None or not _is_for(acting.session, state, invitation, acting.actor):
         raise NotFound("no-invitation", "There is no such invitation for you.")
     wanted = "accepted" if accept else "declined"
     if invitation.state == wanted:
         return invitation
     _require_unanswered(invitation)
     if accept:
-        teams.require_before_deadline(state, now)
+        teams.require_before_deadline(state, acting.now)
         if invitation.invited_team is not None:
-            _merge(session, state, invitation.team, invitation.invited_team, account, now=now)
+            _merge(acting, state, invitation.team, invitation.invited_team)
         else:
-            _enter(session, state, invitation.team, account, now=now)
-    _close(invitation, wanted, account, now=now)
-    session.flush()
+            _enter(acting, state, invitation.team)
+    _close(invitation, wanted, acting.actor, now=acting.now)
+    acting.session.flush()
     return invitation
 
 
-def _asking(session: Session, slug: str, author: Account, *, now: datetime) -> tuple[CompetitionState, Roster]:
-    state = teams.lock_changeable(session, slug, author, now=now)
-    teams.require_before_deadline(state, now)
-    return state, teams.led_or_new_team(session, state, author, now=now)
+def _asking(acting: Acting, slug: str) -> tuple[CompetitionState, Roster]:
+    state = teams.lock_changeable(acting, slug)
+    teams.require_before_deadline(state, acting.now)
+    return state, teams.led_or_new_team(acting, state)
 
 
 def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitation, account: Account) -> bool:
@@ -133,46 +132,44 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
     invitation.answered_by = account.id
 
 
-def _enter(session: Session, state: CompetitionState, team: Team, account: Account, *, now: datetime) -> None:
+def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
     """Let a person join a team. They leave a team of one that has no submission yet."""
-    rules.require_entrant(session, state.competition, account)
-    old = teams.find_own_team(session, state, account)
-    members.lock_teams(session, [team.id, *([old.id] if old is not None else [])])
+    rules.require_entrant(acting.session, state.competition, acting.actor)
+    old = teams.find_own_team(acting.session, state, acting.actor)
+    members.lock_teams(acting.session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
-    if old is not None and len(members.members_of(session, old.id)) > 1:
+    if old is not None and len(members.members_of(acting.session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
-    if teams.has_entered(session, state, account):
+    if teams.has_entered(acting.session, state, acting.actor):
         raise Conflict(
             "has-entries",
             "You have entered this competition already, and your entries must come along: ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
-    _require_place(state, len(members.members_of(session, team.id)) + 1)
+    _require_place(state, len(members.members_of(acting.session, team.id)) + 1)
     if old is not None:
-        teams.depart(session, old, account, now=now)
-    teams.join(session, team, [account], now=now)
+        teams.depart(acting.session, old, acting.actor, now=acting.now)
+    teams.join(acting.session, team, [acting.actor], now=acting.now)
 
 
-def _merge(
-    session: Session, state: CompetitionState, team: Team, other: Team, account: Account, *, now: datetime
-) -> None:
+def _merge(acting: Acting, state: CompetitionState, team: Team, other: Team) -> None:
     """Merge ``other`` into ``team`` for good: members and submissions."""
-    members.lock_teams(session, [team.id, other.id])
-    _require_mergeable(session, state, team, other, now=now)
-    other_members = members.members_of(session, other.id)
-    for team_id in (other.id, *merges.absorbed_ids(session, other.id)):
-        session.add(
+    members.lock_teams(acting.session, [team.id, other.id])
+    _require_mergeable(acting.session, state, team, other, now=acting.now)
+    other_members = members.members_of(acting.session, other.id)
+    for team_id in (other.id, *merges.absorbed_ids(acting.session, other.id)):
+        acting.session.add(
             TeamMerge(
                 competition_id=team.competition_id,
                 team_id=team_id,
                 into_team_id=team.id,
-                account_id=account.id,
-                created_at=now,
+                account_id=acting.actor.id,
+                created_at=acting.now,
             )
         )
-    teams.join(session, team, other_members, now=now)
-    teams.disband_if_empty(session, other, now=now)
+    teams.join(acting.session, team, other_members, now=acting.now)
+    teams.disband_if_empty(acting.session, other, now=acting.now)
 
 
 def _require_place(state: CompetitionState, size: int) -> None:
@@ -204,25 +201,19 @@ def _require_mergeable(session: Session, state: CompetitionState, team: Team, ot
 
 
 def _add(
-    session: Session,
-    team: Team,
-    *,
-    author: Account,
-    now: datetime,
-    account: Account | None = None,
-    invited_team: Team | None = None,
+    acting: Acting, team: Team, *, account: Account | None = None, invited_team: Team | None = None
 ) -> TeamInvitation:
     invitation = TeamInvitation(
         competition_id=team.competition_id,
         team_id=team.id,
         account_id=account.id if account is not None else None,
         invited_team_id=invited_team.id if invited_team is not None else None,
-        invited_by=author.id,
+        invited_by=acting.actor.id,
         state="open",
-        created_at=now,
+        created_at=acting.now,
     )
-    session.add(invitation)
-    session.flush()
+    acting.session.add(invitation)
+    acting.session.flush()
     return invitation
 
 

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Account, Competition
+from scorer.acting import Acting
+from scorer.db.tables import Competition
 from scorer.db.teams import members, storage
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import Conflict
@@ -44,10 +45,12 @@ def limits_of(settings: Settings) -> UploadLimits:
     )
 
 
-def usage_of(session: Session, competition: Competition, account: Account, now: datetime) -> StorageUsage:
+def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
     """What an account's team takes in a competition."""
-    team = members.team_of(session, competition.id, account.id)
-    return storage.usage_of_team(session, competition.id, team.id if team is not None else None, account.id, now)
+    team = members.team_of(acting.session, competition.id, acting.actor.id)
+    return storage.usage_of_team(
+        acting.session, competition.id, team.id if team is not None else None, acting.actor.id, acting.now
+    )
 
 
 def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:
@@ -61,25 +64,18 @@ def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[
 
 
 def require_room(
-    session: Session,
-    competition: Competition,
-    account: Account,
-    limits: UploadLimits,
-    *,
-    wanted: int,
-    benchmark: bool,
-    now: datetime,
+    acting: Acting, competition: Competition, limits: UploadLimits, *, wanted: int, benchmark: bool
 ) -> None:
     """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone. Until the
     transaction ends nobody else takes bytes of the competition's quota."""
     if limits.competition is not None and wanted:
-        storage.lock_quota(session, competition.id)
+        storage.lock_quota(acting.session, competition.id)
     if limits.team is not None and not benchmark:
-        used = usage_of(session, competition, account, now).total
+        used = usage_of(acting, competition).total
         if used + wanted > limits.team:
             raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limits.team)
     if limits.competition is not None:
-        used = usage_of_competition(session, competition, now).total
+        used = usage_of_competition(acting.session, competition, acting.now).total
         if used + wanted > limits.competition:
             raise _refusal(
                 "competition-storage", "The zips, generators, code and uploads of all teams", used, limits.competition

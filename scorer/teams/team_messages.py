@@ -1,14 +1,14 @@
 """Messages of the organizers to a team: its members are notified, and the message stays on record for both sides."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import announcements as rows
-from scorer.db.tables import Account, Team, TeamMessage
+from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams import members, merges
 from scorer.errors import Invalid, NotFound
 from scorer.notifications import notices
@@ -24,31 +24,24 @@ def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
     return merges.current_team(session, team.id)
 
 
-def write(
-    session: Session, state: CompetitionState, team_id: int, text: str, *, author: Account, now: datetime
-) -> TeamMessage:
+def write(acting: Acting, state: CompetitionState, team_id: int, text: str) -> TeamMessage:
     """Write to a team. ``NotFound`` for an unknown team or one whose members have all left, ``Invalid`` without
     words."""
-    team = find_team(session, state, team_id)
-    if not members.members_of(session, team.id):
+    team = find_team(acting.session, state, team_id)
+    if not members.members_of(acting.session, team.id):
         raise NotFound("no-members", f"Nobody is in the team {team.name!r} any more.")
     if not text.strip():
         raise Invalid("no-text", "A message needs words.")
-    message = TeamMessage(team_id=team.id, text=text.strip(), author_id=author.id, created_at=now)
-    session.add(message)
-    session.flush()
+    message = TeamMessage(team_id=team.id, text=text.strip(), author_id=acting.actor.id, created_at=acting.now)
+    acting.session.add(message)
+    acting.session.flush()
     competition = state.competition
     audit_log.record_action(
-        session,
-        "message.sent",
-        f"team:{competition.slug}/{team.id}",
-        actor=author,
-        now=now,
-        after={"team": team.name, "text": message.text},
+        acting, "message.sent", f"team:{competition.slug}/{team.id}", after={"team": team.name, "text": message.text}
     )
     subject = f"{competition.title}: a message to {team.name}"
     link = f"/competitions/{competition.slug}/team#messages"
-    notices.notify_team(session, team.id, notices.Kind.MESSAGE, subject, message.text, link, now)
+    notices.notify_team(acting.session, team.id, notices.Kind.MESSAGE, subject, message.text, link, acting.now)
     return message
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
@@ -40,16 +41,16 @@ class Roster:
         return self.members[0]
 
 
-def find_or_create_team(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
+def find_or_create_team(acting: Acting, competition_id: int) -> Team:
     """The account's team in a competition, created if it has none, locked for this transaction."""
-    team = members.team_of(session, competition_id, account.id)
+    team = members.team_of(acting.session, competition_id, acting.actor.id)
     if team is None:
-        members.lock_changes(session, competition_id)
+        members.lock_changes(acting.session, competition_id)
         # Of two concurrent first submissions, the second finds the team of the first.
-        team = members.team_of(session, competition_id, account.id) or _team_of_one(
-            session, competition_id, account, now=now
+        team = members.team_of(acting.session, competition_id, acting.actor.id) or _team_of_one(
+            acting.session, competition_id, acting.actor, now=acting.now
         )
-    return lock_current_team(session, team, account)
+    return lock_current_team(acting.session, team, acting.actor)
 
 
 def lock_current_team(session: Session, team: Team, account: Account) -> Team:
@@ -72,11 +73,11 @@ def benchmark_team(session: Session, competition_id: int, name: str, *, now: dat
     return team or _add_team(session, competition_id, names, now=now, benchmark=True)
 
 
-def lock_changeable(session: Session, slug: str, account: Account, *, now: datetime) -> CompetitionState:
+def lock_changeable(acting: Acting, slug: str) -> CompetitionState:
     """The competition, with its times and teams locked for this transaction; ``Conflict`` unless it is open."""
-    competitions.lock_competition(session, slug, share=True)
-    state = visible_state(session, slug, account, now)
-    members.lock_changes(session, state.competition.id)
+    competitions.lock_competition(acting.session, slug, share=True)
+    state = visible_state(acting, slug)
+    members.lock_changes(acting.session, state.competition.id)
     if state.phase is Phase.DRAFT:
         raise Conflict("not-open", "Teams are formed once the competition is open.")
     if state.phase is not Phase.OPEN:
@@ -120,61 +121,61 @@ def led_roster(session: Session, state: CompetitionState, account: Account) -> R
     return roster
 
 
-def led_or_new_team(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Roster:
+def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
     """The team that the account leads; a team of one is created if it is in none. Call after
     :func:`lock_changeable`."""
-    if find_own_team(session, state, account) is None:
-        rules.require_entrant(session, state.competition, account)
-        _team_of_one(session, state.competition.id, account, now=now)
-    return led_roster(session, state, account)
+    if find_own_team(acting.session, state, acting.actor) is None:
+        rules.require_entrant(acting.session, state.competition, acting.actor)
+        _team_of_one(acting.session, state.competition.id, acting.actor, now=acting.now)
+    return led_roster(acting.session, state, acting.actor)
 
 
-def create(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
+def create(acting: Acting, slug: str, name: str) -> Roster:
     """Create a team; ``Conflict`` if the account is in one already or the name is taken."""
-    state = lock_changeable(session, slug, account, now=now)
-    team = find_own_team(session, state, account)
+    state = lock_changeable(acting, slug)
+    team = find_own_team(acting.session, state, acting.actor)
     if team is not None:
         raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
-    rules.require_entrant(session, state.competition, account)
-    team = _add_team(session, state.competition.id, [_free_name(session, state, name)], now=now)
-    join(session, team, [account], now=now)
-    return own_roster(session, state, account)
+    rules.require_entrant(acting.session, state.competition, acting.actor)
+    team = _add_team(acting.session, state.competition.id, [_free_name(acting.session, state, name)], now=acting.now)
+    join(acting.session, team, [acting.actor], now=acting.now)
+    return own_roster(acting.session, state, acting.actor)
 
 
-def rename(session: Session, slug: str, name: str, *, account: Account, now: datetime) -> Roster:
+def rename(acting: Acting, slug: str, name: str) -> Roster:
     """Rename the team that the account leads."""
-    state = lock_changeable(session, slug, account, now=now)
-    roster = led_roster(session, state, account)
+    state = lock_changeable(acting, slug)
+    roster = led_roster(acting.session, state, acting.actor)
     team = roster.team
     if name.strip() != team.name:
-        after = _free_name(session, state, name, own_name=team.name)
-        session.add(
+        after = _free_name(acting.session, state, name, own_name=team.name)
+        acting.session.add(
             TeamRenaming(
                 competition_id=team.competition_id,
                 team_id=team.id,
                 before=team.name,
                 after=after,
-                account_id=account.id,
-                created_at=now,
+                account_id=acting.actor.id,
+                created_at=acting.now,
             )
         )
         team.name = after
-        session.flush()
+        acting.session.flush()
     return roster
 
 
-def leave(session: Session, slug: str, *, account: Account, now: datetime) -> None:
+def leave(acting: Acting, slug: str) -> None:
     """Leave the account's team. ``Conflict`` if it has submitted: submissions stay with their team, and nobody gets a
     second team's limits."""
-    state = lock_changeable(session, slug, account, now=now)
-    require_before_deadline(state, now)
-    team = own_roster(session, state, account).team
-    members.lock_teams(session, [team.id])
-    if has_entered(session, state, account):
+    state = lock_changeable(acting, slug)
+    require_before_deadline(state, acting.now)
+    team = own_roster(acting.session, state, acting.actor).team
+    members.lock_teams(acting.session, [team.id])
+    if has_entered(acting.session, state, acting.actor):
         raise Conflict(
             "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
         )
-    depart(session, team, account, now=now)
+    depart(acting.session, team, acting.actor, now=acting.now)
 
 
 def depart(session: Session, team: Team, account: Account, *, now: datetime) -> None:

@@ -6,16 +6,16 @@ thresholds, and the new one starts without any.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
-from scorer.db.tables import Account, Preparation, Threshold, Track
+from scorer.db.tables import Preparation, Threshold, Track
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState
@@ -40,13 +40,7 @@ class ScoringProgress:
 
 
 def replace_extractor(
-    session: Session,
-    state: CompetitionState,
-    change: ExtractorChange,
-    *,
-    weights: Mapping[str, str],
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, change: ExtractorChange, *, weights: Mapping[str, str]
 ) -> Track:
     """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
     has no private score. A comparison of extractors has prepared the reference images. ``weights``: as in
@@ -56,14 +50,14 @@ def replace_extractor(
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure
     (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-heldout-distance``).
     """
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    former = competitions.tracks_of(session, state.competition.id)["private"]
-    session.refresh(former)
-    preparation = _require_possible(session, state, former, change, weights)
-    job_queue.cancel_on_track(session, former.id, now)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
+    former = competitions.tracks_of(acting.session, state.competition.id)["private"]
+    acting.session.refresh(former)
+    preparation = _require_possible(acting.session, state, former, change, weights)
+    job_queue.cancel_on_track(acting.session, former.id, acting.now)
     former.kind = "former"
-    former.replaced_at = now
-    session.flush()
+    former.replaced_at = acting.now
+    acting.session.flush()
     track = Track(
         competition_id=state.competition.id,
         kind="private",
@@ -72,16 +66,14 @@ def replace_extractor(
         epsilon=former.epsilon,
         preparation=preparation,
     )
-    session.add(track)
-    session.flush()
-    _set_tau(session, track, preparation, change, author, now)
-    entries = leases.score_all(session, state.competition.id, track.id, now=now)
+    acting.session.add(track)
+    acting.session.flush()
+    _set_tau(acting, track, preparation, change)
+    entries = leases.score_all(acting.session, state.competition.id, track.id, now=acting.now)
     audit_log.record_action(
-        session,
+        acting,
         "track.replaced",
         f"track:{state.competition.slug}/private",
-        actor=author,
-        now=now,
         before={"extractor": former.extractor, "track": former.id},
         after={"extractor": track.extractor, "track": track.id, "reason": change.reason, "entries": entries},
     )
@@ -111,21 +103,19 @@ def _require_possible(
     return preparation
 
 
-def _set_tau(
-    session: Session, track: Track, preparation: Preparation, change: ExtractorChange, author: Account, now: datetime
-) -> None:
+def _set_tau(acting: Acting, track: Track, preparation: Preparation, change: ExtractorChange) -> None:
     if change.tau is None:
-        preparations.set_first_threshold(session, track, preparation, now=now)
+        preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
         return
-    session.add(
+    acting.session.add(
         Threshold(
             track_id=track.id,
             tau=change.tau,
             method="manual",
             choice={},
             reason=change.reason,
-            author_id=author.id,
-            created_at=now,
+            author_id=acting.actor.id,
+            created_at=acting.now,
         )
     )
 

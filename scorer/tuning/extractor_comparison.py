@@ -13,12 +13,13 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import tuning as rows
 from scorer.db.jobs.job_queue import job_of_preparation
-from scorer.db.tables import Account, ComparedDistance, Comparison, Preparation
+from scorer.db.tables import ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState
@@ -62,14 +63,12 @@ class ComparisonStatus:
 
 
 def start_comparison(
-    session: Session,
+    acting: Acting,
     state: CompetitionState,
     extractors: Sequence[str],
     *,
     early_labels: bool,
     weights: Mapping[str, str],
-    author: Account,
-    now: datetime,
 ) -> Comparison:
     """Compare extractors with the private track's: prepare its reference images in their feature spaces, and measure
     every labelled entry there. What was measured before is not measured again.
@@ -78,35 +77,35 @@ def start_comparison(
     without any but the private track's (``no-candidates``); ``Conflict`` if no entry with images has a label
     (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
     """
-    competitions.lock_competition(session, state.competition.slug, share=False)
+    competitions.lock_competition(acting.session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
     spaces = dict.fromkeys(preparations.space_of(extractor, weights) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
-    if not _comparable(session, state.competition.id, early_labels=early_labels):
+    if not _comparable(acting.session, state.competition.id, early_labels=early_labels):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
-    prepared = [preparations.preparation_of(session, state, "private", space, now=now) for space in candidates]
+    prepared = [
+        preparations.preparation_of(acting.session, state, "private", space, now=acting.now) for space in candidates
+    ]
     for preparation in prepared:
-        preparations.require_weights(session, preparation)
+        preparations.require_weights(acting.session, preparation)
     comparison = Comparison(
         competition_id=state.competition.id,
         preparation_ids=[preparation.id for preparation in prepared],
         early_labels=early_labels,
-        author_id=author.id,
-        created_at=now,
+        author_id=acting.actor.id,
+        created_at=acting.now,
     )
-    session.add(comparison)
-    session.flush()
+    acting.session.add(comparison)
+    acting.session.flush()
     for preparation in prepared:
-        preparations.require_job(session, preparation, now=now)
-        _measure_missing(session, comparison, preparation, now=now)
+        preparations.require_job(acting.session, preparation, now=acting.now)
+        _measure_missing(acting.session, comparison, preparation, now=acting.now)
     audit_log.record_action(
-        session,
+        acting,
         "comparison.started",
         f"competition:{state.competition.slug}",
-        actor=author,
-        now=now,
         after={"extractors": [preparation.extractor for preparation in prepared], "early_labels": early_labels},
     )
     return comparison

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from kennel_client.names import ThresholdMethod
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
 from scorer.db import tuning
@@ -147,13 +148,11 @@ def preview(session: Session, entries: TrackEntries, request: TuningRequest) -> 
 
 
 def retune(
-    session: Session,
+    acting: Acting,
     state: CompetitionState,
     kind: TrackKind,
     request: TuningRequest,
     *,
-    author: Account,
-    now: datetime,
     restored: Mapping[str, Any] | None = None,
 ) -> tuple[Threshold, Retuning]:
     """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed. ``restored``: the
@@ -162,49 +161,36 @@ def retune(
     ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile,
     ``published`` if the final board is.
     """
-    entries = entries_of(session, state, kind)
-    retuning = preview(session, entries, request)
-    threshold = _threshold_row(entries, retuning.choice, request, author, now)
+    entries = entries_of(acting.session, state, kind)
+    retuning = preview(acting.session, entries, request)
+    threshold = _threshold_row(entries, retuning.choice, request, acting.actor, acting.now)
     if restored is not None:
         threshold.method = UNDO
         threshold.choice = dict(restored)
-    _record(session, entries, threshold)
+    _record(acting.session, entries, threshold)
     if kind == "private":
         before, after = retuning.impact.before.judged, retuning.impact.after.judged
-        penalty_notices.notify_newly_penalised(session, state, before, after, "Another threshold was chosen.", now)
+        penalty_notices.notify_newly_penalised(
+            acting.session, state, before, after, "Another threshold was chosen.", acting.now
+        )
     return threshold, retuning
 
 
-def set_threshold(
-    session: Session,
-    state: CompetitionState,
-    kind: TrackKind,
-    request: TuningRequest,
-    *,
-    author: Account,
-    now: datetime,
-) -> Threshold:
+def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, request: TuningRequest) -> Threshold:
     """Record a choice of tau over the entries that this transaction sees, with those that it has written: for imports,
     which look at no impact."""
-    entries = entries_of(session, state, kind, own_writes=True)
-    threshold = _threshold_row(entries, entries.choose(request), request, author, now)
-    _record(session, entries, threshold)
+    entries = entries_of(acting.session, state, kind, own_writes=True)
+    threshold = _threshold_row(entries, entries.choose(request), request, acting.actor, acting.now)
+    _record(acting.session, entries, threshold)
     return threshold
 
 
 def undo(
-    session: Session,
-    state: CompetitionState,
-    kind: TrackKind,
-    *,
-    reason: str,
-    after: int | None,
-    author: Account,
-    now: datetime,
+    acting: Acting, state: CompetitionState, kind: TrackKind, *, reason: str, after: int | None
 ) -> tuple[Threshold, Retuning]:
     """Undo a track's newest choice of tau: a new row restores the one before it. A second undo goes one further back.
     ``Conflict`` (``nothing-to-undo``) if there is none before it, ``tau-has-moved`` if another is chosen meanwhile."""
-    thresholds = tuning.thresholds_of(session, track_of(state, kind).id)
+    thresholds = tuning.thresholds_of(acting.session, track_of(state, kind).id)
     _require_newest(thresholds[0] if thresholds else None, after)
     standing = effective_thresholds(thresholds)
     if len(standing) < 2:
@@ -212,7 +198,7 @@ def undo(
     target, undone = standing[-2], standing[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
-    return retune(session, state, kind, request, author=author, now=now, restored=restored)
+    return retune(acting, state, kind, request, restored=restored)
 
 
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:
@@ -270,11 +256,9 @@ def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> No
     session.add(threshold)
     session.flush()
     audit_log.record_action(
-        session,
+        Acting(session, session.get_one(Account, threshold.author_id), threshold.created_at),
         "threshold.undone" if threshold.method == UNDO else "threshold.chosen",
         f"track:{slug}/{kind}",
-        actor=session.get_one(Account, threshold.author_id),
-        now=threshold.created_at,
         before={"tau": former.tau, "method": former.method} if former else None,
         after={"tau": threshold.tau, "method": threshold.method, "reason": threshold.reason},
     )

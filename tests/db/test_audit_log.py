@@ -8,6 +8,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
+from scorer.acting import Acting
 from scorer.db.tables import AuditEntry, Table
 from tests.factories import make_account
 
@@ -22,7 +23,7 @@ HISTORIES = (
 def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
     actor = make_account(session, now, "organizer")
     audit_log.record_action(
-        session, "threshold.chosen", "track:1", actor=actor, now=now, before={"tau": 0.1}, after={"tau": 0.2}
+        Acting(session, actor, now), "threshold.chosen", "track:1", before={"tau": 0.1}, after={"tau": 0.2}
     )
     session.flush()
     session.expire_all()

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts as account_rules
 from scorer.accounts.credentials import Kept
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts, competitions, tuning
 from scorer.db.session import Sessions, engine_of, sessions_of
@@ -108,9 +109,9 @@ def test_a_track_is_free_while_tau_and_its_impact_are_computed(
     for tau in (0.2, 0.6):
         request = TuningRequest("manual", tau=tau, reason="because")
         with sessions.begin() as session:
-            thresholds.retune(session, state, "public", request, author=author, now=now)
+            thresholds.retune(Acting(session, author, now), state, "public", request)
     with sessions.begin() as session:
-        thresholds.undo(session, state, "public", reason="no", after=None, author=author, now=now)
+        thresholds.undo(Acting(session, author, now), state, "public", reason="no", after=None)
     assert len(times) == 3
 
 

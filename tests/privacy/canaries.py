@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts import api_tokens, one_time_links, sessions
 from scorer.accounts.password_hashing import new_password_hash
 from scorer.accounts.sessions import Browser
+from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, state_of
@@ -156,7 +157,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
     state = _competition(session, planted, people, now)
     _references(session, planted, state, people["organizer"], now)
     own, other = (
-        teams.find_or_create_team(session, state.competition.id, people[each], now=now)
+        teams.find_or_create_team(Acting(session, people[each], now), state.competition.id)
         for each in ("insider", "outsider")
     )
     planted.ids["team own"] = own.id
@@ -167,7 +168,7 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
     _entries(session, planted, state, own, people["insider"], now, INSIDE, "own", "team")
     _entries(session, planted, state, other, people["outsider"], now, OUTSIDE, "other", None)
     for number_, distance in enumerate((0.61, 0.62)):
-        crowd = teams.find_or_create_team(session, state.competition.id, make_account(session, now), now=now)
+        crowd = teams.find_or_create_team(Acting(session, make_account(session, now), now), state.competition.id)
         add = make_scored(session, state, crowd, fid=50.0 + number_, distance=distance, now=now)
         add_measurement(session, state, add, fid=3000.0 + number_, distance=0.4, now=now, kind="private")
     _attachments(session, planted, store, people["insider"], now)
@@ -216,7 +217,7 @@ def _competition(session: Session, planted: Canaries, people: dict[str, Account]
     planted.secrets.append(text_canary("private-epsilon", "score", repr(EPSILON)))
     for role in ("insider", "outsider", "reviewer"):
         version = rules.rules_version_of(state.competition) or ""
-        rules.accept_rules(session, state, version, account=people[role], now=now)
+        rules.accept_rules(Acting(session, people[role], now), state, version)
     invited = planted.word("allowlist", "invited", text="zq-invited@example.org")
     session.add(
         AllowlistEntry(
@@ -563,18 +564,17 @@ def _correspondence(
     """The insider's notices, webhooks and invitations."""
     ada = people["insider"]
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
-    hook = webhooks.register(session, ada, url, secret="whsec", local=False, now=now)
+    hook = webhooks.register(Acting(session, ada, now), url, secret="whsec", local=False)
     subject = planted.word("notice", "team")
     notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
     session.flush()
     planted.ids["webhook"] = hook.id
     planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
     friend = make_account(session, now, handle=planted.word("asked-friend", "team")[:30])
+    stranger = Acting(session, make_account(session, now), now)
     asked = []
     for person in (friend, ada):
-        asking = team if person is friend else teams.find_or_create_team(
-            session, state.competition.id, make_account(session, now), now=now
-        )  # fmt: skip
+        asking = team if person is friend else teams.find_or_create_team(stranger, state.competition.id)
         invitation = TeamInvitation(
             competition_id=state.competition.id, team_id=asking.id, account_id=person.id,
             invited_by=ada.id if person is friend else friend.id, state="open", created_at=now,
@@ -617,7 +617,7 @@ def _closing(
         )
         session.flush()
     rater = human_ratings.invite_rater(
-        session, study, planted.word("rater", "evidence"), secret="rate-link", author=organizer, now=now
+        Acting(session, organizer, now), study, planted.word("rater", "evidence"), secret="rate-link"
     )
     planted.ids |= {"study": study.id, "rater": rater.id}
 

@@ -147,7 +147,8 @@ PROMISES = (
         "A repeated request with the same Idempotency-Key makes no second entry.",
         f"{UPLOADS}::test_a_repeated_request_after_the_close_is_still_the_same_submission",
         "scorer/submissions/intake.py",
-        "    earlier = _repeated(session, state, entry, account)\n    if earlier is not None:\n        if earlier.sha",
+        "    earlier = _repeated(acting.session, state, entry, acting.actor)\n"
+        "    if earlier is not None:\n        if earlier.sha",
         "    earlier: Submission | None = None\n    if earlier is not None:\n        if earlier.sha",
         ("kill-web", "away-web", "commit-not-acknowledged"),
     ),
@@ -204,7 +205,7 @@ PROMISES = (
         "A cancellation and a worker that come together agree on what happened.",
         f"{QUOTAS}::test_no_worker_begins_what_is_being_cancelled",
         "scorer/submissions/outcomes.py",
-        "    job_queue.lock_unfinished(session, submission.ref)\n",
+        "    job_queue.lock_unfinished(acting.session, submission.ref)\n",
         "",
     ),
     Promise(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import Admin, Caller, DbSession, Now, SignedIn
+from api.http.dependencies import ActingAdmin, Caller, DbSession, Now, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -28,16 +28,14 @@ Search = Annotated[str, Query(max_length=100)]
 
 @router.api_route("", methods=["GET", "HEAD"])
 def list_accounts(
-    session: DbSession,
-    admin: Admin,
+    acting: ActingAdmin,
     viewer: SignedIn,
-    now: Now,
     search: Search = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     done: str = "",
 ) -> Response:
     """The accounts, oldest first."""
-    return _page(session, viewer, now, search=search, after=after, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, viewer, acting.now, search=search, after=after, done=DONE_MESSAGES.get(done))
 
 
 def _page(
@@ -68,34 +66,30 @@ def _changed(
 
 
 @router.post("/{handle}/role")
-def change_role(
-    handle: str, fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now
-) -> Response:
+def change_role(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Give an account another role."""
     role = text(fields, "role")
     return _changed(
-        session, viewer, now, handle, lambda: accounts.change_role(session, handle, role, author=admin, now=now), "role"
+        acting.session, viewer, acting.now, handle, lambda: accounts.change_role(acting, handle, role), "role"
     )
 
 
 @router.post("/{handle}/suspension")
-def suspend(handle: str, fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now) -> Response:
+def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Suspend an account, or, with ``suspended=no``, let it sign in again."""
     suspended = text(fields, "suspended") != "no"
     reason = text(fields, "reason", max_length=MAX_REASON_LENGTH).strip()
 
     def change() -> None:
-        administration.set_suspended(session, handle, suspended=suspended, reason=reason, author=admin, now=now)
+        administration.set_suspended(acting, handle, suspended=suspended, reason=reason)
 
-    return _changed(session, viewer, now, handle, change, "suspended" if suspended else "restored")
+    return _changed(acting.session, viewer, acting.now, handle, change, "suspended" if suspended else "restored")
 
 
 @router.post("/{handle}/credentials/end")
-def end_credentials(
-    handle: str, fields: FormFields, session: DbSession, admin: Admin, viewer: SignedIn, now: Now
-) -> Response:
+def end_credentials(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """End all sessions, tokens and webhooks of an account."""
     return _changed(
-        session, viewer, now, handle,
-        lambda: administration.end_credentials_of(session, handle, author=admin, now=now), "ended",
+        acting.session, viewer, acting.now, handle,
+        lambda: administration.end_credentials_of(acting, handle), "ended",
     )  # fmt: skip

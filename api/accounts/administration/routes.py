@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from api.accounts.views import AccountPage, AccountSummaryView, AccountView, SuspensionWish
-from api.http.dependencies import Admin, DbSession, Now
+from api.http.dependencies import ActingAdmin
 from api.http.routing import ApiRouter
 from scorer.accounts import administration
 from scorer.db import accounts
@@ -15,30 +15,26 @@ router = ApiRouter(prefix="/admin/accounts", tags=["accounts"])
 
 @router.get("")
 def list_accounts(
-    session: DbSession,
-    admin: Admin,
-    now: Now,
+    acting: ActingAdmin,
     search: Annotated[str, Query(max_length=100, description="A part of the handle or name.")] = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> AccountPage:
     """All accounts, oldest first, and how many sessions, tokens and webhooks each has. Admins only."""
-    found = accounts.account_summaries(session, search, after=after, limit=limit + 1, now=now)
+    found = accounts.account_summaries(acting.session, search, after=after, limit=limit + 1, now=acting.now)
     views = [AccountSummaryView.model_validate(each, from_attributes=True) for each in found[:limit]]
     return AccountPage(accounts=views, next_after=found[limit - 1].id if len(found) > limit else None)
 
 
 @router.put("/{handle}/suspension")
-def suspend(handle: str, body: SuspensionWish, session: DbSession, admin: Admin, now: Now) -> AccountView:
+def suspend(handle: str, body: SuspensionWish, acting: ActingAdmin) -> AccountView:
     """Suspend an account, which ends its sessions, tokens and webhooks, or let it sign in again. Admins only."""
-    changed = administration.set_suspended(
-        session, handle, suspended=body.suspended, reason=body.reason, author=admin, now=now
-    )
+    changed = administration.set_suspended(acting, handle, suspended=body.suspended, reason=body.reason)
     return AccountView.model_validate(changed, from_attributes=True)
 
 
 @router.delete("/{handle}/credentials", status_code=204)
-def end_credentials(handle: str, session: DbSession, admin: Admin, now: Now) -> Response:
+def end_credentials(handle: str, acting: ActingAdmin) -> Response:
     """End all sessions, tokens and webhooks of an account; its owner may sign in again. Admins only."""
-    administration.end_credentials_of(session, handle, author=admin, now=now)
+    administration.end_credentials_of(acting, handle)
     return Response(status_code=204)

@@ -7,6 +7,7 @@ from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, RowI
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens, sessions
+from scorer.acting import Acting
 from scorer.identifiers import new_secret
 
 router = ApiRouter(prefix="/tokens", tags=["tokens"])
@@ -25,7 +26,7 @@ def create(body: NewToken, response: Response, session: DbSession, caller: Signe
     """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
     sessions.hold(session, caller.session_id, now)
     secret = new_secret()
-    token = api_tokens.issue_own(session, caller.account, secret, name=body.name, scopes=body.scopes, now=now)
+    token = api_tokens.issue_own(Acting(session, caller.account, now), secret, name=body.name, scopes=body.scopes)
     response.headers["Cache-Control"] = "no-store"
     view = TokenView.model_validate(token, from_attributes=True)
     return NewTokenView(**view.model_dump(), token=secret)
@@ -36,5 +37,5 @@ def revoke(token_id: RowId, session: DbSession, caller: KnownCaller, now: Now) -
     """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
     if caller.token_id != token_id:
         require_session(caller)
-    api_tokens.revoke(session, caller.account, token_id, now=now)
+    api_tokens.revoke(Acting(session, caller.account, now), token_id)
     return Response(status_code=204)

@@ -16,6 +16,7 @@ from api.http.local_paths import HOME, remembered_path, safe_redirect_path
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import second_factors
+from scorer.acting import Acting
 from scorer.db.tables import WebSession
 
 router = Router(include_in_schema=False)
@@ -114,7 +115,7 @@ def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
     """Make recovery codes; only this response shows them."""
     with refusal_on(page.render, place="recovery"):
         page.require_password(fields)
-        codes = second_factors.new_recovery_codes(page.session, page.viewer.account, now=page.now)
+        codes = second_factors.new_recovery_codes(Acting(page.session, page.viewer.account, page.now))
     return page.render(status=201, codes=codes)
 
 
@@ -123,5 +124,5 @@ def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) ->
     """Remove a second factor."""
     with refusal_on(page.render, place="factors"):
         page.require_password(fields)
-        second_factors.remove(page.session, page.viewer.account, factor_id, now=page.now)
+        second_factors.remove(Acting(page.session, page.viewer.account, page.now), factor_id)
     return see_other(f"{HERE}?done=removed")

@@ -21,6 +21,7 @@ from api.http import csrf, session_cookies
 from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.routing import ApiRouter
 from scorer.accounts import passkeys, second_factors
+from scorer.acting import Acting
 from scorer.db.tables import WebSession
 
 router = ApiRouter(tags=["second factors"])
@@ -99,7 +100,7 @@ def remove_second_factor(
 ) -> Response:
     """Remove a second factor; with the last one the recovery codes end."""
     actions.require_password(caller, body.password.get_secret_value())
-    second_factors.remove(session, caller.account, factor_id, now=now)
+    second_factors.remove(Acting(session, caller.account, now), factor_id)
     return Response(status_code=204)
 
 
@@ -110,4 +111,4 @@ def make_recovery_codes(
     """New recovery codes in place of all earlier ones. Only this answer contains them."""
     actions.require_password(caller, body.password.get_secret_value())
     response.headers["Cache-Control"] = "no-store"
-    return RecoveryCodesView(codes=second_factors.new_recovery_codes(session, caller.account, now=now))
+    return RecoveryCodesView(codes=second_factors.new_recovery_codes(Acting(session, caller.account, now)))

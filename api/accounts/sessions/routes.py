@@ -5,10 +5,11 @@ from fastapi import Request, Response
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.accounts.views import OpenSessionPage, OpenSessionView, SessionView, SignIn
 from api.http import csrf, session_cookies
-from api.http.dependencies import CurrentUser, DbSession, Now, SignedIn
+from api.http.dependencies import ActingReader, DbSession, Now, SignedIn
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import sessions
+from scorer.acting import Acting
 
 router = ApiRouter(tags=["sessions"])
 
@@ -26,16 +27,16 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
 @router.delete("/session", status_code=204)
 def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -> Response:
     """Sign out: this session ends."""
-    sessions.end(session, caller.account, caller.session_id or 0, now=now)
+    sessions.end(Acting(session, caller.account, now), caller.session_id or 0)
     response = Response(status_code=204)
     session_cookies.delete_session_cookie(response, request)
     return response
 
 
 @router.get("/sessions")
-def index(session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> OpenSessionPage:
+def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
     """Your open sessions, the last used first."""
-    page = wanted.of_all(sessions.list_sessions(session, account, now))
+    page = wanted.of_all(sessions.list_sessions(acting))
     views = [OpenSessionView.model_validate(each, from_attributes=True) for each in page.rows]
     return OpenSessionPage(sessions=views, next_after=page.next_after)
 
@@ -43,5 +44,5 @@ def index(session: DbSession, account: CurrentUser, now: Now, wanted: Paging) ->
 @router.delete("/sessions/{session_id}", status_code=204)
 def end(session_id: int, session: DbSession, caller: SignedIn, now: Now) -> Response:
     """End one of your sessions."""
-    sessions.end(session, caller.account, session_id, now=now)
+    sessions.end(Acting(session, caller.account, now), session_id)
     return Response(status_code=204)

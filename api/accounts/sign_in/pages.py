@@ -16,6 +16,7 @@ from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
+from scorer.acting import Acting
 
 router = Router(include_in_schema=False)
 MAX_PASSWORD_LENGTH = 1024
@@ -128,7 +129,7 @@ def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActi
 @router.post("/signout")
 def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
     """End the session."""
-    sessions.end(session, viewer.account, viewer.session_id or 0, now=now)
+    sessions.end(Acting(session, viewer.account, now), viewer.session_id or 0)
     response = see_other(HOME)
     session_cookies.delete_session_cookie(response, request)
     return response

@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from api.competitions.views import AllowlistEntryView, AllowlistPage, NewAllowlistEntries
-from api.http.dependencies import AppSettings, DbSession, Now, Organizer
+from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from scorer.competitions import allowlist, competition_state
@@ -14,34 +14,26 @@ router = ApiRouter(prefix="/competitions/{slug}/allowlist", tags=["competitions"
 
 
 @router.get("")
-def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> AllowlistPage:
+def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> AllowlistPage:
     """Everybody who is invited, the last invited first. Organizers only."""
-    return _page(session, competition_state.state_of(session, slug, now), wanted)
+    return _page(acting.session, competition_state.state_of(acting.session, slug, acting.now), wanted)
 
 
 @router.post("")
 def invite(
-    slug: str,
-    body: NewAllowlistEntries,
-    session: DbSession,
-    settings: AppSettings,
-    author: Organizer,
-    now: Now,
-    wanted: Paging,
+    slug: str, body: NewAllowlistEntries, acting: ActingOrganizer, settings: AppSettings, wanted: Paging
 ) -> AllowlistPage:
     """Let people enter, and send them a notice, or a mail with a link to sign up if they have no account. People who
     are invited already get nothing again. Answers as the list of all who are invited. Organizers only."""
-    state = competition_state.state_of(session, slug, now)
-    allowlist.invite_people(
-        session, state, body.who, author=author, new_secret=new_secret, site=settings.public_url, now=now
-    )
-    return _page(session, state, wanted)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    allowlist.invite_people(acting, state, body.who, new_secret=new_secret, site=settings.public_url)
+    return _page(acting.session, state, wanted)
 
 
 @router.delete("/{who}", status_code=204)
-def withdraw(slug: str, who: str, session: DbSession, author: Organizer, now: Now) -> None:
+def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
     """Remove somebody by the handle or mail address that they are invited by; their entries stay. Organizers only."""
-    allowlist.withdraw(session, competition_state.state_of(session, slug, now), who, author=author, now=now)
+    allowlist.withdraw(acting, competition_state.state_of(acting.session, slug, acting.now), who)
 
 
 def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> AllowlistPage:

@@ -11,19 +11,18 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
+    ActingOrganizer,
+    ActingVisitor,
     AppSettings,
     Caller,
     CurrentCaller,
-    DbSession,
-    Now,
-    Organizer,
     SignedIn,
-    Visitor,
 )
 from api.http.etags import etag_of
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Announcement, Competition
@@ -33,17 +32,15 @@ router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 
 
 @router.api_route("/announcements", methods=["GET", "HEAD"])
-def show_announcements(
-    slug: str, session: DbSession, account: Visitor, viewer: CurrentCaller, now: Now, done: str = ""
-) -> Response:
+def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
     """The announcements, newest first."""
-    return _page(session, slug, viewer, now, done="Everybody who takes part is told." if done else None)
+    return _page(acting.session, slug, viewer, acting.now, done="Everybody who takes part is told." if done else None)
 
 
 def _page(
     session: Session, slug: str, viewer: Caller | None, now: datetime, *, status: int = 200, **outcome: Any
 ) -> Response:
-    state = visible_state(session, slug, viewer.account if viewer else None, now)
+    state = visible_state(Acting(session, viewer.account if viewer else None, now), slug)
     return render_page(
         "competitions/announcements/show.html",
         status=status,
@@ -57,22 +54,20 @@ def _page(
 
 
 @router.post("/announcements")
-def announce(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Announce something."""
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
-    with refusal_on(_page, session, slug, viewer, now, typed={"title": title, "text": body}):
-        announcements.announce(session, state_of(session, slug, now), title, body, author=author, now=now)
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, typed={"title": title, "text": body}):
+        announcements.announce(acting, state_of(acting.session, slug, acting.now), title, body)
     return see_other(f"/competitions/{slug}/announcements?done=announced")
 
 
 @router.api_route("/announcements.atom", methods=["GET", "HEAD"])
-def show_feed(slug: str, session: DbSession, settings: AppSettings, account: Visitor, now: Now) -> Response:
+def show_feed(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
     """The announcements as an Atom feed."""
-    state = visible_state(session, slug, account, now)
-    body = feed_of(settings.public_url, state.competition, announcements.list_announcements(session, state))
+    state = visible_state(acting, slug)
+    body = feed_of(settings.public_url, state.competition, announcements.list_announcements(acting.session, state))
     headers = {"Cache-Control": "private, no-cache", "ETag": etag_of(body)}
     return Response(body, media_type="application/atom+xml", headers=headers)
 

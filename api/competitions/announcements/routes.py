@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from api.http.dependencies import DbSession, Now, Organizer, Visitor
+from api.http.dependencies import ActingOrganizer, ActingVisitor
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, Request
@@ -37,19 +37,19 @@ router = ApiRouter(prefix="/competitions/{slug}/announcements", tags=["competiti
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> AnnouncementPage:
+def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
     """The announcements of a competition, newest first."""
-    state = visible_state(session, slug, account, now)
-    listed = announcements.list_announcements(session, state, before=wanted.after, limit=wanted.one_more)
+    state = visible_state(acting, slug)
+    listed = announcements.list_announcements(acting.session, state, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(listed, lambda each: each.id)
     views = [AnnouncementView.model_validate(each, from_attributes=True) for each in page.rows]
     return AnnouncementPage(announcements=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)
-def announce(slug: str, body: NewAnnouncement, session: DbSession, author: Organizer, now: Now) -> AnnouncementView:
+def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> AnnouncementView:
     """Tell everybody something: on the competition's page and in its feed, by notice, mail and webhook. Organizers
     only."""
-    state = state_of(session, slug, now)
-    announcement = announcements.announce(session, state, body.title, body.text, author=author, now=now)
+    state = state_of(acting.session, slug, acting.now)
+    announcement = announcements.announce(acting, state, body.title, body.text)
     return AnnouncementView.model_validate(announcement, from_attributes=True)

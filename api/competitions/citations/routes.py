@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fastapi import Response
 
-from api.http.dependencies import AppSettings, CurrentUser, DbSession, Now, Visitor
+from api.http.dependencies import ActingReader, ActingVisitor, AppSettings
 from api.http.routing import ApiRouter
 from api.openapi.files import file_answer
 from scorer.db.tables import Competition
@@ -27,18 +27,16 @@ BIBTEX = file_answer(MEDIA_TYPE)
 
 
 @router.get("/competitions/{slug}/citation", response_class=Response, responses=BIBTEX)
-def cite_competition(slug: str, session: DbSession, account: Visitor, settings: AppSettings, now: Now) -> Response:
+def cite_competition(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
     """The competition as BibTeX."""
-    state = standings.visible_state(session, slug, account, now)
+    state = standings.visible_state(acting, slug)
     return Response(of_competition(state.competition, settings.public_url), media_type=MEDIA_TYPE)
 
 
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
-def cite_submission(
-    submission_id: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now
-) -> Response:
+def cite_submission(submission_id: str, acting: ActingReader, settings: AppSettings) -> Response:
     """A scored entry as BibTeX, with the scores that its receipt has. For its team and organizers."""
-    receipt = receipts.receipt_of(session, submission_id, account, issuer=settings.public_url, now=now)
+    receipt = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
     return Response(of_receipt(receipt), media_type=MEDIA_TYPE)
 
 

@@ -11,21 +11,22 @@ from fastapi.responses import Response
 from api.competitions.data_files.downloads import download
 from api.competitions.views import DataFilePage, DataFileView
 from api.http.dependencies import (
+    ActingOrganizer,
+    ActingReader,
+    ActingVisitor,
     AppSettings,
     BlobStore,
-    CurrentUser,
-    DbSession,
     Now,
     Organizer,
     Transaction,
     Transactions,
-    Visitor,
 )
 from api.http.paging import Paging
 from api.http.received_blobs import declared_bytes, receive_blob, require_clean
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import FILE, file_body
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import competition_state, data_files
 from scorer.db.tables import DataFile
@@ -35,21 +36,19 @@ router = ApiRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 
 @router.get("")
-def index(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> DataFilePage:
+def index(slug: str, acting: ActingVisitor, wanted: Paging) -> DataFilePage:
     """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
     competition may read this list."""
-    state = standings.visible_state(session, slug, account, now)
+    state = standings.visible_state(acting, slug)
     page = wanted.of_all(state.files)
     return DataFilePage(files=[_view(slug, each) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/{name}", response_class=Response, responses=FILE)
-def show(
-    slug: str, name: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser, now: Now
-) -> Response:
+def show(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
     """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
-    state = standings.visible_state(session, slug, account, now)
-    return download(request, data_files.find_file(session, state, name, account), store)
+    state = standings.visible_state(acting, slug)
+    return download(request, data_files.find_file(acting.session, state, name, acting.actor), store)
 
 
 @router.put("/{name}", openapi_extra=file_body("None with `source=train`.", is_required=False))
@@ -96,13 +95,13 @@ def _offer(
     crc32 = store.crc32(file.key)
     with begin() as session:
         state = competition_state.state_of(session, slug, now)
-        return _view(slug, data_files.offer_file(session, state, name, file, crc32, author=author, now=now))
+        return _view(slug, data_files.offer_file(Acting(session, author, now), state, name, file, crc32))
 
 
 @router.delete("/{name}", status_code=204)
-def withdraw(slug: str, name: str, session: DbSession, author: Organizer, now: Now) -> None:
+def withdraw(slug: str, name: str, acting: ActingOrganizer) -> None:
     """Stop offering a file."""
-    data_files.withdraw(session, competition_state.state_of(session, slug, now), name, author=author, now=now)
+    data_files.withdraw(acting, competition_state.state_of(acting.session, slug, acting.now), name)
 
 
 def _view(slug: str, file: DataFile) -> DataFileView:

@@ -6,10 +6,11 @@ from typing import Any, get_args
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, Caller, DbSession, KnownCaller, Now, SignedIn
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.competition_state import state_of
@@ -24,11 +25,9 @@ DONE_MESSAGES = {
 
 
 @router.api_route("/people", methods=["GET", "HEAD"])
-def show_people(
-    slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now, done: str = ""
-) -> Response:
+def show_people(slug: str, acting: ActingOrganizer, viewer: KnownCaller, done: str = "") -> Response:
     """Who organizes and reviews, or is asked to."""
-    return _people(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+    return _people(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
 
 
 def _people(
@@ -49,14 +48,12 @@ def _people(
 
 
 @router.post("/people")
-def offer_role(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Offer somebody a role."""
     handle = text(fields, "handle")
-    with refusal_on(_people, session, slug, viewer, now, handle=handle):
+    with refusal_on(_people, acting.session, slug, viewer, acting.now, handle=handle):
         role = _role_in(fields)
-        competition_roles.offer(session, state_of(session, slug, now), handle, role, author=author, now=now)
+        competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role)
     return see_other(f"/competitions/{slug}/people?done=offered")
 
 
@@ -69,13 +66,13 @@ def _role_in(fields: Fields) -> RoleName:
 
 
 @router.post("/people/{handle}/end")
-def end_role(
-    slug: str, handle: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End somebody's role, or take back its offer."""
-    with refusal_on(_people, session, slug, viewer, now):
-        competition_roles.end(session, slug, handle, author=author, now=now)
-    return see_other(f"/competitions/{slug}" if handle == author.handle else f"/competitions/{slug}/people?done=ended")
+    with refusal_on(_people, acting.session, slug, viewer, acting.now):
+        competition_roles.end(acting, slug, handle)
+    return see_other(
+        f"/competitions/{slug}" if handle == acting.actor.handle else f"/competitions/{slug}/people?done=ended"
+    )
 
 
 @router.api_route("/role", methods=["GET", "HEAD"])
@@ -87,7 +84,7 @@ def show_own_role(slug: str, session: DbSession, viewer: KnownCaller, now: Now, 
 def _own_role(
     session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any
 ) -> Response:
-    state, role = competition_roles.offer_to(session, slug, viewer.account, now)
+    state, role = competition_roles.offer_to(Acting(session, viewer.account, now), slug)
     return render_page(
         "competitions/roles/role.html", status=status, viewer=viewer, state=state, role=role, now=now, **outcome
     )
@@ -99,7 +96,7 @@ def answer_offer(slug: str, fields: FormFields, session: DbSession, viewer: Sign
     accepted = text(fields, "accept") == "yes"
     with refusal_on(_own_role, session, slug, viewer, now):
         if accepted:
-            competition_roles.accept(session, slug, account=viewer.account, now=now)
+            competition_roles.accept(Acting(session, viewer.account, now), slug)
         else:
-            competition_roles.end(session, slug, viewer.account.handle, author=viewer.account, now=now)
+            competition_roles.end(Acting(session, viewer.account, now), slug, viewer.account.handle)
     return see_other(f"/competitions/{slug}/role?done=accepted" if accepted else "/")

@@ -1,10 +1,18 @@
 """Roles in a competition: who organizes it and who reviews its entries."""
 
 from api.competitions.views import OfferedRole, RolePage, RoleView
-from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, Organizer, Submitter
+from api.http.dependencies import (
+    ActingOrganizer,
+    ActingReader,
+    ActingSubmitter,
+    DbSession,
+    KnownCaller,
+    Now,
+)
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
+from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
@@ -13,47 +21,47 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["competitions"])
 
 
 @router.get("/roles")
-def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> RolePage:
+def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> RolePage:
     """Who organizes and reviews the competition, or is asked to, the first one first. Organizers only."""
-    page = wanted.of_all(competition_roles.list_roles(session, state_of(session, slug, now)))
+    page = wanted.of_all(competition_roles.list_roles(acting.session, state_of(acting.session, slug, acting.now)))
     return RolePage(roles=[_view(slug, role) for role in page.rows], next_after=page.next_after)
 
 
 @router.put("/roles/{handle}")
-def offer(slug: str, handle: str, body: OfferedRole, session: DbSession, author: Organizer, now: Now) -> RoleView:
+def offer(slug: str, handle: str, body: OfferedRole, acting: ActingOrganizer) -> RoleView:
     """Offer somebody a role, or another one; they get a notice, and have it once they accept. 409 for whoever has been
     in a team here. Organizers only."""
-    state = state_of(session, slug, now)
-    return _view(slug, competition_roles.offer(session, state, handle, body.role, author=author, now=now))
+    state = state_of(acting.session, slug, acting.now)
+    return _view(slug, competition_roles.offer(acting, state, handle, body.role))
 
 
 @router.delete("/roles/{handle}", status_code=204)
-def end(slug: str, handle: str, session: DbSession, author: Organizer, now: Now) -> None:
+def end(slug: str, handle: str, acting: ActingOrganizer) -> None:
     """End somebody's role, or take back its offer. They still cannot enter if they have accepted it. Organizers
     only."""
-    competition_roles.end(session, slug, handle, author=author, now=now)
+    competition_roles.end(acting, slug, handle)
 
 
 @router.get("/role")
-def show_own(slug: str, session: DbSession, account: CurrentUser, now: Now) -> RoleView:
+def show_own(slug: str, acting: ActingReader) -> RoleView:
     """The role that you hold or are offered here."""
-    return _view(slug, competition_roles.offer_to(session, slug, account, now)[1])
+    return _view(slug, competition_roles.offer_to(acting, slug)[1])
 
 
 @router.put("/role")
-def accept(slug: str, session: DbSession, account: Submitter, now: Now) -> RoleView:
+def accept(slug: str, acting: ActingSubmitter) -> RoleView:
     """Accept the role that you are offered: you see private scores and the code of others, and can never enter this
     competition."""
-    return _view(slug, competition_roles.accept(session, slug, account=account, now=now))
+    return _view(slug, competition_roles.accept(acting, slug))
 
 
 @router.delete("/role", status_code=204)
 def decline(slug: str, session: DbSession, caller: KnownCaller, now: Now) -> None:
     """Decline the role that you are offered (scope `submit`), or give up the one that you hold (scope `organize`)."""
     account = caller.account
-    _, role = competition_roles.offer_to(session, slug, account, now)
+    _, role = competition_roles.offer_to(Acting(session, account, now), slug)
     api_tokens.require_scope(caller.scopes, "submit" if role.accepted_at is None else "organize")
-    competition_roles.end(session, slug, account.handle, author=account, now=now)
+    competition_roles.end(Acting(session, account, now), slug, account.handle)
 
 
 def _view(slug: str, role: CompetitionRole) -> RoleView:

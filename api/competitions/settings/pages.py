@@ -19,11 +19,21 @@ from api.competitions.settings.form import (
     shown_values,
     typed_in,
 )
-from api.http.dependencies import Caller, CompetitionCreator, DbSession, Now, Organizer, SignedIn, Transactions
+from api.http.dependencies import (
+    ActingOrganizer,
+    Caller,
+    CompetitionCreator,
+    DbSession,
+    Now,
+    Organizer,
+    SignedIn,
+    Transactions,
+)
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.http.transactions import in_transaction
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import competition_state, setup
 from scorer.competitions.change_rules import LATER, fixed_fields
 from scorer.competitions.competition_state import CompetitionState
@@ -38,11 +48,9 @@ DONE_MESSAGES = {"changed": "Settings saved.", "created": "The draft is there. I
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_settings(
-    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
-) -> Response:
+def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
     """The form, with what cannot change any more, and why."""
-    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
 
 
 @router.post("")
@@ -54,7 +62,7 @@ def change_settings(
     typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
     with refusal_on(in_transaction, begin, _page, slug, viewer, now, typed=typed), begin() as session:
         changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
-        setup.change(session, slug, changes, author=author, now=now)
+        setup.change(Acting(session, author, now), slug, changes)
     return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
 
 
@@ -66,7 +74,7 @@ def delete_draft(
     with refusal_on(in_transaction, begin, _page, slug, viewer, now, place="delete"), begin() as session:
         if text(fields, "confirm").strip() != slug:
             raise Invalid("not-confirmed", f"To delete the draft, please type its slug: {slug}.")
-        setup.delete_draft(session, slug, author=author, now=now)
+        setup.delete_draft(Acting(session, author, now), slug)
     return see_other("/")
 
 
@@ -130,7 +138,7 @@ def create_competition(
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
     with refusal_on(in_transaction, begin, _new_page, viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)
-        setup.create(session, spec, author=author, now=now)
+        setup.create(Acting(session, author, now), spec)
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 

@@ -12,6 +12,7 @@ from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import Transaction, utc_now
 from api.http.multipart import page_form
 from api.http.received_blobs import receive_blob, require_clean, unused_key_of
+from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
 from scorer.errors import Invalid
@@ -35,7 +36,7 @@ async def store_generator(
 
     def admit(now: datetime) -> None:
         with begin() as session:
-            generator_uploads.require_generator_change(session, submission_id, account, now)
+            generator_uploads.require_generator_change(Acting(session, account, now), submission_id)
 
     await run_in_threadpool(admit, utc_now())
     limits = storage.limits_of(settings)
@@ -47,14 +48,12 @@ async def store_generator(
         require_clean(store, received, settings)
         with begin() as session:
             generator = generator_uploads.accept_generator(
-                session,
+                Acting(session, account, now),
                 submission_id,
                 received,
                 declared,
                 seed=secrets.randbits(32),
-                account=account,
                 limits=limits,
-                now=now,
             )
             view = generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
             return view, unused_key_of(received, generator.blob_key)

@@ -2,7 +2,7 @@
 
 from fastapi import Request, Response
 
-from api.http.dependencies import BlobStore, DbSession, Now, Organizer
+from api.http.dependencies import ActingOrganizer, BlobStore, DbSession, Organizer
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
@@ -25,16 +25,12 @@ PRIVATE_IMAGE_HEADERS = INERT_HEADERS | {
 
 @router.get("/gallery")
 def index(
-    slug: str,
-    session: DbSession,
-    viewer: Organizer,
-    now: Now,
-    wanted: Paging,
-    track: TrackKind = "public",
-    seed: Seed = 0,
+    slug: str, acting: ActingOrganizer, wanted: Paging, track: TrackKind = "public", seed: Seed = 0
 ) -> ExhibitPage:
     """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
-    page = wanted.of_all(gallery.gallery_entries(session, state_of(session, slug, now), track, viewer))
+    page = wanted.of_all(
+        gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, acting.actor)
+    )
     views = [ExhibitView.of(slug, each, seed) for each in page.rows]
     return ExhibitPage(entries=views, next_after=page.next_after)
 
@@ -61,9 +57,9 @@ def images(
 
 
 @router.get("/twins")
-def twins(slug: str, session: DbSession, viewer: Organizer, now: Now, wanted: Paging) -> TwinsPage:
+def twins(slug: str, acting: ActingOrganizer, wanted: Paging) -> TwinsPage:
     """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
-    page = wanted.of_all(gallery.shared_submissions_of(session, state_of(session, slug, now)))
+    page = wanted.of_all(gallery.shared_submissions_of(acting.session, state_of(acting.session, slug, acting.now)))
     views = [
         TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
         for each in page.rows

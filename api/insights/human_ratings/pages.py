@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from api.http import session_cookies
 from api.http.dependencies import (
+    ActingOrganizer,
     AppSettings,
     Caller,
     CurrentCaller,
     DbSession,
     KnownCaller,
     Now,
-    Organizer,
     RowId,
     SignedIn,
 )
@@ -44,11 +44,9 @@ DONE_MESSAGES = {
 
 
 @router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
-def list_studies(
-    slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now, done: str = ""
-) -> Response:
+def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
     """The rating studies of a competition."""
-    return _page(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
 
 
 def _page(
@@ -85,15 +83,11 @@ def _page(
 
 
 @router.post("/competitions/{slug}/ratings")
-def start_study(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def start_study(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Start a study."""
-    state = competition_state.state_of(session, slug, now)
-    with refusal_on(_page, session, slug, viewer, now, place="new"):
-        human_ratings.start_study(
-            session, state, _study_spec_of(fields), seed=secrets.randbits(62), author=author, now=now
-        )
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="new"):
+        human_ratings.start_study(acting, state, _study_spec_of(fields), seed=secrets.randbits(62))
     return see_other(f"/competitions/{slug}/ratings?done=started")
 
 
@@ -111,42 +105,37 @@ def _study_spec_of(fields: Fields) -> StudySpec:
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters")
 def invite_rater(
-    slug: str,
-    study_id: RowId,
-    fields: FormFields,
-    session: DbSession,
-    settings: AppSettings,
-    author: Organizer,
-    viewer: SignedIn,
-    now: Now,
+    slug: str, study_id: RowId, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
     """Make a link for one rater; only this response shows it."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
     secret = new_rater_secret()
     name = text(fields, "name", max_length=MAX_NAME_LENGTH)
-    with refusal_on(_page, session, slug, viewer, now, place=study_id):
-        rater = human_ratings.invite_rater(session, study, name, secret=secret, author=author, now=now)
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, place=study_id):
+        rater = human_ratings.invite_rater(acting, study, name, secret=secret)
     link = rating_link(secret, settings)
-    return _page(session, slug, viewer, now, status=201, link=link, place=study_id, invited=rater.name)
+    return _page(acting.session, slug, viewer, acting.now, status=201, link=link, place=study_id, invited=rater.name)
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
-def dismiss_rater(
-    slug: str, study_id: RowId, rater_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a rater's access; the ratings stay."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
-    human_ratings.dismiss(session, study, rater_id, author=author, now=now)
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
+    human_ratings.dismiss(acting, study, rater_id)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
-def end_study(
-    slug: str, study_id: RowId, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a study; its ratings stay."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
-    human_ratings.end(session, study, author=author, now=now)
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
+    human_ratings.end(acting, study)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, BlobStore, DbSession, Now, Organizer, RowId
+from api.http.dependencies import ActingOrganizer, AppSettings, BlobStore, DbSession, Now, RowId
 from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
@@ -45,48 +45,52 @@ STUDIES_PATH = "/competitions/{slug}/ratings"
 
 
 @router.post(STUDIES_PATH, status_code=202)
-def start(slug: str, body: StudySpec, session: DbSession, author: Organizer, now: Now) -> StudyView:
+def start(slug: str, body: StudySpec, acting: ActingOrganizer) -> StudyView:
     """Begin a rating study: a worker cuts its images. Organizers only."""
-    state = competition_state.state_of(session, slug, now)
-    study = human_ratings.start_study(session, state, body, seed=secrets.randbits(62), author=author, now=now)
-    return _view(human_ratings.study_status(session, study), {})
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    study = human_ratings.start_study(acting, state, body, seed=secrets.randbits(62))
+    return _view(human_ratings.study_status(acting.session, study), {})
 
 
 @router.get(STUDIES_PATH)
-def index(slug: str, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> StudyPage:
+def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> StudyPage:
     """The rating studies of a competition, newest first. Organizers only."""
-    state = competition_state.state_of(session, slug, now)
-    page = wanted.of_all(human_ratings.list_studies(session, state))
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    page = wanted.of_all(human_ratings.list_studies(acting.session, state))
     return StudyPage(studies=[_view(each, {}) for each in page.rows], next_after=page.next_after)
 
 
 @router.get(f"{STUDIES_PATH}/{{study_id}}")
-def show(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: Now) -> StudyView:
+def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
-    means, agreement = human_ratings.mean_ratings(session, study)
-    view = _view(human_ratings.study_status(session, study), agreement)
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
+    means, agreement = human_ratings.mean_ratings(acting.session, study)
+    view = _view(human_ratings.study_status(acting.session, study), agreement)
     view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
     return view
 
 
 @router.post(f"{STUDIES_PATH}/{{study_id}}/raters", status_code=201)
-def invite(
-    slug: str, study_id: RowId, body: NewRater, session: DbSession, settings: AppSettings, author: Organizer, now: Now
-) -> InvitedView:
+def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, settings: AppSettings) -> InvitedView:
     """Make a link with which one person rates without an account. Organizers only."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
     secret = new_rater_secret()
-    rater = human_ratings.invite_rater(session, study, body.name, secret=secret, author=author, now=now)
+    rater = human_ratings.invite_rater(acting, study, body.name, secret=secret)
     return InvitedView(id=rater.id, name=rater.name, link=rating_link(secret, settings))
 
 
 @router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
-def end(slug: str, study_id: RowId, session: DbSession, author: Organizer, now: Now) -> StudyView:
+def end(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     """Take no more ratings. Organizers only."""
-    study = human_ratings.find_study(session, competition_state.state_of(session, slug, now), study_id)
-    human_ratings.end(session, study, author=author, now=now)
-    return _view(human_ratings.study_status(session, study), {})
+    study = human_ratings.find_study(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
+    )
+    human_ratings.end(acting, study)
+    return _view(human_ratings.study_status(acting.session, study), {})
 
 
 def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:

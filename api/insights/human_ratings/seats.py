@@ -9,6 +9,7 @@ from api.http.csrf import SAFE_METHODS
 from api.http.dependencies import DbSession, KnownCaller, Now, RowId
 from api.http.session_cookies import rater_secret
 from scorer.accounts import api_tokens
+from scorer.acting import Acting
 from scorer.db.tables import Rater
 from scorer.errors import Unauthenticated
 from scorer.insights import human_ratings
@@ -31,7 +32,7 @@ def rating_link(secret: str, settings: Settings) -> str:
 def rater_by_role(study_id: RowId, request: Request, session: DbSession, caller: KnownCaller, now: Now) -> Rater:
     """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
     api_tokens.require_scope(caller.scopes, "read" if request.method in SAFE_METHODS else "organize")
-    return human_ratings.rater_of_member(session, study_id, caller.account, now=now)
+    return human_ratings.rater_of_member(Acting(session, caller.account, now), study_id)
 
 
 def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:

@@ -18,6 +18,7 @@ from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.notifications.views import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.accounts import sessions
+from scorer.acting import Acting
 from scorer.notifications import webhooks
 from scorer.notifications.webhooks import KEY_BYTES, encode_secret
 
@@ -41,7 +42,7 @@ def create(
     sessions.hold(session, caller.session_id, now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
-    webhook = webhooks.register(session, caller.account, body.url, secret=secret, local=local, now=now)
+    webhook = webhooks.register(Acting(session, caller.account, now), body.url, secret=secret, local=local)
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView(id=webhook.id, url=webhook.url, created_at=webhook.created_at, secret=secret)
 
@@ -49,7 +50,7 @@ def create(
 @router.delete("/{webhook_id}", status_code=204)
 def end(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> Response:
     """Remove a webhook; its pending deliveries are dropped."""
-    webhooks.end(session, caller.account, webhook_id, now=now)
+    webhooks.end(Acting(session, caller.account, now), webhook_id)
     return Response(status_code=204)
 
 
@@ -66,5 +67,5 @@ def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser, want
 def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRateLimiter, now: Now) -> DeliveryView:
     """Send a webhook a test delivery."""
     rates.hit("webhook-ping", caller.account.id)
-    delivery = webhooks.ping(session, caller.account, webhook_id, now=now)
+    delivery = webhooks.ping(Acting(session, caller.account, now), webhook_id)
     return DeliveryView.model_validate(delivery, from_attributes=True)

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, Caller, DbSession, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, Caller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -29,17 +29,15 @@ DONE_MESSAGES = {
 @router.api_route("", methods=["GET", "HEAD"])
 def show_publication(
     slug: str,
-    session: DbSession,
+    acting: ActingOrganizer,
     settings: AppSettings,
-    author: Organizer,
     viewer: SignedIn,
-    now: Now,
     done: str = "",
     final: bool | None = None,
 ) -> Response:
     """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
     zips leave after the final board."""
-    return _page(session, slug, viewer, settings, now, final=final, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, slug, viewer, settings, acting.now, final=final, done=DONE_MESSAGES.get(done))
 
 
 def _page(
@@ -81,31 +79,25 @@ def _page(
 
 @router.post("")
 def publish_or_withdraw(
-    slug: str,
-    fields: FormFields,
-    session: DbSession,
-    settings: AppSettings,
-    author: Organizer,
-    viewer: SignedIn,
-    now: Now,
+    slug: str, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
     """Publish the board (the field ``act`` is ``provisional`` or ``final``), or withdraw it."""
     act = text(fields, "act")
     published, final = act in {"provisional", "final"}, act != "provisional"
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
     words: dict[str, Any] = {"reason": reason, "override": override}
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     shown = final if published else None
-    with refusal_on(_page, session, slug, viewer, settings, now, final=shown, act=act, **words):
+    with refusal_on(_page, acting.session, slug, viewer, settings, acting.now, final=shown, act=act, **words):
         after = text(fields, "after", max_length=40) or None
         options: dict[str, Any] = {"published": published, "final": final, "after": after}
-        publication.publish(session, state, **options, **words, author=author, now=now)
+        publication.publish(acting, state, **options, **words)
     return see_other(f"/competitions/{slug}/publication?done={act if published else 'withdrawn'}")
 
 
 @router.post("/requeue")
-def requeue_failed_jobs(slug: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now) -> Response:
+def requeue_failed_jobs(slug: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Restart all failed jobs of the private track."""
-    state = competition_state.state_of(session, slug, now)
-    failed_scores.restart_failed(session, author=author, now=now, state=state)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    failed_scores.restart_failed(acting, state=state)
     return see_other(f"/competitions/{slug}/publication?done=requeued")

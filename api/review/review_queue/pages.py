@@ -38,11 +38,11 @@ from api.rendering.templates import render_page, see_other
 from api.review.review_queue.views import DeskEntryView, entry_view
 from api.submissions.views import MeasurementView
 from scorer.accounts.roles import is_organizer, require_reviews_any
+from scorer.acting import Acting
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
-from scorer.db.tables import Account
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs, code_uploads
 from scorer.evidence.images import StoredImages
@@ -82,23 +82,21 @@ def show_queue(
 ) -> Response:
     """The flagged entries with their reasons, and the progress of the review."""
     with begin() as session:
-        competition = visible_state(session, slug, reviewer, now)
+        competition = visible_state(Acting(session, reviewer, now), slug)
         access.require_reviewer(competition, reviewer)
-        values = _queue_values(session, competition, reviewer, state, after, now)
+        values = _queue_values(Acting(session, reviewer, now), competition, state, after)
         return render_page(
             "review/review_queue/list.html", viewer=viewer, now=now, state=competition, done=done, **values
         )
 
 
-def _queue_values(
-    session: Session, state: CompetitionState, reviewer: Account, shown: QueueState, after: int, now: datetime
-) -> dict[str, Any]:
-    organizes = is_organizer(reviewer, state.competition.id)
+def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, after: int) -> dict[str, Any]:
+    organizes = is_organizer(acting.actor, state.competition.id)
     return {
-        "queue": flags.list_flagged(session, state, reviewer, states=[shown], after=after, limit=PAGE_SIZE),
-        "claimants": claimants(session, state.competition.id, reviewer.id, now),
-        "agreement": reviews.agreement(session, state),
-        "rebuttals": rebuttals.unanswered(session, state) if organizes else [],
+        "queue": flags.list_flagged(acting.session, state, acting.actor, states=[shown], after=after, limit=PAGE_SIZE),
+        "claimants": claimants(acting.session, state.competition.id, acting.actor.id, acting.now),
+        "agreement": reviews.agreement(acting.session, state),
+        "rebuttals": rebuttals.unanswered(acting.session, state) if organizes else [],
         "tabs": QUEUE_TABS,
         "shown": shown,
         "after": after,
@@ -110,15 +108,13 @@ def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
     """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
     it."""
     with begin() as session:
-        state = visible_state(session, slug, reviewer, now)
+        state = visible_state(Acting(session, reviewer, now), slug)
         access.require_reviewer(state, reviewer)
-        return see_other(_next(session, state, reviewer, skip, now))
+        return see_other(_next(Acting(session, reviewer, now), state, skip))
 
 
-def _next(
-    session: Session, state: CompetitionState, reviewer: Account, skip: int, now: datetime, done: str = ""
-) -> str:
-    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+def _next(acting: Acting, state: CompetitionState, skip: int, done: str = "") -> str:
+    claimed = claims.claim_next(acting, state, skip=skip)
     if claimed is None:
         return f"/competitions/{state.competition.slug}/desk?done={done}"
     return f"/submissions/{claimed.entry.submission_id}/desk?skip={claimed.skip}&done={done}"
@@ -153,7 +149,7 @@ class ReviewContext:
                 view=view,
                 tracks=_charts_of_tracks(session, state, view),
                 exhibits=evidence_sections_of(session, submission, account),
-                generator=generator_section_of(session, submission, account, with_form=organizes, now=self.now),
+                generator=generator_section_of(Acting(session, account, self.now), submission, with_form=organizes),
                 organizes=organizes,
                 team_id=current_team_of(session, submission).id,
                 may_decide=organizes and reviews.may_decide(session, submission, opinions, account),
@@ -231,10 +227,10 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
     def review(session: Session) -> str:
         label, intent = _review_in(fields)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.review(session, page.submission_id, label, intent=intent, note=note, reviewer=reviewer, now=page.now)
+        reviews.review(Acting(session, reviewer, page.now), page.submission_id, label, intent=intent, note=note)
         submission = access.find_for_review(session, page.submission_id, reviewer)
         state = state_of(session, submission.competition.slug, page.now)
-        return _next(session, state, reviewer, skip, page.now, submission.id)
+        return _next(Acting(session, reviewer, page.now), state, skip, submission.id)
 
     return page.act(review, fields, place="review", skip=skip)
 
@@ -284,7 +280,7 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         state = state_of(session, submission.competition.slug, page.now)
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.decide(session, state, submission.id, label, note=note, author=author, now=page.now)
+        reviews.decide(Acting(session, author, page.now), state, submission.id, label, note=note)
         return f"/submissions/{submission.id}/desk#review"
 
     return page.act(decide, fields, place="decision")
@@ -300,9 +296,7 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
         reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
-        rulings.rule(
-            session, page.submission_id, kind, reason=reason, memorising=memorising, author=author, now=page.now
-        )
+        rulings.rule(Acting(session, author, page.now), page.submission_id, kind, reason=reason, memorising=memorising)
         return f"/submissions/{page.submission_id}/desk#ruling"
 
     return page.act(rule, fields, place="ruling")
@@ -320,7 +314,7 @@ def answer_rebuttal(
         ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
-        rebuttals.answer(session, rebuttal_id, ruling=ruling, text=answer_text, author=author, now=page.now)
+        rebuttals.answer(Acting(session, author, page.now), rebuttal_id, ruling=ruling, text=answer_text)
         return f"/submissions/{page.submission_id}/desk#ruling"
 
     return page.act(answer, fields, place="answer")
@@ -335,7 +329,7 @@ def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         if not days.isdecimal() or len(days) > 3:
             raise Invalid("bad-deadline", "Please say how many days the team has.")
         until = page.now + timedelta(days=int(days))
-        code_uploads.request_code(session, page.submission_id, until=until, text=words, author=author, now=page.now)
+        code_uploads.request_code(Acting(session, author, page.now), page.submission_id, until=until, text=words)
         return f"/submissions/{page.submission_id}/desk#team"
 
     return page.act(request, fields, place="code-request")

@@ -4,7 +4,14 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, Reviewer, ZipImages
+from api.http.dependencies import (
+    ActingOrganizer,
+    ActingReader,
+    ActingReviewer,
+    DbSession,
+    Reviewer,
+    ZipImages,
+)
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
@@ -39,77 +46,73 @@ router = ApiRouter(tags=["desk"])
 @router.get("/competitions/{slug}/desk")
 def queue(
     slug: str,
-    session: DbSession,
-    reviewer: Reviewer,
-    now: Now,
+    acting: ActingReviewer,
     state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> DeskView:
     """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
     agree. Reviewers and organizers only."""
-    competition = visible_state(session, slug, reviewer, now)
-    access.require_reviewer(competition, reviewer)
-    page = flags.list_flagged(session, competition, reviewer, states=state or flags.STATES, after=after, limit=limit)
-    return review_queue_view(competition, page, reviews.agreement(session, competition), after=after)
+    competition = visible_state(acting, slug)
+    access.require_reviewer(competition, acting.actor)
+    page = flags.list_flagged(
+        acting.session, competition, acting.actor, states=state or flags.STATES, after=after, limit=limit
+    )
+    return review_queue_view(competition, page, reviews.agreement(acting.session, competition), after=after)
 
 
 @router.post("/competitions/{slug}/desk/next")
 def claim_next(
     slug: str,
-    session: DbSession,
-    reviewer: Reviewer,
-    now: Now,
+    acting: ActingReviewer,
     skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pass over so many.")] = 0,
 ) -> NextView:
     """Claim the most decisive entry that you have still to review, for some minutes: in that time other reviewers are
     given others first. Nobody is kept from reviewing it. Reviewers and organizers only."""
-    state = visible_state(session, slug, reviewer, now)
-    access.require_reviewer(state, reviewer)
-    claimed = claims.claim_next(session, state, reviewer, skip=skip, now=now)
+    state = visible_state(acting, slug)
+    access.require_reviewer(state, acting.actor)
+    claimed = claims.claim_next(acting, state, skip=skip)
     if claimed is None:
         return NextView(entry=None, skip=skip, claimed_until=None)
-    return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=now + claims.CLAIM_TIME)
+    return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=acting.now + claims.CLAIM_TIME)
 
 
 @router.get("/submissions/{submission_id}/desk")
-def show(submission_id: str, session: DbSession, images: ZipImages, reviewer: Reviewer, now: Now) -> DeskEntryView:
+def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> DeskEntryView:
     """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
-    submission = access.find_for_review(session, submission_id, reviewer)
-    state = state_of(session, submission.competition.slug, now)
+    submission = access.find_for_review(acting.session, submission_id, acting.actor)
+    state = state_of(acting.session, submission.competition.slug, acting.now)
     return entry_view(
-        session, state, submission, reviewer, closest_pairs.pairs_of_entry(session, images, submission, reviewer)
+        acting.session,
+        state,
+        submission,
+        acting.actor,
+        closest_pairs.pairs_of_entry(acting.session, images, submission, acting.actor),
     )
 
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
-def review(submission_id: str, body: NewReview, session: DbSession, reviewer: Reviewer, now: Now) -> OpinionsView:
+def review(submission_id: str, body: NewReview, acting: ActingReviewer) -> OpinionsView:
     """Review an entry: its label, the intent, a note. The second review closes it: agreement decides, disagreement goes
     to an admin. Until then you can replace yours."""
-    opinions = reviews.review(session, submission_id, **body.model_dump(), reviewer=reviewer, now=now)
-    return opinions_view(access.find_for_review(session, submission_id, reviewer), opinions)
+    opinions = reviews.review(acting, submission_id, **body.model_dump())
+    return opinions_view(access.find_for_review(acting.session, submission_id, acting.actor), opinions)
 
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
-def sheet(
-    submission_id: str,
-    kind: TrackKind,
-    request: Request,
-    session: DbSession,
-    images: ZipImages,
-    account: CurrentUser,
-    now: Now,
-) -> Response:
+def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingReader, images: ZipImages) -> Response:
     """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
     (mirrored where that is the better match). For reviewers and organizers. The entry's team sees those of the public
     track once there is a ruling, or once the competition has closed if the entry is penalised there; those of the
     private track once a board is published, if it is penalised there."""
-    submission, measurement = closest_pairs.require_visible_pairs(session, submission_id, kind, account, now)
-    etag = etag_of(measurement.id, is_organizer(account, submission.competition_id))
+    submission, measurement = closest_pairs.require_visible_pairs(acting, submission_id, kind)
+    etag = etag_of(measurement.id, is_organizer(acting.actor, submission.competition_id))
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    picture = closest_pairs.pairs_sheet(closest_pairs.pairs_of(session, images, submission, measurement, account))
+    picture = closest_pairs.pairs_sheet(
+        closest_pairs.pairs_of(acting.session, images, submission, measurement, acting.actor)
+    )
     return Response(picture, media_type="image/png", headers=headers)
 
 
@@ -156,18 +159,16 @@ labels = ApiRouter(tags=["reviews"])
 
 
 @labels.put("/competitions/{slug}/submissions/{submission_id}/label")
-def decide(slug: str, submission_id: str, body: NewLabel, session: DbSession, author: Organizer, now: Now) -> LabelView:
+def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganizer) -> LabelView:
     """Set the decided label of an entry; a later one replaces it, the same again changes nothing. Organizers only."""
-    state = state_of(session, slug, now)
-    label = reviews.decide(session, state, submission_id, **body.model_dump(), author=author, now=now)
+    state = state_of(acting.session, slug, acting.now)
+    label = reviews.decide(acting, state, submission_id, **body.model_dump())
     return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
 
 
 @labels.put("/submissions/{submission_id}/early-label")
-def label_early(
-    submission_id: str, body: NewEarlyLabel, session: DbSession, author: Organizer, now: Now
-) -> EarlyLabelView:
+def label_early(submission_id: str, body: NewEarlyLabel, acting: ActingOrganizer) -> EarlyLabelView:
     """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
     Organizers only."""
-    label = early_labels.record_early_label(session, submission_id, body.label, author=author, now=now)
+    label = early_labels.record_early_label(acting, submission_id, body.label)
     return EarlyLabelView.model_validate(label, from_attributes=True)

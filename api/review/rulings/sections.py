@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-
-from sqlalchemy.orm import Session
 
 from api.http.views import PairView, pair_view
 from api.review.rulings.views import CaseView, case_view
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Submission
 from scorer.evidence import closest_pairs
 from scorer.evidence.images import StoredImages
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -34,24 +32,19 @@ class RulingsSection:
 
 
 def rulings_section_of(
-    session: Session,
-    images: StoredImages,
-    state: CompetitionState,
-    submission: Submission,
-    account: Account,
-    now: datetime,
+    acting: Acting, images: StoredImages, state: CompetitionState, submission: Submission
 ) -> RulingsSection:
     """The rulings on an entry, as its team sees them."""
-    view = case_view(session, state, submission, inside=False)
-    refused = rebuttals.rebuttal_refusal(session, state, submission, account, now)
+    view = case_view(acting.session, state, submission, inside=False)
+    refused = rebuttals.rebuttal_refusal(acting, state, submission)
     not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None
-    shown = closest_pairs.tracks_shown_to_team(session, state, submission)
+    shown = closest_pairs.tracks_shown_to_team(acting.session, state, submission)
     if not shown:
         return RulingsSection(view, None, (), {}, refused is None, not_yet_reason)
     hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
-    reasons = review_queue.evidence_reasons(session, state, submission)
+    reasons = review_queue.evidence_reasons(acting.session, state, submission)
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
-    closest = closest_pairs.pairs_of_entry(session, images, submission, account, shown)
+    closest = closest_pairs.pairs_of_entry(acting.session, images, submission, acting.actor, shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
-    label = reviews.decided_label(session, submission) if view.rulings else None
+    label = reviews.decided_label(acting.session, submission) if view.rulings else None
     return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)

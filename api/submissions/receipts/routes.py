@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.http.dependencies import AppSettings, CurrentCaller, CurrentUser, DbSession, Now
+from api.http.dependencies import ActingReader, AppSettings, CurrentCaller, DbSession
 from api.http.routing import ApiRouter, Router
 from scorer.lifecycle import Phase, TrackKind
 from scorer.submissions import receipts
@@ -80,15 +80,13 @@ well_known = Router(tags=["results"])
 
 
 @router.get("/submissions/{submission_id}/receipt")
-def show(
-    submission_id: str, session: DbSession, account: CurrentUser, settings: AppSettings, now: Now
-) -> SignedReceiptView:
+def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> SignedReceiptView:
     """A receipt of the entry's scores that can be shown to anybody: what was measured with what, and the rank at this
     moment, signed. Private scores are in it once they are published. For its team and organizers."""
-    contents = receipts.receipt_of(session, submission_id, account, issuer=settings.public_url, now=now)
+    contents = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
     view = ReceiptView.model_validate(contents)
     return SignedReceiptView(
-        receipt=view, jws=receipts.sign(session, view.model_dump_json(by_alias=True).encode(), now=now)
+        receipt=view, jws=receipts.sign(acting.session, view.model_dump_json(by_alias=True).encode(), now=acting.now)
     )
 
 

@@ -27,6 +27,7 @@ from api.rendering import formatting, templates
 from api.rendering.quota import quota_message_of
 from api.submissions.file_uploads import ZipUpload
 from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
+from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import grace_end, takes_late, visible_state
 from scorer.db.tables import Submission
@@ -56,16 +57,16 @@ def _page(
     error: KennelError | None = None,
     note: str = "",
 ) -> Response:
-    state = visible_state(session, slug, viewer.account, now)
+    state = visible_state(Acting(session, viewer.account, now), slug)
     limits = storage.limits_of(settings)
     try:
         entry = NewSubmission("")
-        intake.admit(session, slug, entry, viewer.account, declared_bytes=None, limits=limits, now=now)
+        intake.admit(Acting(session, viewer.account, now), slug, entry, declared_bytes=None, limits=limits)
         closed = None
     except KennelError as refusal:
         closed = refusal
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    unfinished = uploads.list_open_uploads(session, state, viewer.account, now=now)
+    unfinished = uploads.list_open_uploads(Acting(session, viewer.account, now), state)
     return templates.render_page(
         "submissions/uploads/submit.html",
         status=200 if error is None else status_of(error),
@@ -83,7 +84,7 @@ def _page(
         note=note,
         max_note_length=MAX_NOTE_LENGTH,
         max_bytes=intake.upload_limit(state, limits),
-        storage=storage.usage_of(session, state.competition, viewer.account, now),
+        storage=storage.usage_of(Acting(session, viewer.account, now), state.competition),
         storage_limit=limits.team,
         now=now,
     )

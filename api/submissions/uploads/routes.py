@@ -12,11 +12,10 @@ from pydantic import ValidationError
 
 from api.http import tus
 from api.http.dependencies import (
+    ActingSubmitter,
     AppSettings,
     BlobStore,
-    DbSession,
     JoinLimiter,
-    Now,
     Submitter,
     Transaction,
     Transactions,
@@ -38,6 +37,7 @@ from api.submissions.uploads.views import (
     upload_path_of,
     upload_view,
 )
+from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import visible_state
 from scorer.db.tables import Account, Upload
@@ -103,45 +103,41 @@ def create(
     slug: str,
     request: Request,
     wanted: Annotated[UploadRequest, Depends(requested_upload_of)],
-    session: DbSession,
+    acting: ActingSubmitter,
     store: BlobStore,
     settings: AppSettings,
-    account: Submitter,
     response: Response,
-    now: Now,
 ) -> UploadView | Response:
     """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
     refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
-    upload = begin_upload(session, slug, wanted, account, settings, now)
+    upload = begin_upload(acting, slug, wanted, settings)
     headers = {"Location": upload_path_of(upload)}
     if tus.is_tus_request(request):
         return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
     response.headers.update(headers)
-    return upload_view(upload, store, now)
+    return upload_view(upload, store, acting.now)
 
 
 @resumable.get("/competitions/{slug}/uploads")
-def list_uploads(
-    slug: str, session: DbSession, store: BlobStore, account: Submitter, now: Now, wanted: Paging
-) -> UploadPage:
+def list_uploads(slug: str, acting: ActingSubmitter, store: BlobStore, wanted: Paging) -> UploadPage:
     """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
-    state = visible_state(session, slug, account, now)
-    page = wanted.of_all(uploads.list_open_uploads(session, state, account, now=now))
-    return UploadPage(uploads=[upload_view(each, store, now) for each in page.rows], next_after=page.next_after)
+    state = visible_state(acting, slug)
+    page = wanted.of_all(uploads.list_open_uploads(acting, state))
+    return UploadPage(uploads=[upload_view(each, store, acting.now) for each in page.rows], next_after=page.next_after)
 
 
 @resumable.head("/uploads/{upload_id}", response_class=Response)
-def tell(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+def tell(upload_id: str, acting: ActingSubmitter) -> Response:
     """The offset and length of an upload (tus)."""
-    upload = uploads.find_upload(session, upload_id, account, now=now)
+    upload = uploads.find_upload(acting, upload_id)
     uploads.require_not_refused(upload)
     return Response(headers=tus.headers_of(upload))
 
 
 @resumable.get("/uploads/{upload_id}")
-def show(upload_id: str, session: DbSession, store: BlobStore, account: Submitter, now: Now) -> UploadView:
+def show(upload_id: str, acting: ActingSubmitter, store: BlobStore) -> UploadView:
     """How far an upload is, and the submission or the refusal that came of it."""
-    return upload_view(uploads.find_upload(session, upload_id, account, now=now), store, now)
+    return upload_view(uploads.find_upload(acting, upload_id), store, acting.now)
 
 
 @resumable.post(
@@ -191,7 +187,7 @@ def _begin_append(
     begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str
 ) -> Upload:
     with begin() as session:
-        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
+        upload = uploads.find_upload(Acting(session, account, utc_now()), upload_id)
         uploads.require_not_refused(upload)
         uploads.take_over(session, upload, offset=offset, adds=adds, writer=writer)
         return upload
@@ -213,7 +209,7 @@ async def complete(
 
 def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account) -> None:
     with begin() as session:
-        upload = uploads.find_upload(session, upload_id, account, now=utc_now())
+        upload = uploads.find_upload(Acting(session, account, utc_now()), upload_id)
         uploads.require_not_refused(upload)
     if upload.method == "put" and upload.completed_at is None:
         upload_bytes.complete_presigned_upload(begin, store, upload, now=utc_now())
@@ -222,17 +218,15 @@ def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account
 
 
 @resumable.put("/uploads/{upload_id}/note")
-def change_note(
-    upload_id: str, body: UploadNote, session: DbSession, store: BlobStore, account: Submitter, now: Now
-) -> UploadView:
+def change_note(upload_id: str, body: UploadNote, acting: ActingSubmitter, store: BlobStore) -> UploadView:
     """Change the note of an upload under way; the bytes that have arrived stay."""
-    upload = uploads.find_upload(session, upload_id, account, now=now)
-    uploads.change_note(session, upload, body.note)
-    return upload_view(uploads.current_upload(session, upload_id), store, now)
+    upload = uploads.find_upload(acting, upload_id)
+    uploads.change_note(acting.session, upload, body.note)
+    return upload_view(uploads.current_upload(acting.session, upload_id), store, acting.now)
 
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)
-def end(upload_id: str, session: DbSession, account: Submitter, now: Now) -> Response:
+def end(upload_id: str, acting: ActingSubmitter) -> Response:
     """Terminate an upload (tus); its bytes are removed."""
-    uploads.end(session, uploads.find_upload(session, upload_id, account, now=now))
+    uploads.end(acting.session, uploads.find_upload(acting, upload_id))
     return Response(status_code=204)

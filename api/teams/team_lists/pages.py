@@ -13,6 +13,7 @@ from api.http.dependencies import Caller, KnownCaller, Now, Organizer, RowId, Si
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions.competition_state import state_of
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
@@ -113,7 +114,7 @@ def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields
 
     def write(session: Session) -> None:
         state = state_of(session, team.slug, team.now)
-        team_messages.write(session, state, team.team_id, message, author=author, now=team.now)
+        team_messages.write(Acting(session, author, team.now), state, team.team_id, message)
 
     return team.act(write, place="message", done="sent", typed=message)
 
@@ -128,6 +129,6 @@ def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields:
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entries.")
         state = state_of(session, team.slug, team.now)
-        rulings.rule_on_team(session, state, team.team_id, kind, reason=reason, author=author, now=team.now)
+        rulings.rule_on_team(Acting(session, author, team.now), state, team.team_id, kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import CurrentUser, DbSession, Now, Organizer, RowId
+from api.http.dependencies import ActingOrganizer, ActingReader, RowId
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, Request
@@ -70,19 +70,17 @@ MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "
 @router.get("/teams", response_model=TeamPage, responses=also_as("text/csv"))
 def index(
     slug: str,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
+    acting: ActingOrganizer,
     search: Annotated[str, Query(max_length=100, description="In the team's name, or a member's.")] = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[Literal["json", "csv"], Query(description="CSV has all teams, a line for each member.")] = "json",  # noqa: A002 - the name of the parameter
 ) -> TeamPage | Response:
     """The teams and their members, the oldest team first. Organizers only."""
-    competition_id = state_of(session, slug, now).competition.id
+    competition_id = state_of(acting.session, slug, acting.now).competition.id
     if format == "csv":
-        return _members_csv(slug, list_teams(session, competition_id, search))
-    page = list_teams(session, competition_id, search, after=after, limit=limit + 1)
+        return _members_csv(slug, list_teams(acting.session, competition_id, search))
+    page = list_teams(acting.session, competition_id, search, after=after, limit=limit + 1)
     more = len(page) > limit
     return TeamPage(teams=[_team_view(each) for each in page[:limit]], next_after=page[limit - 1].id if more else None)
 
@@ -104,24 +102,24 @@ def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
 
 
 @router.get("/teams/{team_id}/messages")
-def messages(slug: str, team_id: RowId, session: DbSession, author: Organizer, now: Now, wanted: Paging) -> MessagePage:
+def messages(slug: str, team_id: RowId, acting: ActingOrganizer, wanted: Paging) -> MessagePage:
     """What the organizers have written to a team, newest first. Organizers only."""
-    team = team_messages.find_team(session, state_of(session, slug, now), team_id)
-    return _message_page(session, team, wanted, inside=True)
+    team = team_messages.find_team(acting.session, state_of(acting.session, slug, acting.now), team_id)
+    return _message_page(acting.session, team, wanted, inside=True)
 
 
 @router.post("/teams/{team_id}/messages", status_code=201)
-def write(slug: str, team_id: RowId, body: NewMessage, session: DbSession, author: Organizer, now: Now) -> MessageView:
+def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) -> MessageView:
     """Write to a team: its members get a notice, and the message stays on its page. Organizers only."""
-    state = state_of(session, slug, now)
-    return _message_view(team_messages.write(session, state, team_id, body.text, author=author, now=now), inside=True)
+    state = state_of(acting.session, slug, acting.now)
+    return _message_view(team_messages.write(acting, state, team_id, body.text), inside=True)
 
 
 @router.get("/team/messages")
-def own_messages(slug: str, session: DbSession, account: CurrentUser, now: Now, wanted: Paging) -> MessagePage:
+def own_messages(slug: str, acting: ActingReader, wanted: Paging) -> MessagePage:
     """What the organizers have written to your team, newest first."""
-    team = teams.own_roster(session, visible_state(session, slug, account, now), account).team
-    return _message_page(session, team, wanted, inside=False)
+    team = teams.own_roster(acting.session, visible_state(acting, slug), acting.actor).team
+    return _message_page(acting.session, team, wanted, inside=False)
 
 
 def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:

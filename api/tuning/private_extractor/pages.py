@@ -6,11 +6,12 @@ from typing import Any
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.tuning.private_extractor.views import network_view
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.errors import Invalid
 from scorer.lifecycle import STAGES
@@ -20,9 +21,9 @@ router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])
-def show_private_extractor(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """How well each extractor's distance separates labelled entries, and the private track's extractor."""
-    return _page(session, slug, viewer, now)
+    return _page(acting.session, slug, viewer, acting.now)
 
 
 def _page(
@@ -50,48 +51,36 @@ def _page(
 
 @router.post("/competitions/{slug}/network/comparisons")
 def start_comparison(
-    slug: str,
-    fields: FormFields,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    settings: AppSettings,
-    now: Now,
+    slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
     """Compare the ticked extractors."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
-    with refusal_on(_page, session, slug, viewer, now, place="compare"):
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="compare"):
         extractor_comparison.start_comparison(
-            session,
+            Acting(acting.session, viewer.account, acting.now),
             state,
             wanted,
             early_labels="early_labels" in fields,
             weights=settings.weights_sha256,
-            author=viewer.account,
-            now=now,
         )
     return see_other(f"/competitions/{slug}/network")
 
 
 @router.post("/competitions/{slug}/network")
 def choose_extractor(
-    slug: str,
-    fields: FormFields,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    settings: AppSettings,
-    now: Now,
+    slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
     """Replace the private track's extractor."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_page, session, slug, viewer, now, place="choose"):
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="choose"):
         require_reason(reason)
         change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
         weights = settings.weights_sha256
-        extractor_choice.replace_extractor(session, state, change, weights=weights, author=viewer.account, now=now)
+        extractor_choice.replace_extractor(
+            Acting(acting.session, viewer.account, acting.now), state, change, weights=weights
+        )
     return see_other(f"/competitions/{slug}/network")
 
 

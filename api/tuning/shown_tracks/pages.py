@@ -6,10 +6,11 @@ from typing import Any, cast
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppSettings, Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import competition_state, shown_tracks
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
 from scorer.errors import Invalid
@@ -26,9 +27,9 @@ TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name 
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_shown_tracks(slug: str, session: DbSession, author: Organizer, viewer: KnownCaller, now: Now) -> Response:
+def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """The numbers that stand beside the ranked ones."""
-    return _page(session, slug, viewer, now)
+    return _page(acting.session, slug, viewer, acting.now)
 
 
 def _page(
@@ -63,20 +64,14 @@ def _page(
 
 @router.post("")
 def add_shown_track(
-    slug: str,
-    fields: FormFields,
-    session: DbSession,
-    author: Organizer,
-    viewer: SignedIn,
-    settings: AppSettings,
-    now: Now,
+    slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
     """Show another number."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     typed = {name: fields.get(name, "")[:100] for name in FIELDS}
-    with refusal_on(_page, session, slug, viewer, now, typed=typed):
+    with refusal_on(_page, acting.session, slug, viewer, acting.now, typed=typed):
         wanted, weights = _wanted(fields), settings.weights_sha256
-        shown_tracks.add(session, state, wanted, weights=weights, author=viewer.account, now=now)
+        shown_tracks.add(Acting(acting.session, viewer.account, acting.now), state, wanted, weights=weights)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
 
@@ -96,20 +91,16 @@ def _wanted(fields: Fields) -> NewShownTrack:
 
 
 @router.post("/{shown_track}/removal")
-def remove_shown_track(
-    slug: str, shown_track: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Show a number no more."""
-    state = competition_state.state_of(session, slug, now)
-    shown_tracks.remove(session, state, shown_track, author=viewer.account, now=now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    shown_tracks.remove(Acting(acting.session, viewer.account, acting.now), state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
 
 @router.post("/{shown_track}/measurements")
-def measure_missing(
-    slug: str, shown_track: str, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Measure the entries whose measurement has failed."""
-    state = competition_state.state_of(session, slug, now)
-    shown_tracks.measure_missing(session, state, shown_track, author=viewer.account, now=now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    shown_tracks.measure_missing(Acting(acting.session, viewer.account, acting.now), state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")

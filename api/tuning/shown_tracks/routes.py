@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from api.http.dependencies import AppSettings, DbSession, Now, Organizer, Visitor
+from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, Request, ShownTrackView, shown_track_view
@@ -47,14 +47,14 @@ router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
 
 
 @router.get("")
-def list_shown_tracks(slug: str, session: DbSession, account: Visitor, now: Now, wanted: Paging) -> ShownTrackPage:
+def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> ShownTrackPage:
     """The numbers that are shown beside the ranked ones, oldest first; for organizers with those that they alone see,
     and with how far each is."""
-    state = visible_state(session, slug, account, now)
-    organizes = is_organizer(account, state.competition.id)
-    page = wanted.of_all(visible_shown_tracks(session, state, account))
+    state = visible_state(acting, slug)
+    organizes = is_organizer(acting.actor, state.competition.id)
+    page = wanted.of_all(visible_shown_tracks(acting.session, state, acting.actor))
     views = [
-        shown_track_view(shown, shown_tracks.status_of(session, state, shown) if organizes else None)
+        shown_track_view(shown, shown_tracks.status_of(acting.session, state, shown) if organizes else None)
         for shown in page.rows
     ]
     return ShownTrackPage(shown_tracks=views, next_after=page.next_after)
@@ -62,27 +62,25 @@ def list_shown_tracks(slug: str, session: DbSession, account: Visitor, now: Now,
 
 @router.post("", status_code=201)
 def add_shown_track(
-    slug: str, body: NewShownTrackBody, session: DbSession, author: Organizer, settings: AppSettings, now: Now
+    slug: str, body: NewShownTrackBody, acting: ActingOrganizer, settings: AppSettings
 ) -> ShownTrackView:
     """Show another number, which ranks nothing: of the entries that are scored by now, and of later ones, measured when
     nothing else waits."""
-    state = state_of(session, slug, now)
+    state = state_of(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
-    shown = shown_tracks.add(session, state, wanted, weights=settings.weights_sha256, author=author, now=now)
-    return shown_track_view(shown, shown_tracks.status_of(session, state, shown))
+    shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)
+    return shown_track_view(shown, shown_tracks.status_of(acting.session, state, shown))
 
 
 @router.delete("/{shown_track}", status_code=204)
-def remove_shown_track(slug: str, shown_track: str, session: DbSession, author: Organizer, now: Now) -> None:
+def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer) -> None:
     """Show a number no more. What was measured is kept; added again, it is measured anew."""
-    shown_tracks.remove(session, state_of(session, slug, now), shown_track, author=author, now=now)
+    shown_tracks.remove(acting, state_of(acting.session, slug, acting.now), shown_track)
 
 
 @router.post("/{shown_track}/measurements", status_code=202)
-def measure_missing(
-    slug: str, shown_track: str, session: DbSession, author: Organizer, now: Now
-) -> MissingMeasurementsView:
+def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer) -> MissingMeasurementsView:
     """Measure the entries that lack the number because their measurement, or the references' preparation, failed."""
-    state = state_of(session, slug, now)
-    entries = shown_tracks.measure_missing(session, state, shown_track, author=author, now=now)
+    state = state_of(acting.session, slug, acting.now)
+    entries = shown_tracks.measure_missing(acting, state, shown_track)
     return MissingMeasurementsView(entries=entries)

@@ -7,12 +7,13 @@ from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, DbSession, KnownCaller, Now, Organizer, SignedIn
+from api.http.dependencies import ActingOrganizer, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.rendering.charts.distribution import Distribution, distribution_of
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import KennelError
@@ -37,19 +38,17 @@ METHODS = {
 @router.api_route("/competitions/{slug}/tau", methods=["GET", "HEAD"])
 def show_thresholds(
     slug: str,
-    session: DbSession,
-    author: Organizer,
+    acting: ActingOrganizer,
     viewer: KnownCaller,
-    now: Now,
     track: TrackKind = "private",
     method: Annotated[str, Query(max_length=20)] = "",
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
-    return _page(session, state, track, wanted, viewer, now)
+    return _page(acting.session, state, track, wanted, viewer, acting.now)
 
 
 def _page(
@@ -112,36 +111,32 @@ def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
 
 
 @router.post("/competitions/{slug}/tau")
-def choose_threshold(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Choose the tau that the page shows."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
     request: TuningRequest | None = None
 
     def page(**refused: Any) -> Response:
-        return _page(session, state, kind, request, viewer, now, place="apply", reason=reason, **refused)
+        return _page(acting.session, state, kind, request, viewer, acting.now, place="apply", reason=reason, **refused)
 
     with refusal_on(page):
         request = _request(fields, reason)
-        thresholds.retune(session, state, kind, request, author=viewer.account, now=now)
+        thresholds.retune(Acting(acting.session, viewer.account, acting.now), state, kind, request)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
 @router.post("/competitions/{slug}/tau/undo")
-def undo_threshold(
-    slug: str, fields: FormFields, session: DbSession, author: Organizer, viewer: SignedIn, now: Now
-) -> Response:
+def undo_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Undo the newest choice."""
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.state_of(acting.session, slug, acting.now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_page, session, state, kind, None, viewer, now, place="undo"):
+    with refusal_on(_page, acting.session, state, kind, None, viewer, acting.now, place="undo"):
         require_reason(reason)
         after = number_field(fields, "after", int)
-        thresholds.undo(session, state, kind, reason=reason, after=after, author=viewer.account, now=now)
+        thresholds.undo(Acting(acting.session, viewer.account, acting.now), state, kind, reason=reason, after=after)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from api.http.dependencies import DbSession, Now, Organizer
+from api.http.dependencies import ActingOrganizer
 from api.http.paging import After, Paging
 from api.http.routing import ApiRouter
 from api.tuning.thresholds.views import (
@@ -32,34 +32,26 @@ router = ApiRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=
 
 
 @router.post("", status_code=201)
-def retune(
-    slug: str,
-    kind: TrackKind,
-    body: NewThreshold,
-    response: Response,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
-) -> RetuningView:
+def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, acting: ActingOrganizer) -> RetuningView:
     """Choose a track's tau; the answer says what changes. Boards are ranked with it from their next read on: nothing
     is measured again. 409 if another tau is chosen meanwhile."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
-    state = state_of(session, slug, now)
+    state = state_of(acting.session, slug, acting.now)
     if body.preview:
         response.status_code = 200
-        preview = thresholds.preview(session, thresholds.entries_of(session, state, kind), request)
+        preview = thresholds.preview(acting.session, thresholds.entries_of(acting.session, state, kind), request)
         return retuning_view(preview, kind, body.method)
-    threshold, retuning = thresholds.retune(session, state, kind, request, author=author, now=now)
+    threshold, retuning = thresholds.retune(acting, state, kind, request)
     return retuning_view(retuning, kind, body.method, threshold)
 
 
 @router.post("/undo", status_code=201)
-def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: Organizer, now: Now) -> RetuningView:
+def undo(slug: str, kind: TrackKind, body: NewUndo, acting: ActingOrganizer) -> RetuningView:
     """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
-    state = state_of(session, slug, now)
-    threshold, retuning = thresholds.undo(session, state, kind, **body.model_dump(), author=author, now=now)
+    state = state_of(acting.session, slug, acting.now)
+    threshold, retuning = thresholds.undo(acting, state, kind, **body.model_dump())
     return retuning_view(retuning, kind, "undo", threshold)
 
 
@@ -67,64 +59,49 @@ def undo(slug: str, kind: TrackKind, body: NewUndo, session: DbSession, author: 
 def choices(
     slug: str,
     kind: TrackKind,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
+    acting: ActingOrganizer,
     wanted: Paging,
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> OptionPage:
     """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
-    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
+    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     page = wanted.of_all(thresholds.method_options(entries, alpha=alpha))
     return OptionPage(choices=[option_view(each) for each in page.rows], next_after=page.next_after)
 
 
 @router.get("/impact")
 def show_impact(
-    slug: str,
-    kind: TrackKind,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
-    query: Annotated[ImpactSummaryQuery, Query()],
+    slug: str, kind: TrackKind, acting: ActingOrganizer, query: Annotated[ImpactSummaryQuery, Query()]
 ) -> RetuningView:
     """What a tau would change, exactly: counts, and the first rows of each list. Changes nothing. Organizers only."""
-    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    impact = thresholds.impact_of(session, entries, query.request(), previous=query.previous, limit=query.limit)
+    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    impact = thresholds.impact_of(acting.session, entries, query.request(), previous=query.previous, limit=query.limit)
     return retuning_view(impact, kind, query.method)
 
 
 @router.get("/impact/{name}")
 def list_impact(
-    slug: str,
-    kind: TrackKind,
-    name: ListName,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
-    query: Annotated[ImpactPageQuery, Query()],
+    slug: str, kind: TrackKind, name: ListName, acting: ActingOrganizer, query: Annotated[ImpactPageQuery, Query()]
 ) -> ImpactPageView:
     """A page of what a tau would change: of the entries that it penalises, frees or is near, or of the teams whose
     rank, medal or prize moves. Organizers only."""
-    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    _, _, impact = thresholds.compare(session, entries, query.request(), previous=query.previous)
-    return impact_page_view(page_of(session, impact, name, after=query.after, limit=query.limit))
+    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    _, _, impact = thresholds.compare(acting.session, entries, query.request(), previous=query.previous)
+    return impact_page_view(page_of(acting.session, impact, name, after=query.after, limit=query.limit))
 
 
 @router.get("")
 def history(
     slug: str,
     kind: TrackKind,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
+    acting: ActingOrganizer,
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
 ) -> ThresholdPage:
     """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
     freed. Organizers only."""
-    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    steps = threshold_history.threshold_history(session, entries, before=after, limit=limit + 1).steps
+    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    steps = threshold_history.threshold_history(acting.session, entries, before=after, limit=limit + 1).steps
     views = [threshold_view(each) for each in steps[:limit]]
     return ThresholdPage(thresholds=views, next_after=views[-1].id if len(steps) > limit else None)
 
@@ -134,13 +111,11 @@ def list_changes(
     slug: str,
     kind: TrackKind,
     threshold_id: int,
-    session: DbSession,
-    author: Organizer,
-    now: Now,
+    acting: ActingOrganizer,
     after: Annotated[int, Query(ge=0, le=10**9, description="Show entries after this many.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ImpactPageView:
     """A page of the entries that one choice of tau penalised or freed. Organizers only."""
-    entries = thresholds.entries_of(session, state_of(session, slug, now), kind)
-    page = threshold_history.changes_of_step(session, entries, threshold_id, after=after, limit=limit)
+    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    page = threshold_history.changes_of_step(acting.session, entries, threshold_id, after=after, limit=limit)
     return impact_page_view(page)

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.jobs import worker_reports
@@ -27,7 +28,7 @@ def organizer(session: Session) -> Account:
 
 def prepared(service: Service, session: Session, state: CompetitionState, weights: Mapping[str, str]) -> Preparation:
     now = service.context.now()
-    return preparations.prepare(session, state, "private", weights=weights, author=organizer(session), now=now)
+    return preparations.prepare(Acting(session, organizer(session), now), state, "private", weights=weights)
 
 
 def finish(service: Service, preparation: Preparation) -> None:
@@ -107,10 +108,10 @@ def test_entries_of_other_weights_are_measured_anew_together(service: Service) -
         author, now = organizer(session), service.context.now()
         alone = NewCampaign("private", "They were exchanged.", submissions=[entry["id"]])
         with pytest.raises(Invalid) as mixed:
-            campaigns.start(session, state, alone, weights=NEW, author=author, now=now)
+            campaigns.start(Acting(session, author, now), state, alone, weights=NEW)
         assert mixed.value.slug == "all-entries"
         every = NewCampaign("private", "They were exchanged.")
-        campaign = campaigns.start(session, state, every, weights=NEW, author=author, now=now)
+        campaign = campaigns.start(Acting(session, author, now), state, every, weights=NEW)
         assert (campaign.former_preparation, campaign.preparation.finished_at) == (former, None)
         campaign.preparation.provenance = {"weights_sha256": NEW["inception_v3"].lower()}
         assert campaign.changes_space

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scorer.accounts import second_factors
+from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account, AuditEntry
@@ -153,7 +154,7 @@ def test_of_two_organizers_who_go_at_once_the_second_stays(service: Service) -> 
     with ThreadPoolExecutor(1) as pool:
         with service.context.sessions.begin() as session:
             author = session.query(Account).filter_by(handle="organizer").one()
-            competition_roles.end(session, slug, "organizer", author=author, now=datetime.now(UTC))
+            competition_roles.end(Acting(session, author, datetime.now(UTC)), slug, "organizer")
             suspension = pool.submit(suspend)
             wait([suspension], timeout=1)
             assert not suspension.done(), "it waits for the end of the role"

@@ -8,6 +8,7 @@ import pytest
 
 from api.competitions import pages
 from api.kaggle.competitions import BY_TEAMS
+from scorer.acting import Acting
 from scorer.competitions import announcements, competition_state
 from scorer.db.tables import Account, AllowlistEntry, Competition, DataFile, RulesAcceptance
 from tests.api.conftest import Service
@@ -67,7 +68,7 @@ def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
         state = competition_state.state_of(session, arenas[2].slug, arenas[0].now)
         author = session.get_one(Account, state.competition.created_by)
         for number in range(competition_state.MAX_ANNOUNCEMENTS + 1):
-            announcements.announce(session, state, f"No. {number}", "Text", author=author, now=arenas[0].now)
+            announcements.announce(Acting(session, author, arenas[0].now), state, f"No. {number}", "Text")
     with arenas[0].begin() as session:
         alone = [competition_state.state_of(session, arena.slug, arena.now) for arena in arenas]
         ids = [state.competition.id for state in alone]

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
+from scorer.acting import Acting
 from scorer.competitions import setup, spec
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
@@ -43,7 +44,7 @@ class Arena:
 
     def team(self, session: Session, handle: str) -> Team:
         account = session.query(Account).filter_by(handle=handle).one()
-        return teams.find_or_create_team(session, self.state.competition.id, account, now=self.now)
+        return teams.find_or_create_team(Acting(session, account, self.now), self.state.competition.id)
 
     def entry(
         self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
@@ -417,11 +418,9 @@ def test_no_competition_no_board(service: Service) -> None:
     assert arena.get("organizer").status_code == 200
     with arena.begin() as session:
         setup.change(
-            session,
+            Acting(session, session.query(Account).filter_by(handle="organizer").one(), arena.now),
             arena.slug,
             spec.CompetitionChanges(opens_at=arena.now - timedelta(days=1)),
-            author=session.query(Account).filter_by(handle="organizer").one(),
-            now=arena.now,
         )
     assert arena.get().status_code == 200, "a kept competition is as new as any other"
 

@@ -11,6 +11,7 @@ from joserfc import jws
 from joserfc.jwk import KeySet
 
 from kennel_client.cli.exit_codes import ExitCode
+from scorer.acting import Acting
 from scorer.db.tables import AuditEntry, SigningKey
 from scorer.submissions import receipts
 from tests.api.cli_runner import CliTerminal, terminal
@@ -84,7 +85,7 @@ def test_another_key_signs_after_a_rotation_and_the_former_one_still_checks(serv
     entry = service.scored("ada", slug, noise_images(10))
     before = receipt_of(service, entry["id"])["jws"]
     with service.context.sessions.begin() as session:
-        made = receipts.rotate(session, author=None, now=datetime.now(UTC))
+        made = receipts.rotate(Acting(session, None, datetime.now(UTC)))
         assert [key.private_key is None for key in session.query(SigningKey).order_by(SigningKey.id)] == [True, False]
         assert session.query(AuditEntry).filter_by(subject=f"signing-key:{made['kid']}").count() == 1
     after = receipt_of(service, entry["id"])["jws"]

@@ -12,6 +12,7 @@ from PIL import Image
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions import setup
 from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions
@@ -206,7 +207,7 @@ def test_picks_are_held_to_what_changes_while_they_wait(service: Service, monkey
         monkeypatch.setattr(competitions, "lock_competition", lock_competition)
         with service.context.sessions.begin() as other:
             author = other.query(Account).filter_by(handle="organizer").one()
-            setup.change(other, slug, CompetitionChanges(final_picks=1), author=author, now=datetime.now(UTC))
+            setup.change(Acting(other, author, datetime.now(UTC)), slug, CompetitionChanges(final_picks=1))
         lock_competition(session, of, share=share)
 
     monkeypatch.setattr(competitions, "lock_competition", meanwhile)

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db.tables import Account, Competition, Upload
 from scorer.submissions import upload_bytes
 from scorer.submissions.reservations import RESERVED_FOR
@@ -61,7 +62,7 @@ def test_two_transactions_do_not_reserve_the_same_bytes(service: Service, slug: 
         competition = session.query(Competition).filter_by(slug=slug).one()
         account = session.query(Account).filter_by(handle="ada").one()
         now = service.context.now()
-        storage.require_room(session, competition, account, limits, wanted=1, benchmark=False, now=now)
+        storage.require_room(Acting(session, account, now), competition, limits, wanted=1, benchmark=False)
 
     with service.context.sessions() as first, service.context.sessions() as second:
         take(first)

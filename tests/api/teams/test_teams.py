@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from scorer.acting import Acting
 from scorer.db.tables import Account
 from scorer.notifications import webhooks
 from tests.api.accounts.test_accounts import rated
@@ -65,7 +66,7 @@ def hook(service: Service, who: str, url: str) -> None:
     """A webhook of a person."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=who).one()
-        webhooks.register(session, account, url, secret="s", local=False, now=service.context.now())
+        webhooks.register(Acting(session, account, service.context.now()), url, secret="s", local=False)
 
 
 def rows(service: Service, query: str) -> list[Any]:

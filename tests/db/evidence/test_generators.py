@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import generators as rows
 from scorer.db.tables import GeneratorFile, Recovery, Submission
@@ -35,7 +36,7 @@ def test_only_what_can_be_compared_takes_a_generator(session: Session, now: date
     session.flush()
     for entry, why in ((scored, "no-held-out"), (waiting, "not-scored"), (imported, "imported")):
         with pytest.raises(Conflict) as refused:
-            generator_uploads.require_generator_change(session, entry.id, organizer, now)
+            generator_uploads.require_generator_change(Acting(session, organizer, now), entry.id)
         assert refused.value.slug == why
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.db.jobs import job_queue, pauses
 from scorer.db.tables import Account, AuditEntry, Job
 from scorer.errors import Conflict, Invalid, NotFound
@@ -22,13 +23,13 @@ def admin(session: Session, now: datetime) -> Account:
 def pause(session: Session, admin: Account, **subject: str) -> None:
     """Pause."""
     now = admin.created_at
-    set_paused(session, PauseSubject(**subject), paused=True, reason="upgrade", author=admin, now=now)
+    set_paused(Acting(session, admin, now), PauseSubject(**subject), paused=True, reason="upgrade")
 
 
 def resume(session: Session, admin: Account, **subject: str) -> None:
     """Resume."""
     now = admin.created_at
-    set_paused(session, PauseSubject(**subject), paused=False, reason="upgrade", author=admin, now=now)
+    set_paused(Acting(session, admin, now), PauseSubject(**subject), paused=False, reason="upgrade")
 
 
 def waiting(session: Session, now: datetime, **competition: str) -> Job:

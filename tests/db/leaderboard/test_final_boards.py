@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import PickSet
@@ -95,12 +96,12 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
 def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
-    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     made = [make_scored(session, state, team, fid=fid, distance=0.5, now=now) for fid in (1, 2)]
     assert final_picks.picks_of(session, team.id) == ()
     for minute, entry in enumerate(made):
         at = now + timedelta(minutes=minute)
-        final_picks.pick(session, state.competition.slug, [entry.id], account=account, now=at)
+        final_picks.pick(Acting(session, account, at), state.competition.slug, [entry.id])
     assert final_picks.picks_of(session, team.id) == (made[1].ref,)
     assert final_picks.picks_of(session, team.id, at=now) == (made[0].ref,)
     assert final_picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
@@ -128,9 +129,9 @@ def test_picks_and_attachments_are_only_added(session: Session, table: str) -> N
 def test_a_pick_set_remembers_who_chose(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
-    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     entry = make_scored(session, state, team, fid=1, distance=0.5, now=now)
-    final_picks.pick(session, state.competition.slug, [entry.id], account=account, now=now)
+    final_picks.pick(Acting(session, account, now), state.competition.slug, [entry.id])
     (row,) = session.query(PickSet).filter_by(team_id=team.id)
     assert (row.author_id, row.created_at, row.submission_refs) == (account.id, now, [entry.ref])
 
@@ -158,13 +159,11 @@ def accept(session: Session, state: CompetitionState, *, begun: int | None, comp
     now = CLOSES + timedelta(seconds=complete)
     account = make_account(session, MOMENT)
     taken = intake.accept(
-        session,
+        Acting(session, account, now),
         slug,
         NewSubmission("a.zip"),
-        account,
         ReceivedBlob("key", 1, "0" * 64),
         public_id=f"id-{account.id}",
-        now=now,
         begun=None if begun is None else CLOSES + timedelta(seconds=begun),
     )
     return taken.late

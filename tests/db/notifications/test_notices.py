@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
@@ -40,7 +41,7 @@ def join(session: Session, team: Team, now: datetime, email: str | None = None) 
 
 def hook(session: Session, account: Account, now: datetime) -> int:
     """A webhook."""
-    return webhooks.register(session, account, URL, secret="s", local=False, now=now).id
+    return webhooks.register(Acting(session, account, now), URL, secret="s", local=False).id
 
 
 def notices_of(session: Session, account: Account) -> list[str]:
@@ -84,7 +85,7 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     own = [hook(session, members[1], now) for _ in range(2)]
     hook(session, stranger, now)
     ended = hook(session, members[2], now)
-    webhooks.end(session, members[2], ended, now=now)
+    webhooks.end(Acting(session, members[2], now), ended)
     notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
     assert all(notices_of(session, member) == ["ruling"] for member in members)
     assert notices_of(session, stranger) == []
@@ -192,9 +193,7 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     state.competition.closes_at = now - timedelta(days=1)
     session.flush()
     closed = CompetitionState(state.competition, Phase.REVIEW, state.tracks, ())
-    publication.publish(
-        session, closed, published=True, reason="All is reviewed.", override="-", author=author, now=now
-    )
+    publication.publish(Acting(session, author, now), closed, published=True, reason="All is reviewed.", override="-")
     for member in members:
         (notice,) = notices.list_notices(session, member, limit=9)
         assert notice.kind == "publication"
@@ -210,16 +209,16 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
         for kind in (Kind.RULING, Kind.INVITATION, Kind.PUBLICATION):
             tell(session, account, kind, now)
     newest, middle, oldest = notices.list_notices(session, one, limit=9)
-    notices.mark_read(session, one, middle.id, now=now)
+    notices.mark_read(Acting(session, one, now), middle.id)
     assert notices.count_unread(session, one) == 2
-    notices.mark_read(session, one, middle.id, now=now + timedelta(hours=1))
+    notices.mark_read(Acting(session, one, now + timedelta(hours=1)), middle.id)
     session.refresh(middle)
     assert middle.read_at == now, "the first reading counts"
     with pytest.raises(NotFound):
-        notices.mark_read(session, two, middle.id, now=now)
+        notices.mark_read(Acting(session, two, now), middle.id)
     assert [each.id for each in notices.list_notices(session, one, limit=9, unread=True)] == [newest.id, oldest.id]
     assert [each.id for each in notices.list_notices(session, one, limit=9, before=newest.id)] == [middle.id, oldest.id]
-    notices.mark_all_read(session, one, up_to=middle.id, now=now)
+    notices.mark_all_read(Acting(session, one, now), up_to=middle.id)
     assert notices.count_unread(session, one) == 1, "what came after the page was made is still news"
     assert notices.count_unread(session, two) == 3
 
@@ -235,7 +234,7 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
 )  # fmt: skip
 def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, url: str) -> None:
     with pytest.raises(Invalid):
-        webhooks.register(session, make_account(session, now), url, secret="s", local=False, now=now)
+        webhooks.register(Acting(session, make_account(session, now), now), url, secret="s", local=False)
 
 
 def test_webhooks_are_few_and_ones_own(session: Session, now: datetime) -> None:
@@ -243,12 +242,12 @@ def test_webhooks_are_few_and_ones_own(session: Session, now: datetime) -> None:
     own = [hook(session, person, now) for _ in range(webhooks.MAX_WEBHOOKS)]
     assert [each.id for each in webhooks.list_webhooks(session, person)] == own
     with pytest.raises(NotFound):
-        webhooks.end(session, stranger, own[0], now=now)
+        webhooks.end(Acting(session, stranger, now), own[0])
     with pytest.raises(NotFound):
         webhooks.deliveries(session, stranger, own[0], limit=1)
     with pytest.raises(Conflict):
         hook(session, person, now)
-    webhooks.end(session, person, own[0], now=now)
+    webhooks.end(Acting(session, person, now), own[0])
     assert hook(session, person, now)
 
 
@@ -256,7 +255,7 @@ def test_a_removed_webhook_is_sent_nothing_more(session: Session, now: datetime)
     account = make_account(session, now)
     personal = hook(session, account, now)
     tell(session, account, Kind.RULING, now)
-    webhooks.end(session, account, personal, now=now)
+    webhooks.end(Acting(session, account, now), personal)
     assert webhooks.claim_deliveries(session, now=now, limit=9) == []
     (delivery,) = session.query(Delivery)
     session.refresh(delivery)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, EarlyLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
 from scorer.findings import signs
@@ -202,10 +203,9 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
         return {each: entry.state for each, entry in flagged(session, state, who).items()}
 
     assert states(ann) == {one.id: "open", two.id: "open"}
-    give = {"intent": None, "note": "", "now": now}
-    reviews.review(session, one.id, "legitimate", reviewer=ann, **give)  # type: ignore[arg-type]
+    reviews.review(Acting(session, ann, now), one.id, "legitimate", intent=None, note="")
     assert (states(ann)[one.id], states(ben)[one.id]) == ("waiting", "open")
-    reviews.review(session, one.id, "ae", reviewer=ben, **give)  # type: ignore[arg-type]
+    reviews.review(Acting(session, ben, now), one.id, "ae", intent=None, note="")
     assert states(ann)[one.id] == states(ben)[one.id] == "disputed"
     set_label(session, one, "ae", now)
     assert states(ann)[one.id] == "unruled"

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
@@ -128,7 +129,7 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     assert point.link.endswith("/desk?state=unruled")
     author = make_account(session, now, "organizer")
     with pytest.raises(Conflict, match="open points"):
-        publication.publish(session, state, published=True, reason="Done.", author=author, now=now)
+        publication.publish(Acting(session, author, now), state, published=True, reason="Done.")
     rule(session, cheater, "disqualify", now)
     assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "it has moved up"
     rule(session, no_winner, "keep", now)
@@ -254,7 +255,7 @@ def test_the_final_board_waits_until_teams_could_appeal_against_the_provisional_
     def publish(days: float, **act: Any) -> None:
         at = now + timedelta(days=days)
         publication.publish(
-            session, state_of(session, state.competition.slug, at), reason="-", author=author, now=at, **act
+            Acting(session, author, at), state_of(session, state.competition.slug, at), reason="-", **act
         )
 
     def open_at(days: float) -> set[str]:
@@ -335,11 +336,9 @@ def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> 
     team = make_team(session, open_, now)
     entry = queued(session, open_, team, now)
     change(
-        session,
+        Acting(session, make_account(session, now, "organizer"), now),
         open_.competition.slug,
         CompetitionChanges(closes_at=now - timedelta(hours=1)),
-        author=make_account(session, now, "organizer"),
-        now=now,
     )
     state = state_of(session, open_.competition.slug, now)
     assert open_points(session, state, now) == {"public-jobs": [entry.id]}
@@ -357,8 +356,8 @@ def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> 
     assert (concern.submission_id, concern.words) == (entry.id, "No weights.")
 
     author = make_account(session, now, "organizer")
-    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 1
-    assert failed_scores.restart_failed(session, author=author, now=now, state=state) == 0
+    assert failed_scores.restart_failed(Acting(session, author, now), state=state) == 1
+    assert failed_scores.restart_failed(Acting(session, author, now), state=state) == 0
     again = claim(session, now)
     assert again is not None
     assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
@@ -390,17 +389,17 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     session.refresh(entry)
     assert entry.status == "failed"
     admin = make_account(session, now, "admin")
-    failed_jobs.restart(session, held.job_id, author=admin, now=now)
+    failed_jobs.restart(Acting(session, admin, now), held.job_id)
     session.refresh(entry)
     assert (entry.status, entry.reason, entry.finished_at) == ("queued", None, None)
     with pytest.raises(Conflict):
-        failed_jobs.restart(session, held.job_id, author=admin, now=now)
+        failed_jobs.restart(Acting(session, admin, now), held.job_id)
     with pytest.raises(NotFound):
-        failed_jobs.restart(session, 2**40, author=admin, now=now)
+        failed_jobs.restart(Acting(session, admin, now), 2**40)
     again = claim(session, now)
     assert again is not None
     # A running job can be taken from its worker, whose result is then dropped.
-    failed_jobs.restart(session, again.job_id, author=admin, now=now)
+    failed_jobs.restart(Acting(session, admin, now), again.job_id)
     assert not outcomes.record_measurement(session, again, MEASURED, now=now)
     last = claim(session, now)
     assert last is not None
@@ -422,7 +421,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
     assert failed_scores.failed_private(session, state) == []
     with pytest.raises(Conflict, match="taken its place"):
-        failed_jobs.restart(session, failed.id, author=make_account(session, now, "admin"), now=now)
+        failed_jobs.restart(Acting(session, make_account(session, now, "admin"), now), failed.id)
 
 
 def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -446,17 +445,17 @@ def test_publication_needs_a_word_while_points_are_open(
 ) -> None:
     author = make_account(session, now, "organizer")
     entry = scored(session, state, now, fid=1, distance=0.4)
-    acts: dict[str, Any] = {"author": author, "now": now}
+    acting = Acting(session, author, now)
     with pytest.raises(Conflict) as refused:
-        publication.publish(session, state, published=True, reason="Done.", override=" ", **acts)
+        publication.publish(acting, state, published=True, reason="Done.", override=" ")
     assert refused.value.slug == "open-points"
     assert refused.value.faults == ("The places that win something are reviewed: 1 open",)
-    publication.publish(session, state, published=True, reason="Done.", override="Nobody objects.", **acts)
+    publication.publish(acting, state, published=True, reason="Done.", override="Nobody objects.")
     with pytest.raises(Conflict, match="already"):
-        publication.publish(session, state, published=True, reason="Done.", **acts)
-    publication.publish(session, state, published=False, reason="A mistake.", **acts)
+        publication.publish(acting, state, published=True, reason="Done.")
+    publication.publish(acting, state, published=False, reason="A mistake.")
     set_label(session, entry, "legitimate", now)
-    publication.publish(session, state, published=True, reason="Now.", **acts)
+    publication.publish(acting, state, published=True, reason="Now.")
     final = {"published": True, "final": True}
     written = session.query(AuditEntry).filter(AuditEntry.action.like("board.%")).order_by(AuditEntry.id).all()
     assert [(each.action, each.before, each.after) for each in written] == [
@@ -477,11 +476,11 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
     author = make_account(session, now, "organizer")
     slug, closes_at = state.competition.slug, state.competition.closes_at
     assert closes_at is not None
-    change(session, slug, CompetitionChanges(title="Dogs!", closes_at=closes_at), author=author, now=now)
+    change(Acting(session, author, now), slug, CompetitionChanges(title="Dogs!", closes_at=closes_at))
     assert notices.list_notices(session, member, limit=9) == []
     for days, subject in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
         moved = closes_at + timedelta(days=days)
-        change(session, slug, CompetitionChanges(closes_at=moved), author=author, now=now)
+        change(Acting(session, author, now), slug, CompetitionChanges(closes_at=moved))
         newest = notices.list_notices(session, member, limit=9)[0]
         assert (newest.kind, newest.subject) == ("deadline", subject)
         assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body
@@ -541,7 +540,7 @@ def test_what_was_not_seen_is_not_published(
     """A re-tune after the organizer looked is refused, and so is one that is committed while the checklist is read."""
     entry = scored(session, state, now, fid=1, distance=0.4)
     set_label(session, entry, "legitimate", now)
-    acts: dict[str, Any] = {"author": make_account(session, now, "organizer"), "now": now}
+    acting = Acting(session, make_account(session, now, "organizer"), now)
     seen = checklist(session, state, now).version
     late = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
     late.late = True
@@ -549,7 +548,7 @@ def test_what_was_not_seen_is_not_published(
     assert checklist(session, state, now).version == seen, "the final board does not depend on late entries"
     set_tau(session, state, "private", 0.3, now)
     with pytest.raises(Conflict, match="changed since you looked") as refused:
-        publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+        publication.publish(acting, state, published=True, reason="Done.", after=seen)
     assert refused.value.slug == "board-has-moved"
     seen = checklist(session, state, now).version
     lock = competitions.lock_competition
@@ -561,10 +560,10 @@ def test_what_was_not_seen_is_not_published(
     with monkeypatch.context() as patch:
         patch.setattr(competitions, "lock_competition", retune_before_the_lock)
         with pytest.raises(Conflict, match="changed since you looked"):
-            publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+            publication.publish(acting, state, published=True, reason="Done.", after=seen)
     monkeypatch.setattr(publication, "checklist", counted := Counted(checklist))
     seen = checklist(session, state, now).version
-    publication.publish(session, state, published=True, reason="Done.", after=seen, **acts)
+    publication.publish(acting, state, published=True, reason="Done.", after=seen)
     assert counted.calls == 1, "nothing was changed meanwhile, so nothing is read while the competition is locked"
 
 
@@ -582,7 +581,7 @@ def test_no_board_is_published_of_a_competition_that_is_open_again(
     monkeypatch.setattr(competitions, "lock_competition", move_before_the_lock)
     author = make_account(session, now, "organizer")
     with pytest.raises(Conflict, match="once the competition has closed"):
-        publication.publish(session, state, published=True, reason="-", override="-", author=author, now=now)
+        publication.publish(Acting(session, author, now), state, published=True, reason="-", override="-")
     assert session.query(Publication).count() == 0
 
 

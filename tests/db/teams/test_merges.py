@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.leaderboard import board
 from scorer.db.submissions import submissions
@@ -101,24 +102,24 @@ def test_the_queue_is_fair_to_the_merged_team_as_to_one(
 
 def test_members_are_those_whose_newest_row_says_so(session: Session, state: CompetitionState, now: datetime) -> None:
     account = make_account(session, now)
-    team = teams.find_or_create_team(session, state.competition.id, account, now=now)
+    team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     elsewhere = make_team(session, state, now)
     assert members.members_of(session, team.id) == [account]
     teams.join(session, elsewhere, [account], now=now)
     assert members.members_of(session, team.id) == []
     assert members.members_of(session, elsewhere.id)[1:] == [account]
     assert members.team_of(session, state.competition.id, account.id) is elsewhere
-    assert teams.find_or_create_team(session, state.competition.id, account, now=now) is elsewhere
+    assert teams.find_or_create_team(Acting(session, account, now), state.competition.id) is elsewhere
 
 
 def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
     ada, bob = make_account(session, now), make_account(session, now)
-    first, second = (teams.find_or_create_team(session, state.competition.id, each, now=now) for each in (ada, bob))
+    first, second = (teams.find_or_create_team(Acting(session, each, now), state.competition.id) for each in (ada, bob))
     entries = [
         make_scored(session, state, team, fid=fid, distance=0.5, now=now)
         for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
     ]
-    final_picks.pick(session, state.competition.slug, [entries[2].id], account=bob, now=now)
+    final_picks.pick(Acting(session, bob, now), state.competition.slug, [entries[2].id])
     assert not access.is_own(session, entries[1], ada)
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
@@ -127,7 +128,7 @@ def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: C
         "the choice of a team that is no more is no choice"
     )
     assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
-    chosen = final_picks.pick(session, state.competition.slug, [entries[0].id, entries[2].id], account=bob, now=now)
+    chosen = final_picks.pick(Acting(session, bob, now), state.competition.slug, [entries[0].id, entries[2].id])
     assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
     assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
 
@@ -136,7 +137,7 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     state.competition.late_submissions = True
-    first = teams.find_or_create_team(session, state.competition.id, ada := make_account(session, now), now=now)
+    first = teams.find_or_create_team(Acting(session, ada := make_account(session, now), now), state.competition.id)
     second = make_team(session, state, now)
     for team in (first, second, second):
         make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.leaderboard import board
@@ -41,7 +42,7 @@ taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
 
 def choose(session: Session, state: CompetitionState, author: Account, tau: float) -> tuple[Threshold, Retuning]:
     request = TuningRequest("manual", tau=tau, reason="because")
-    return thresholds.retune(session, state, "public", request, author=author, now=MOMENT)
+    return thresholds.retune(Acting(session, author, MOMENT), state, "public", request)
 
 
 def entries_of(session: Session, state: CompetitionState) -> TrackEntries:
@@ -148,7 +149,7 @@ def test_undo_restores_and_goes_on_going_back(session: Session, now: datetime) -
     author = make_account(session, now, "organizer")
 
     def undo(after: int | None = None) -> tuple[Threshold, Retuning]:
-        return thresholds.undo(session, state, "public", reason="no", after=after, author=author, now=now)
+        return thresholds.undo(Acting(session, author, now), state, "public", reason="no", after=after)
 
     with pytest.raises(Conflict, match="no earlier tau"):
         undo()
@@ -290,4 +291,4 @@ def test_a_tau_for_a_network_that_was_replaced_meanwhile_is_refused(session: Ses
     )
     request = TuningRequest("manual", tau=0.2)
     with pytest.raises(Conflict, match="another network"):
-        thresholds.retune(session, state, "private", request, author=author, now=MOMENT)
+        thresholds.retune(Acting(session, author, MOMENT), state, "private", request)

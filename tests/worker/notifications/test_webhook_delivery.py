@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from scorer.acting import Acting
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
@@ -134,7 +135,7 @@ def person(context: WorkerContext, *urls: str) -> Account:
     with context.sessions.begin() as session:
         account = make_account(session, context.now())
         for url in urls:
-            webhooks.register(session, account, url, secret=SECRET, local=True, now=context.now())
+            webhooks.register(Acting(session, account, context.now()), url, secret=SECRET, local=True)
     return account
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from api.rescoring import decisions as actions
 from api.rescoring.decisions import AnyDecision
+from scorer.acting import Acting
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account, AuditEntry, Job, Measurement, Track
 from scorer.errors import Conflict
@@ -244,9 +245,8 @@ def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
         assert state.tracks["private"].kind == "private"
         make_former(service)
         author = session.query(Account).filter_by(handle="organizer").one()
-        decided: dict[str, Any] = {"reason": "Now.", "tau": None, "author": author, "now": now}
         with pytest.raises(Conflict) as refusal:
-            actions.decide(session, state, campaign["id"], decision, **decided)
+            actions.decide(Acting(session, author, now), state, campaign["id"], decision, reason="Now.", tau=None)
     assert refusal.value.slug == "former-track"
     assert campaign_acts(service) == ["rescoring.started"]
 
@@ -260,5 +260,5 @@ def test_a_track_that_is_replaced_just_before_a_campaign_begins_gets_none(servic
         author = session.query(Account).filter_by(handle="organizer").one()
         wanted = NewCampaign("private", "A corrected scorer.")
         with pytest.raises(Conflict) as refusal:
-            campaigns.start(session, state, wanted, weights={}, author=author, now=now)
+            campaigns.start(Acting(session, author, now), state, wanted, weights={})
     assert refusal.value.slug == "former-track"
