@@ -69,7 +69,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "NewTeamInvitation": {"handle": "bob"},
     "Answer": {"accept": True},
     "NewComparison": {"extractors": ["nasnetalarge", "inception_v3"]},
-    "NewNetwork": {"extractor": "nasnetalarge", "reason": "It separates best."},
+    "NewPrivateExtractor": {"extractor": "nasnetalarge", "reason": "It separates best."},
     "NewShownTrackBody": {"name": "fd_dinov2", "metric": "fid", "extractor": "dinov2", "visibility": "everybody"},
     "NewThreshold": {"method": "margin", "reason": REASON},
     "NewUndo": {"reason": "It penalised an honest entry."},

@@ -277,8 +277,8 @@ class Jobs(Methods[Api]):
 class PrivateExtractor(Methods[Api]):
     """The extractor of the private track, compared with others and chosen."""
 
-    @calls("GET /competitions/{slug}/network")
-    def get(self, slug: str) -> answers.NetworkView:
+    @calls("GET /competitions/{slug}/private-extractor")
+    def get(self, slug: str) -> answers.PrivateExtractorView:
         """The extractor, the progress of its scoring, and the newest comparison."""
 
     @Method
@@ -288,25 +288,25 @@ class PrivateExtractor(Methods[Api]):
         """Start a comparison of extractors with the present one on labelled entries; with ``early_labels``, also on
         entries that have only an early label."""
         body = {"extractors": list(extractors), "early_labels": early_labels}
-        return call("POST", path_of("competitions", slug, "network", "comparisons"), json=body)
+        return call("POST", path_of("competitions", slug, "private-extractor", "comparisons"), json=body)
 
     @Method
     def wait(
-        self, slug: str, *, see: Callable[[answers.NetworkView], object] = ignore
-    ) -> Operation[answers.NetworkView]:
+        self, slug: str, *, see: Callable[[answers.PrivateExtractorView], object] = ignore
+    ) -> Operation[answers.PrivateExtractorView]:
         """What :meth:`get` returns, once the newest comparison has measured every entry; ``see`` is called with what it
         returns before."""
-        return wait_until(path_of("competitions", slug, "network"), _is_compared, see=see)
+        return wait_until(path_of("competitions", slug, "private-extractor"), _is_compared, see=see)
 
-    @calls("PUT /competitions/{slug}/network")
-    def choose(self, slug: str, extractor: str, reason: str, tau: float | None = None) -> answers.NetworkView:
+    @calls("PUT /competitions/{slug}/private-extractor")
+    def choose(self, slug: str, extractor: str, reason: str, tau: float | None = None) -> answers.PrivateExtractorView:
         """Give the private track another extractor, which was compared before: every entry is scored again with it.
         Without ``tau`` it is half the distance of the held-out images."""
 
 
-def _is_compared(extractor: answers.NetworkView) -> bool:
-    spaces = extractor["comparison"]["spaces"]
-    return not any(space["state"] in UNDER_WAY for space in spaces if not space["present"])
+def _is_compared(extractor: answers.PrivateExtractorView) -> bool:
+    compared = extractor["comparison"]["extractors"]
+    return not any(other["state"] in UNDER_WAY for other in compared if not other["present"])
 
 
 class Publication(Methods[Api]):

@@ -257,7 +257,7 @@ class CodeRequestView(TypedDict):
     created_at: str
 
 
-class SpaceView(TypedDict):
+class ComparedExtractorView(TypedDict):
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
@@ -281,7 +281,7 @@ class ComparisonView(TypedDict):
     memorising: int
     legitimate: int
     early_labels: int
-    spaces: list[SpaceView]
+    extractors: list[ComparedExtractorView]
 
 
 class Medals(TypedDict):
@@ -791,18 +791,6 @@ class MissingMeasurementsView(TypedDict):
     entries: int
 
 
-class NetworkView(TypedDict):
-    """The private track's extractor, how far its scoring is, and the newest comparison."""
-
-    extractor: str
-    scored: int
-    waiting: int
-    failed: int
-    candidates: list[str]
-    may_choose: bool
-    comparison: ComparisonView
-
-
 class NewAccountView(TypedDict):
     """NewAccountView of the API."""
 
@@ -869,6 +857,18 @@ class PreparationView(TypedDict):
     missing_weights: NotRequired[str | None]
     images: NotRequired[int | None]
     heldout_distance: NotRequired[float | None]
+
+
+class PrivateExtractorView(TypedDict):
+    """The private track's extractor, how far its scoring is, and the newest comparison."""
+
+    extractor: str
+    scored: int
+    waiting: int
+    failed: int
+    candidates: list[str]
+    may_choose: bool
+    comparison: ComparisonView
 
 
 class PublicationView(TypedDict):

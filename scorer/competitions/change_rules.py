@@ -33,7 +33,7 @@ LATER: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(DRAFTED, "no"),
         "public": "while no entry is scored or on its way",
-        "private": "while no entry is scored or on its way; then by choosing another private network",
+        "private": "while no entry is scored or on its way; then by choosing another private extractor",
         "opens_at": "while nobody has entered",
         "closes_at": "until a board is published",
         "team_merge_deadline": "until the final board",

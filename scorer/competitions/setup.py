@@ -278,4 +278,4 @@ WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
         "public": _public_track,
     }
 )
-"""What is told of a change, by field; of other fields nothing, above all of the private network."""
+"""What is told of a change, by field; of other fields nothing, above all of the private extractor."""

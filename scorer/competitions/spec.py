@@ -69,7 +69,7 @@ class TrackSpec(BaseModel):
     extractor: str | None = Field(
         None,
         examples=["inception_v3"],
-        description="The network that turns images into features. The defaults, inception_v3 for the public and "
+        description="The extractor turns images into features. The defaults, inception_v3 for the public and "
         "nasnetalarge for the private track, need a running worker with their weights.",
     )
     epsilon: Number = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")

@@ -65,7 +65,7 @@ def _about(competition: Competition, numbers: CardNumbers) -> str:
         "The score (MiFID, lower is better) is the Frechet distance, multiplied by a penalty where the entry's mean",
         "distance to the nearest training images is below a threshold tau.",
         "",
-        "| track | network | tau |",
+        "| track | extractor | tau |",
         "|---|---|---|",
     ]
     for track, extractor in numbers.extractors.items():

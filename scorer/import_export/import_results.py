@@ -34,8 +34,8 @@ class ImportRequest(BaseModel):
 
     file_name: str = Field("results.csv", min_length=1, max_length=300)
     title: str | None = Field(None, max_length=200, description="Of a competition that is made; its slug, if left out.")
-    public_extractor: str = Field("inception_2015", description="The network that the public numbers were made with.")
-    private_extractor: str = Field("nasnetalarge", description="The network that the private numbers were made with.")
+    public_extractor: str = Field("inception_2015", description="The extractor that the public numbers were made with.")
+    private_extractor: str = Field("nasnetalarge", description="The extractor that the private numbers were made with.")
     epsilon: float = Field(EPSILON, gt=0, lt=1e-3)
     opens_at: AwareDatetime | None = Field(None, description="If left out: a second an entry before the close.")
     closes_at: AwareDatetime | None = Field(None, description="If left out: now.")

@@ -46,7 +46,7 @@ def require_same_dimension(generated: int, reference: int) -> None:
         raise Invalid(
             "dimension-mismatch",
             f"The generated features have {generated} dimensions and the reference has {reference}:"
-            " they come from different networks.",
+            " they come from different extractors.",
         )
 
 

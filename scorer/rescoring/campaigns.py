@@ -68,7 +68,9 @@ def start(
         space = preparations.space_of(wanted.extractor, weights)
     same_space = space.extractor == track.extractor and preparations.has_weights(track.preparation, space)
     if wanted.submissions is not None and not same_space:
-        raise Invalid("all-entries", "Numbers of two networks cannot stand on one board: measure all entries with it.")
+        raise Invalid(
+            "all-entries", "Numbers of two extractors cannot stand on one board: measure all entries with it."
+        )
     preparation = track.preparation
     if wanted.references or not same_space:
         preparation = _preparation_of(acting.session, state, wanted, space, acting.now)

@@ -58,7 +58,7 @@ def require_state(status: CampaignStatus, kind: str) -> None:
 def require_not_replaced(track: Track) -> None:
     """``Conflict`` (``former-track``) if a track is no longer the private one."""
     if track.kind == "former":
-        raise Conflict("former-track", "The private track has another network since: its campaigns are over.")
+        raise Conflict("former-track", "The private track has another extractor since: its campaigns are over.")
 
 
 def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:

@@ -85,7 +85,7 @@ def _require_possible(
 ) -> Preparation:
     space = preparations.space_of(change.extractor, weights)
     if competitions.is_published(session, state.competition.id):
-        raise Conflict("published", "The private board is published: its network stays as it is.")
+        raise Conflict("published", "The private board is published: its extractor stays as it is.")
     if space.extractor == former.extractor:
         raise Conflict("no-change", f"The private track has {space.extractor} already.")
     without_images = tuning.count_without_images(session, state.competition.id)

@@ -31,7 +31,7 @@ ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "faile
 
 
 @dataclass(frozen=True)
-class ComparedSpace:
+class ComparedExtractor:
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
@@ -59,7 +59,7 @@ class ComparisonStatus:
     legitimate: int
     early_labels: int
     """How many of these have an early label alone."""
-    spaces: Sequence[ComparedSpace]
+    extractors: Sequence[ComparedExtractor]
 
 
 def start_comparison(
@@ -170,8 +170,8 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
         *(comparison.preparation_ids if comparison else ()),
         *rows.former_preparations(session, state.competition.id),
     ]
-    spaces = [
-        _space(session, preparation, labels, present=preparation.id == present_id)
+    extractors = [
+        _compared(session, preparation, labels, present=preparation.id == present_id)
         for preparation in rows.preparations(session, [id_ for id_ in dict.fromkeys(preparation_ids) if id_])
     ]
     memorising = sum(bool(label.memorising) for label in labels.values())
@@ -180,13 +180,13 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
         memorising=memorising,
         legitimate=len(labels) - memorising,
         early_labels=sum(label.early for label in labels.values()),
-        spaces=spaces,
+        extractors=extractors,
     )
 
 
-def _space(
+def _compared(
     session: Session, preparation: Preparation, labels: Mapping[int, LabelInfo], *, present: bool
-) -> ComparedSpace:
+) -> ComparedExtractor:
     measuring = rows.is_measuring(session, preparation.id, list(labels))  # first: what ends meanwhile has its distance
     distances = rows.distances(session, preparation.id, list(labels))
     job = job_of_preparation(session, preparation.id)
@@ -198,7 +198,7 @@ def _space(
         missing = [ref for ref in labels if ref not in distances]
         errors = rows.failure_messages(session, preparation.id, missing)
         progress = _progress(missing, measuring=measuring, failed=len(errors))
-    return ComparedSpace(
+    return ComparedExtractor(
         extractor=preparation.extractor,
         present=present,
         state=progress,

@@ -251,7 +251,7 @@ def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> No
     kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
     lock_unless_final(session, entries.state.competition)
     if tuning.lock_track(session, threshold.track_id) != kind:
-        raise Conflict("track-replaced", "The track has got another network since; please look at the board again.")
+        raise Conflict("track-replaced", "The track has got another extractor since; please look at the board again.")
     _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)
     session.add(threshold)
     session.flush()

@@ -413,8 +413,10 @@ CALLS: Mapping[str, RouteCall] = {
     f"GET {TEAM}/tracks/{{kind}}/thresholds/{{threshold_id}}/changes": RouteCall(
         words=lambda _: {"threshold_id": [10**9]}, fails=404
     ),
-    f"POST {TEAM}/network/comparisons": json_call(extractors=["efficientnet_lite0"]),
-    f"PUT {TEAM}/network": RouteCall(lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {TEAM}/private-extractor/comparisons": json_call(extractors=["efficientnet_lite0"]),
+    f"PUT {TEAM}/private-extractor": RouteCall(
+        lambda _: {"json": {"extractor": "inception_v3", "reason": "No."}}, fails=409
+    ),
     f"POST {TEAM}/shown-tracks": json_call(name="another", metric="kid", extractor="tiny"),
     f"DELETE {TEAM}/shown-tracks/{{shown_track}}": RouteCall(),
     f"POST {TEAM}/shown-tracks/{{shown_track}}/measurements": RouteCall(),
@@ -477,8 +479,10 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {PAGE}/picks": form_call(),
     f"POST {PAGE}/tau": form_call(track="private", method="manual", tau="0.3", reason="Because."),
     f"POST {PAGE}/tau/undo": RouteCall(lambda _: {"data": {"track": "public", "reason": "No."}}, fails=409),
-    f"POST {PAGE}/network/comparisons": form_call(extractor="efficientnet_lite0"),
-    f"POST {PAGE}/network": RouteCall(lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409),
+    f"POST {PAGE}/private-extractor/comparisons": form_call(extractor="efficientnet_lite0"),
+    f"POST {PAGE}/private-extractor": RouteCall(
+        lambda _: {"data": {"extractor": "inception_v3", "reason": "No."}}, fails=409
+    ),
     f"POST {PAGE}/shown-tracks": form_call(
         name="another_one", metric="kid", extractor="tiny", reference="public", visibility="organizers"
     ),

@@ -141,7 +141,7 @@ def test_what_is_private_changes_nothing_that_competitors_see(
 
 
 def change_what_is_private(session: Session) -> None:
-    """Other private scores in another order, another tau, another network, other images, more work, other labels."""
+    """Other private scores in another order, another tau, another extractor, other images, more work, other labels."""
     track = session.scalars(select(Track).where(Track.kind == "private", Track.preparation_id.is_not(None))).one()
     track.extractor = "another"
     track.epsilon = 1e-9

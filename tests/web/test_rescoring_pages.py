@@ -10,9 +10,9 @@ from tests.web.submissions.test_submissions import HTML, enter, hidden, read
 from tests.worker.rescoring.scored_entry import kept, service, slug
 from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
 from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
-from tests.worker.substitute_network import substitute_network
+from tests.worker.substitute_extractor import substitute_extractor
 
-__all__ = ["kept", "service", "slug", "substitute_network"]  # fixtures are found by their names here
+__all__ = ["kept", "service", "slug", "substitute_extractor"]  # fixtures are found by their names here
 
 
 def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:
@@ -78,9 +78,9 @@ def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug:
     replace_private_track(service, slug)
     page = read(service, here)
     assert buttons(page) == []
-    assert page.one("p", class_="note").text == "The private track has another network since: this campaign is over."
+    assert page.one("p", class_="note").text == "The private track has another extractor since: this campaign is over."
     stale = press(service, before, here, 409, decision="switch", reason="Seen before.")
-    assert "The private track has another network since: its campaigns are over." in stale.text
+    assert "The private track has another extractor since: its campaigns are over." in stale.text
 
 
 def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service, slug: str) -> None:

@@ -36,9 +36,9 @@ from scorer.metrics.statistics.subsampling import equal_subsamples
 from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
 
-NO_CLASSIFIER = "The network has no classifier, so there are no classes to look at."
+NO_CLASSIFIER = "The extractor has no classifier, so there are no classes to look at."
 MAX_DIVERSITY_IMAGES = 4000
-NOT_CLIP = "CMMD is a distance of CLIP's features, and the network is another."
+NOT_CLIP = "CMMD is a distance of CLIP's features, and the extractor is another."
 
 
 class Quantity(NamedTuple):

@@ -85,8 +85,8 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("image_count", "Images in an entry", "number"),
         ("image_size", "Pixels of a side", "number"),
         ("score_decimals", "Decimals of a score", "number"),
-        ("public.extractor", "Public network", "extractor"),
-        ("private.extractor", "Private network", "extractor"),
+        ("public.extractor", "Public extractor", "extractor"),
+        ("private.extractor", "Private extractor", "extractor"),
     ),
 }
 DECLARED = tuple(field for part in PARTS.values() for field in part)

@@ -112,7 +112,7 @@ def _public_private(figure: Figure) -> str:
     return (
         f"{_entries(figure)}. Spearman's correlation of the FIDs on the public and the final board is"
         f" {_number(statistics['spearman'])}, Pearson's {_number(statistics['pearson'])}. On the line both"
-        " networks agree on a number; they need only agree on an order."
+        " extractors agree on a number; they need only agree on an order."
     )
 
 

@@ -10,7 +10,7 @@ from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCal
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
-from api.tuning.private_extractor.views import network_view
+from api.tuning.private_extractor.views import private_extractor_view
 from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.errors import Invalid
@@ -20,7 +20,7 @@ from scorer.tuning import extractor_choice, extractor_comparison
 router = Router(include_in_schema=False)
 
 
-@router.api_route("/competitions/{slug}/network", methods=["GET", "HEAD"])
+@router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """How well each extractor's distance separates labelled entries, and the private track's extractor."""
     return _page(acting.session, slug, viewer, acting.now)
@@ -34,8 +34,8 @@ def _page(
     **outcome: Any,
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
-    view = network_view(session, state)
-    spaces = view.comparison.spaces
+    view = private_extractor_view(session, state)
+    compared = view.comparison.extractors
     return render_page(
         "tuning/private_extractor/show.html",
         viewer=viewer,
@@ -43,13 +43,13 @@ def _page(
         state=state,
         view=view,
         stages=STAGES,
-        choosable=[space.extractor for space in spaces if not space.present and space.state != "preparing"],
-        busy=view.waiting > 0 or any(space.state in {"preparing", "measuring"} for space in spaces),
+        choosable=[other.extractor for other in compared if not other.present and other.state != "preparing"],
+        busy=view.waiting > 0 or any(extractor.state in {"preparing", "measuring"} for extractor in compared),
         **outcome,
     )
 
 
-@router.post("/competitions/{slug}/network/comparisons")
+@router.post("/competitions/{slug}/private-extractor/comparisons")
 def start_comparison(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
@@ -64,10 +64,10 @@ def start_comparison(
             early_labels="early_labels" in fields,
             weights=settings.weights_sha256,
         )
-    return see_other(f"/competitions/{slug}/network")
+    return see_other(f"/competitions/{slug}/private-extractor")
 
 
-@router.post("/competitions/{slug}/network")
+@router.post("/competitions/{slug}/private-extractor")
 def choose_extractor(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
@@ -81,7 +81,7 @@ def choose_extractor(
         extractor_choice.replace_extractor(
             Acting(acting.session, viewer.account, acting.now), state, change, weights=weights
         )
-    return see_other(f"/competitions/{slug}/network")
+    return see_other(f"/competitions/{slug}/private-extractor")
 
 
 def _tau_of(fields: Fields) -> float | None:

@@ -4,22 +4,22 @@ from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
 from api.tuning.private_extractor.views import (
     ComparisonView,
-    NetworkView,
+    PrivateExtractorView,
     NewComparison,
-    NewNetwork,
+    NewPrivateExtractor,
     comparison_view,
-    network_view,
+    private_extractor_view,
 )
 from scorer.competitions.competition_state import state_of
 from scorer.tuning import extractor_choice, extractor_comparison
 
-router = ApiRouter(prefix="/competitions/{slug}/network", tags=["network"])
+router = ApiRouter(prefix="/competitions/{slug}/private-extractor", tags=["extractors"])
 
 
 @router.get("")
-def show(slug: str, acting: ActingOrganizer) -> NetworkView:
+def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
     """The private track's extractor, how far its scoring is, and the newest comparison. Organizers only."""
-    return network_view(acting.session, state_of(acting.session, slug, acting.now))
+    return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))
 
 
 @router.post("/comparisons", status_code=202)
@@ -32,7 +32,7 @@ def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: A
 
 
 @router.put("")
-def choose(slug: str, body: NewNetwork, acting: ActingOrganizer, settings: AppSettings) -> NetworkView:
+def choose(slug: str, body: NewPrivateExtractor, acting: ActingOrganizer, settings: AppSettings) -> PrivateExtractorView:
     """Give the private track another extractor, until a board is published: every entry is scored again, and
     tau starts anew. The references must be prepared for it; a comparison does that."""
     extractor_choice.replace_extractor(
@@ -41,4 +41,4 @@ def choose(slug: str, body: NewNetwork, acting: ActingOrganizer, settings: AppSe
         extractor_choice.ExtractorChange(**body.model_dump()),
         weights=settings.weights_sha256,
     )
-    return network_view(acting.session, state_of(acting.session, slug, acting.now))
+    return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))

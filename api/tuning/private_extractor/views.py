@@ -10,7 +10,7 @@ from api.http.views import Request
 from scorer.competitions.competition_state import CompetitionState
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.tuning import extractor_choice, extractor_comparison
-from scorer.tuning.extractor_comparison import ComparedSpace, ComparisonStatus
+from scorer.tuning.extractor_comparison import ComparedExtractor, ComparisonStatus
 from scorer.tuning.thresholds import choice_as_json
 
 
@@ -21,7 +21,7 @@ class NewComparison(Request):
     early_labels: bool = Field(False, description="Use early labels where no label is decided; they are marked.")
 
 
-class NewNetwork(Request):
+class NewPrivateExtractor(Request):
     """The new extractor of the private track."""
 
     extractor: str = Field(examples=["nasnetalarge"])
@@ -31,7 +31,7 @@ class NewNetwork(Request):
     )
 
 
-class SpaceView(BaseModel):
+class ComparedExtractorView(BaseModel):
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
@@ -60,10 +60,10 @@ class ComparisonView(BaseModel):
     memorising: int = Field(description="Entries known to memorise.")
     legitimate: int
     early_labels: int = Field(description="How many of these have only an early label.")
-    spaces: list[SpaceView]
+    extractors: list[ComparedExtractorView]
 
 
-class NetworkView(BaseModel):
+class PrivateExtractorView(BaseModel):
     """The private track's extractor, how far its scoring is, and the newest comparison."""
 
     extractor: str
@@ -75,10 +75,10 @@ class NetworkView(BaseModel):
     comparison: ComparisonView
 
 
-def network_view(session: Session, state: CompetitionState) -> NetworkView:
+def private_extractor_view(session: Session, state: CompetitionState) -> PrivateExtractorView:
     """The present extractor of a competition's private track."""
     scored = extractor_choice.scoring_progress(session, state)
-    return NetworkView(
+    return PrivateExtractorView(
         extractor=state.tracks["private"].extractor,
         scored=scored.done,
         waiting=scored.waiting,
@@ -98,11 +98,11 @@ def comparison_view(status: ComparisonStatus) -> ComparisonView:
         memorising=status.memorising,
         legitimate=status.legitimate,
         early_labels=status.early_labels,
-        spaces=[_space(each) for each in status.spaces],
+        extractors=[_compared(extractor) for extractor in status.extractors],
     )
 
 
-def _space(space: ComparedSpace) -> SpaceView:
-    fields: dict[str, Any] = dict(vars(space))
+def _compared(extractor: ComparedExtractor) -> ComparedExtractorView:
+    fields: dict[str, Any] = dict(vars(extractor))
     choice = fields.pop("choice")
-    return SpaceView(**fields, choice=choice_as_json(choice) | {"tau": choice.tau} if choice else None)
+    return ComparedExtractorView(**fields, choice=choice_as_json(choice) | {"tau": choice.tau} if choice else None)

@@ -43,7 +43,7 @@ class MissingMeasurementsView(BaseModel):
     entries: int = Field(description="Entries that are measured now: those that had failed.")
 
 
-router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["network"])
+router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["extractors"])
 
 
 @router.get("")

@@ -127,9 +127,9 @@ def test_another_epsilon_is_told_as_such(service: Service) -> None:
     both = {"extractor": "efficientnet_lite0", "epsilon": 1e-15}
     assert change(service, slug, public=both).status_code == 200
     start = "A competition has changed: "
-    network = "the public score is measured with efficientnet_lite0@1, before tiny@1"
+    extractor = "the public score is measured with efficientnet_lite0@1, before tiny@1"
     assert [body for _, body in notices(service, "bob")][:2] == [
-        f"{start}{network}; epsilon of the public score: 1e-15, before 1e-06.",
+        f"{start}{extractor}; epsilon of the public score: 1e-15, before 1e-06.",
         f"{start}epsilon of the public score: 1e-06, before 1e-15.",
     ]
 
@@ -159,10 +159,10 @@ def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> No
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")
 
 
-def test_the_public_network_changes_while_nothing_is_scored_and_takes_its_threshold_along(service: Service) -> None:
+def test_the_public_extractor_changes_while_nothing_is_scored_and_takes_its_threshold_along(service: Service) -> None:
     slug = service.competition()
     thresholds = f"/competitions/{slug}/tracks/public/thresholds"
-    chosen = {"method": "manual", "tau": 0.3, "reason": "for the former network"}
+    chosen = {"method": "manual", "tau": 0.3, "reason": "for the former extractor"}
     assert service.call("organizer", "POST", thresholds, json=chosen).is_success
     view = change(service, slug, public={"extractor": "efficientnet_lite0"}).json()
     assert (view["tracks"][0]["extractor"], view["tracks"][0]["tau"]) == ("efficientnet_lite0@1", None)

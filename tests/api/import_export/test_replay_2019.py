@@ -187,7 +187,7 @@ def test_what_every_method_chooses_among_the_labelled(
         ("private", (8.9015, 31.9084), 0.0904, (5.571, 0.99685)),
     ],
 )
-def test_how_well_each_network_separates(
+def test_how_well_each_extractor_separates(
     service: Service, track: str, margins: tuple[float, float], spread: float, separation: tuple[float, float]
 ) -> None:
     labelled, everyone = (figure(service, "distances", each, track)["statistics"] for each in ("labelled", "all"))
@@ -232,7 +232,7 @@ def test_quantiles_of_the_classes(service: Service) -> None:
     assert gaps == pytest.approx({"public": 0.0973, "private": 0.1781}, abs=5e-5)
 
 
-def test_the_range_of_the_private_network_is_wider(service: Service) -> None:
+def test_the_range_of_the_private_extractor_is_wider(service: Service) -> None:
     groups = {track: figure(service, "distances", "labelled", track)["groups"] for track in TRACKS}
     public, private = ({each["label"]: each for each in groups[track]}["labelled"] for track in TRACKS)
 

@@ -283,12 +283,12 @@ def test_a_tau_chosen_while_another_is_computed_wins(session: Session, monkeypat
     assert [row.tau for row in tuning.thresholds_of(session, state.tracks["public"].id)] == [0.2, 0.1]
 
 
-def test_a_tau_for_a_network_that_was_replaced_meanwhile_is_refused(session: Session) -> None:
+def test_a_tau_for_an_extractor_that_was_replaced_meanwhile_is_refused(session: Session) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5)])
     author = make_account(session, MOMENT, "organizer")
     session.execute(
         update(Track).where(Track.id == state.tracks["private"].id).values(kind="former", replaced_at=MOMENT)
     )
     request = TuningRequest("manual", tau=0.2)
-    with pytest.raises(Conflict, match="another network"):
+    with pytest.raises(Conflict, match="another extractor"):
         thresholds.retune(Acting(session, author, MOMENT), state, "private", request)

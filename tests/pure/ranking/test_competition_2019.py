@@ -161,7 +161,7 @@ def test_the_thresholds_in_use(table: CompetitionTable, track: str, counts: tupl
         ("private", (8.9015, 31.9084), 0.0904, (5.571, 0.99685)),
     ],
 )
-def test_which_network_separates(
+def test_which_extractor_separates(
     table: CompetitionTable, track: str, margins: tuple[float, float], spread: float, separation: tuple[float, float]
 ) -> None:
     (labelled, everyone), (cohens_d, auc) = margins, separation

@@ -30,7 +30,7 @@ def test_what_is_measured_while_it_is_looked_at_is_not_missing(monkeypatch: pyte
     labels = {7: LabelInfo("ae", memorising=True)}
 
     def state() -> str:
-        return extractor_comparison._space(Session(), preparation, labels, present=False).state
+        return extractor_comparison._compared(Session(), preparation, labels, present=False).state
 
     assert state() == "measuring"
     assert state() == "incomplete"

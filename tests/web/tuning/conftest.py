@@ -1,5 +1,5 @@
 """What these tests measure by another network."""
 
-from tests.worker.substitute_network import substitute_network
+from tests.worker.substitute_extractor import substitute_extractor
 
-__all__ = ["substitute_network"]
+__all__ = ["substitute_extractor"]

@@ -19,10 +19,10 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
     ):
         label(service, slug, service.scored(who, slug, images), name)
     with serve(service.app) as address:
-        url = f"{address}/competitions/{slug}/network"
+        url = f"{address}/competitions/{slug}/private-extractor"
         with signed_in(browser, service, url, who="organizer") as tab:
             page = tab.page
-            assert page.get_by_text("Compare a network first").is_visible()
+            assert page.get_by_text("Compare an extractor first").is_visible()
             page.get_by_role("checkbox", name=OTHER).focus()
             page.keyboard.press("Space")
             page.get_by_role("button", name="Compare").focus()
@@ -40,7 +40,7 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
             page.get_by_label("Why", exact=True).fill("it separates better")
             page.keyboard.press("Enter")
             page.get_by_text("3 to be scored").wait_for()
-            take_pictures(page, "network")
+            take_pictures(page, "private-extractor")
             service.run_jobs()
             page.get_by_text("3 entries have a private score").wait_for()
             assert OTHER in page.locator(".lead").inner_text()

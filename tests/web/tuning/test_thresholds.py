@@ -57,7 +57,7 @@ def numbers(page: Element) -> dict[str, str]:
 def test_the_page_is_for_organizers_and_says_what_is_wrong(service: Service) -> None:
     slug = random_competition(service, seed=2, entries=40)
     here = f"/competitions/{slug}/tau"
-    for address in (here, f"/competitions/{slug}/network"):
+    for address in (here, f"/competitions/{slug}/private-extractor"):
         enter(service, None)
         assert read(service, address).one("h1").text == "Sign in"
         enter(service, "ada")

@@ -189,7 +189,7 @@ def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, mon
 def replace_private_track(service: Service, slug: str) -> None:
     """The private track gets the other network, whose preparation is finished."""
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
-    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
 
 

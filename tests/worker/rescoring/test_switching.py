@@ -96,7 +96,7 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
     assert tau_of(service, slug) == 0.25, "a person chose it after the switch, in the same feature space"
 
 
-def test_an_undo_of_another_network_restores_the_tau_of_its_feature_space(service: Service) -> None:
+def test_an_undo_of_another_extractor_restores_the_tau_of_its_feature_space(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     choose(service, slug, 0.0625)
@@ -230,7 +230,7 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
     for campaign in (current, measured):
         assert preview_of(service, slug, campaign).status_code == 200
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
-    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
     for campaign, decision in ((current, "undo"), (measured, "switch")):
         assert slug_of(decide(service, slug, campaign, decision)) == (409, "former-track")

@@ -31,20 +31,20 @@ def near(seed: int) -> Any:
     return np.clip(noise_images(1, 40, 16)[seed : seed + 8].astype(int) + 20, 0, 255).astype(np.uint8)
 
 
-def network(service: Service, slug: str) -> Any:
-    answer = service.call("organizer", "GET", f"/competitions/{slug}/network")
+def private_extractor(service: Service, slug: str) -> Any:
+    answer = service.call("organizer", "GET", f"/competitions/{slug}/private-extractor")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def compare(service: Service, slug: str, *extractors: str, early_labels: bool = False) -> Any:
     body = {"extractors": extractors, "early_labels": early_labels}
-    return service.call("organizer", "POST", f"/competitions/{slug}/network/comparisons", json=body)
+    return service.call("organizer", "POST", f"/competitions/{slug}/private-extractor/comparisons", json=body)
 
 
 def choose(service: Service, slug: str, extractor: str = OTHER, **more: Any) -> Any:
     body = {"extractor": extractor, "reason": "it separates better", **more}
-    return service.call("organizer", "PUT", f"/competitions/{slug}/network", json=body)
+    return service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
 
 
 def slug_of(answer: Any) -> str:
@@ -71,29 +71,32 @@ def refuse(service: Service, slug: str) -> None:
     assert slug_of(choose(service, slug)) == "not-prepared"
     assert slug_of(choose(service, slug, "tiny")) == "no-change"
     for who, status in (("ada", 403), (None, 401)):
-        assert service.call(who, "GET", f"/competitions/{slug}/network").status_code == status
+        assert service.call(who, "GET", f"/competitions/{slug}/private-extractor").status_code == status
         body = {"extractors": [OTHER]}
-        assert service.call(who, "POST", f"/competitions/{slug}/network/comparisons", json=body).status_code == status
+        assert (
+            service.call(who, "POST", f"/competitions/{slug}/private-extractor/comparisons", json=body).status_code
+            == status
+        )
         chosen = {"extractor": OTHER, "reason": "x"}
-        assert service.call(who, "PUT", f"/competitions/{slug}/network", json=chosen).status_code == status
+        assert service.call(who, "PUT", f"/competitions/{slug}/private-extractor", json=chosen).status_code == status
 
 
 def compared(service: Service, slug: str, entries: list[Any]) -> Any:
-    """The other network's space, once it is compared: of a memoriser, a legitimate entry, and one with the early
+    """The other extractor's feature space, once it is compared: of a memoriser, a legitimate entry, and one with the early
     label ``legitimate``."""
     label(service, slug, entries[0], "aug")
     label(service, slug, entries[1], "legitimate")
     label_early(service, entries[2], "legitimate")
     begun = compare(service, slug, OTHER, "tiny", early_labels=True)
     assert begun.status_code == 202, begun.text
-    assert [(each["extractor"], each["state"]) for each in begun.json()["spaces"]] == [
+    assert [(each["extractor"], each["state"]) for each in begun.json()["extractors"]] == [
         ("tiny@1", "done"), (OTHER, "preparing"),
     ]  # fmt: skip
     assert slug_of(choose(service, slug)) == "not-prepared"
     service.run_jobs()
-    comparison = network(service, slug)["comparison"]
+    comparison = private_extractor(service, slug)["comparison"]
     assert (comparison["memorising"], comparison["legitimate"], comparison["early_labels"]) == (1, 2, 1)
-    present, other = comparison["spaces"]
+    present, other = comparison["extractors"]
     assert (present["present"], present["measured"], other["state"], other["measured"]) == (True, 3, "done", 3)
     assert other["choice"]["auc"] == 1.0
     assert other["choice"]["confusion"]["true_positives"] == 1
@@ -101,7 +104,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
     # Again: nothing is measured twice. Without early labels: of fewer entries.
-    assert compare(service, slug, OTHER).json()["spaces"][1]["measured"] == 2
+    assert compare(service, slug, OTHER).json()["extractors"][1]["measured"] == 2
     service.run_jobs()
     with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
@@ -157,17 +160,18 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     assert [each["method"] for each in thresholds] == ["heldout"]
     assert thresholds[0]["tau"] == pytest.approx(other["heldout_distance"] / 2)
     bob = service.scored("bob", slug, noise_images(14))
-    done = network(service, slug)
+    done = private_extractor(service, slug)
     assert (done["scored"], done["waiting"], done["failed"]) == (5, 0, 0)
     assert_measured_apart(service)
     after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(after["entries"]) == 3
     # The former network stays in the comparison, by what was measured with it.
-    spaces = [(each["extractor"], each["present"], each["state"]) for each in done["comparison"]["spaces"]]
+    spaces = [(each["extractor"], each["present"], each["state"]) for each in done["comparison"]["extractors"]]
     assert spaces == [(OTHER, True, "done"), ("tiny@1", False, "done")]
     label(service, slug, bob, "legitimate")
     spaces = [
-        (each["extractor"], each["state"], each["measured"]) for each in network(service, slug)["comparison"]["spaces"]
+        (each["extractor"], each["state"], each["measured"])
+        for each in private_extractor(service, slug)["comparison"]["extractors"]
     ]
     assert spaces == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
     # The board of before can be shown again.
@@ -214,7 +218,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
         due = job_queue.count_due(session)
         assert (due[Queue.COMPARE], due[Queue.SCORE]) == (1, 1)
     service.run_jobs()
-    assert network(service, slug)["comparison"]["spaces"][1]["measured"] == 1
+    assert private_extractor(service, slug)["comparison"]["extractors"][1]["measured"] == 1
 
 
 def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> None:
@@ -249,7 +253,7 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
                 service.run_jobs()
                 time.sleep(0.05)
         document = json.loads(words.result())
-        assert [space["measured"] for space in document["spaces"] if not space["present"]][:1] == [1]
+        assert [space["measured"] for space in document["extractors"] if not space["present"]][:1] == [1]
     history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()["thresholds"]
     assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
     with service.context.sessions.begin() as session:

@@ -39,7 +39,7 @@ def start(
     track: Annotated[TrackKind, typer.Argument(help="The track to measure.")],
     reason: Annotated[str, typer.Option(help="Kept with the campaign.")],
     submission: Annotated[list[str] | None, typer.Option(help="An entry's id; default: all that are scored.")] = None,
-    extractor: Annotated[str | None, typer.Option(help="Another network, for all entries.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="Another extractor, for all entries.")] = None,
     references: Annotated[
         list[str] | None,
         typer.Option(help="Corrected references: ROLE=PATH, a zip or folder for train, held_out or private_extra."),

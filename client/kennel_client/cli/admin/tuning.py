@@ -125,19 +125,21 @@ def compare(
     how well each tells them apart."""
     admin.private_extractor.compare(competition, extractors, early_labels=early_labels)
     comparison = admin.private_extractor.wait(competition, see=saying(_comparison_progress))["comparison"]
-    return Answer(comparison, "\n".join(map(_space_text, comparison["spaces"])) or "Nothing was compared.")
+    return Answer(comparison, "\n".join(map(_compared_text, comparison["extractors"])) or "Nothing was compared.")
 
 
 def _comparison_progress(extractor: View) -> str:
-    spaces = extractor["comparison"]["spaces"]
-    return "; ".join(f"{space['extractor']}: {space['state']} {space['measured']}" for space in spaces)
+    compared = extractor["comparison"]["extractors"]
+    return "; ".join(f"{other['extractor']}: {other['state']} {other['measured']}" for other in compared)
 
 
-def _space_text(space: View) -> str:
-    said = space["error"] or space["lacks"]
-    if space["choice"]:
-        said = ", ".join(f"{name} {value}" for name, value in space["choice"].items())
-    return f"{space['extractor']}: {space['state']}, {space['measured']:,} measured" + (f"; {said}" if said else "")
+def _compared_text(compared: View) -> str:
+    said = compared["error"] or compared["lacks"]
+    if compared["choice"]:
+        said = ", ".join(f"{name} {value}" for name, value in compared["choice"].items())
+    return f"{compared['extractor']}: {compared['state']}, {compared['measured']:,} measured" + (
+        f"; {said}" if said else ""
+    )
 
 
 @answers(extractors)
@@ -170,7 +172,7 @@ def add(
     competition: Slug,
     name: Annotated[str, typer.Argument(help="Its column's name: small letters, digits, underscores.")],
     metric: Annotated[str, typer.Argument(help="Such as fid, kid, cmmd, precision, coverage, vendi.")],
-    extractor: Annotated[str, typer.Argument(help="The network, such as dinov2.")],
+    extractor: Annotated[str, typer.Argument(help="Such as dinov2.")],
     reference: Annotated[TrackKind, typer.Option(help="Whose references it is measured against.")] = "public",
     everybody: Annotated[
         bool, typer.Option("--everybody", help="Show it to everybody at once, not with the final board.")

@@ -1,4 +1,4 @@
-"""A cheap network in the place of efficientnet_lite0, for tests of which network measures what."""
+"""A cheap extractor in the place of efficientnet_lite0, for tests of which extractor measures what."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from worker.runtime import context
 
 
 @pytest.fixture(autouse=True)
-def substitute_network() -> Iterator[None]:
+def substitute_extractor() -> Iterator[None]:
     """Workers of this module project pixels to features, with another projection than tiny's."""
     real = find_extractor("efficientnet_lite0")
     substitute = replace(
