@@ -4,9 +4,9 @@ from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
 from api.tuning.private_extractor.views import (
     ComparisonView,
-    PrivateExtractorView,
     NewComparison,
     NewPrivateExtractor,
+    PrivateExtractorView,
     comparison_view,
     private_extractor_view,
 )

@@ -210,7 +210,7 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
         page = tab.page
         page.get_by_label("Name").fill("kid_2")
         page.get_by_label("Metric").select_option("kid")
-        page.get_by_label("Network").select_option("efficientnet_lite0@1")
+        page.get_by_label("Extractor").select_option("efficientnet_lite0@1")
         page.get_by_label("everybody, at once").check()
         page.get_by_role("button", name="Show it").click()
         expect(page.get_by_text("being prepared")).to_be_visible()
