@@ -82,8 +82,8 @@ def refuse(service: Service, slug: str) -> None:
 
 
 def compared(service: Service, slug: str, entries: list[Any]) -> Any:
-    """The other extractor's feature space, once it is compared: of a memoriser, a legitimate entry, and one with the early
-    label ``legitimate``."""
+    """The other extractor's feature space, once it is compared: of a memoriser, a legitimate entry, and one with
+    the early label ``legitimate``."""
     label(service, slug, entries[0], "aug")
     label(service, slug, entries[1], "legitimate")
     label_early(service, entries[2], "legitimate")
