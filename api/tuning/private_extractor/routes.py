@@ -32,7 +32,9 @@ def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: A
 
 
 @router.put("")
-def choose(slug: str, body: NewPrivateExtractor, acting: ActingOrganizer, settings: AppSettings) -> PrivateExtractorView:
+def choose(
+    slug: str, body: NewPrivateExtractor, acting: ActingOrganizer, settings: AppSettings
+) -> PrivateExtractorView:
     """Give the private track another extractor, until a board is published: every entry is scored again, and
     tau starts anew. The references must be prepared for it; a comparison does that."""
     extractor_choice.replace_extractor(
