@@ -295,9 +295,6 @@ class Settings(LogSettings):
     device: Annotated[str, StringConstraints(pattern=r"^(auto|cpu|cuda(:[0-9]+)?)$")] = "auto"
     """Where extractors run: ``cpu``, ``cuda`` for the first GPU, ``cuda:3`` for the fourth, ``auto`` for the first GPU
     if there is one. A worker has one GPU, on which its processes take turns: start one for each."""
-    mode: Literal["auto", "compiled", "eager"] = "auto"
-    """How extractors run: ``compiled`` is torch.compile with frozen weights, which needs a C++ compiler and gains
-    about 15 % for ``nasnetalarge`` on CPUs; ``auto`` is ``eager``. Each measurement's provenance records the mode."""
     batch_size: int | None = Field(default=None, ge=1)
     """Images at a time. Without it 8 on a CPU, and on a GPU the largest that safely fits; halved where memory ends."""
     decoding_processes: int | None = Field(None, ge=0)

@@ -29,7 +29,7 @@ from scorer.archive import (
     require_two,
 )
 from scorer.errors import Invalid
-from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, default_mode, fingerprint, load
+from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, fingerprint, load
 from scorer.findings.signs import signs_of
 from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels
@@ -93,7 +93,7 @@ def score_files(
     the service.
     """
     spec = extractor_catalogue.find_extractor(extractor_name)
-    options = ExtractorOptions(weights_dir=weights, mode=default_mode())
+    options = ExtractorOptions(weights_dir=weights)
     fingerprint(spec.identity, options)  # raises for missing weights before anything is decoded
     with TemporaryDirectory(prefix="kennel-score-") as folder:
         entry = _decode_submission(submission, Path(folder), partial(progress, "decoding"))

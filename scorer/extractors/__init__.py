@@ -13,8 +13,7 @@ from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
 from scorer.extractors.batches import DeviceLost, Features, Images, ProgressCallback
-from scorer.extractors.compiler import require_compiler
-from scorer.extractors.options import ExtractorOptions, Mode, default_mode
+from scorer.extractors.options import ExtractorOptions
 from scorer.extractors.tiny import Tiny
 from scorer.metrics.cosine import Shortlister
 
@@ -24,9 +23,7 @@ __all__ = [
     "ExtractorOptions",
     "Features",
     "Images",
-    "Mode",
     "ProgressCallback",
-    "default_mode",
     "fingerprint",
     "load",
 ]
@@ -42,7 +39,7 @@ class Extractor(Protocol):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """JSON: identity, weights_sha256, device, precision, mode, batch, threads, versions: enough to repeat it. The
+        """JSON: identity, weights_sha256, device, precision, batch, threads, versions: enough to repeat it. The
         batch is that of the newest features: a GPU that runs out of memory halves it."""
         ...
 
@@ -68,17 +65,15 @@ class Extractor(Protocol):
 
 
 def load(identity: str, *, options: ExtractorOptions) -> Extractor:
-    """Load the extractor ``name`` or ``name@version``, ready to run (compiled, if that is the mode).
+    """Load the extractor ``name`` or ``name@version``, ready to run.
 
     Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
-    ``no-compiler``, ``no-gpu``, ``no-gpu-memory``, ``no-torch``. ``DeviceLost`` if the GPU fails.
+    ``no-gpu``, ``no-gpu-memory``, ``no-torch``. ``DeviceLost`` if the GPU fails.
     """
     spec = extractor_catalogue.find_extractor(identity)
     if spec.architecture is None:
         return Tiny(spec, options)
-    if options.resolved_mode == "compiled":
-        require_compiler()
     verified = weights.read_weights(spec, options)
     try:
         # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
@@ -94,7 +89,7 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
 def fingerprint(identity: str, options: ExtractorOptions) -> str:
     """The content address (hex) of results of an extractor: a hash of identity, weights, layer and preprocessing.
 
-    Device, mode and batch are not part of it: they change the last bits only, and are in the provenance
+    Device and batch are not part of it: they change the last bits only, and are in the provenance
     (``docs/explanation/metrics.md#determinism-and-provenance``). Builds no network; raises as :func:`load` does for
     missing or wrong weights.
     """

@@ -1,4 +1,4 @@
-"""Options of extractors: device, mode, batch size, threads, folders."""
+"""Options of extractors: device, batch size, threads, folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,21 +7,9 @@ from typing import Literal, cast
 
 from scorer.process_resources import allowed_threads
 
-Mode = Literal["compiled", "eager"]
 DeviceKind = Literal["auto", "cpu", "cuda"]
 CPU_BATCH = 8
 """Images at a time on a CPU: with more, activations no longer fit its caches and speed does not rise."""
-
-
-def default_mode() -> Mode:
-    """The mode for ``auto``: ``eager``, on every machine.
-
-    It does not depend on whether a compiler is installed, so two machines set up alike compute alike. It costs little:
-    with the convolutions of :mod:`scorer.extractors.fused_convolutions`, ``eager`` is as fast as ``compiled`` for
-    EfficientNet-Lite and Inception-v3, which then need not wait for a compiler (20 to 90 s at the first start).
-    NASNet-A-Large gains about 15 % by ``compiled``: worth setting where many large entries are scored on CPUs.
-    """
-    return "eager"
 
 
 def parse_device(device: str) -> tuple[DeviceKind, int | None]:
@@ -38,11 +26,9 @@ class ExtractorOptions:
     """Where weights are and how networks run.
 
     ``device`` ``auto`` is a GPU, or the CPU where there is none; ``device_index`` says which of the GPUs that this
-    process sees (None: the first). ``mode`` is ``eager`` or ``compiled``
-    (torch.compile with frozen weights: needs a C++ compiler); ``auto`` is :func:`default_mode`. ``batch_size`` (None:
-    :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely fits) and ``threads`` (None: one for every core
-    that this process may use, or as ``OMP_NUM_THREADS`` says) are fixed for an extractor's life and recorded in the
-    provenance, since the last bits of a feature depend on them.
+    process sees (None: the first). ``batch_size`` (None: :data:`CPU_BATCH` on the CPU; on a GPU the largest that safely
+    fits) and ``threads`` (None: one for every core that this process may use, or as ``OMP_NUM_THREADS`` says) are fixed
+    for an extractor's life and recorded in the provenance, since the last bits of a feature depend on them.
     """
 
     weights_dir: Path | None = None
@@ -50,16 +36,10 @@ class ExtractorOptions:
     """By extractor name: the hash (hex) that the operator requires of a weight file."""
     device: DeviceKind = "auto"
     device_index: int | None = None
-    mode: Literal["auto", "compiled", "eager"] = "auto"
     batch_size: int | None = None
     threads: int | None = None
     cache_dir: Path | None = None
-    """Where compiled code, and the batch size measured for a GPU, outlive restarts."""
-
-    @property
-    def resolved_mode(self) -> Mode:
-        """The mode, with ``auto`` resolved."""
-        return default_mode() if self.mode == "auto" else self.mode
+    """Where the batch size measured for a GPU outlives restarts."""
 
     @property
     def resolved_threads(self) -> int:

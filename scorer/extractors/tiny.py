@@ -31,7 +31,6 @@ class Tiny:
             "weights_sha256": spec.weights_sha256,
             "device": "cpu",
             "precision": "float64",
-            "mode": "numpy",
             "batch_size": self._batch_size,
             "numpy": np.__version__,
         }

@@ -2,10 +2,9 @@
 
 import hashlib
 import logging
-import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class TorchExtractor:
-    """A network up to its features, with its preprocessing, in one mode on one device."""
+    """A network up to its features, with its preprocessing, on one device."""
 
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
@@ -79,14 +78,11 @@ class TorchExtractor:
             return self._run_or_halve(lambda: self._features_in_batches(images, progress))
 
     def _optimised(self, module: nn.Module) -> tuple[Callable[[Tensor], Tensor], str, torch.memory_format]:
-        """The network as it is fastest in this mode on this device, how it convolves, its input's order in memory."""
-        compiled = self._options.resolved_mode == "compiled"
-        if self._gpu is not None and not compiled:
+        """The network as it is fastest on this device, how it convolves, its input's order in memory."""
+        if self._gpu is not None:
             layout = lay_out(module)
             return module, str(layout), layout.memory_format
         module.to(memory_format=torch.channels_last)
-        if compiled:
-            return _compiled(module, self._options.cache_dir), "torch", torch.channels_last
         if can_fuse():
             return fuse(module), "onednn-fused", torch.channels_last
         return module, "torch", torch.channels_last
@@ -109,9 +105,8 @@ class TorchExtractor:
 
     def _features_in_batches(self, images: Images, progress: ProgressCallback | None) -> Features:
         slots = self._slots_for(images)
-        with self._one_graph():
-            busy_slots = timed(slots, self._device.type)
-            return in_batches(images, busy_slots, dimension=self.spec.dimension, progress=progress)
+        busy_slots = timed(slots, self._device.type)
+        return in_batches(images, busy_slots, dimension=self.spec.dimension, progress=progress)
 
     def logits(self, features: Features) -> Features | None:
         """The classifier's logits, (n, classes) float32; None without a classifier. Without biases for the 2015 graph,
@@ -190,12 +185,12 @@ class TorchExtractor:
         """The file with the batch size of this network on this kind of GPU."""
         if self._options.cache_dir is None:
             return None
-        how = (self._options.resolved_mode, self._convolutions, torch.__version__, MAX_MEMORY_SHARE)
+        how = (self._convolutions, torch.__version__, MAX_MEMORY_SHARE)
         key = (self.spec.identity, gpu.name, *how)
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:
-        """Run once, so that loading includes compiling and reordering weights, and faults show at once."""
+        """Run once, so that loading includes reordering weights, and faults show at once."""
         side = self.spec.input_size
         for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
             slot.launch()
@@ -206,13 +201,6 @@ class TorchExtractor:
         with exact_arithmetic(self._options.resolved_threads), keep_freed_memory():
             yield
 
-    def _one_graph(self) -> AbstractContextManager[None]:
-        """A context that raises an error for a second shape, which would mean a second graph and other last bits."""
-        if self._options.resolved_mode == "eager":
-            return nullcontext()
-        stance: AbstractContextManager[None] = torch.compiler.set_stance("fail_on_recompile")
-        return stance
-
     def _provenance(self, weights: Weights) -> dict[str, Any]:
         return {
             "extractor": self.spec.identity,
@@ -221,24 +209,12 @@ class TorchExtractor:
             "device_name": _processor() if self._gpu is None else self._gpu.name,
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "precision": "float32",
-            "mode": self._options.resolved_mode,
             "convolutions": self._convolutions,
             "batch_size": self.batch_size,
             "threads": self._options.resolved_threads,
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }
-
-
-def _compiled(module: nn.Module, cache_dir: Path | None) -> Callable[[Tensor], Tensor]:
-    if cache_dir is not None:
-        # torch reads it from the environment only. Built kernels are stored there; a frozen graph is traced again.
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache_dir)
-    # One thread compiles: a pool of compiling processes would outlive a worker that is killed.
-    compiled: Callable[[Tensor], Tensor] = torch.compile(
-        module, fullgraph=True, dynamic=False, options={"freezing": True, "compile_threads": 1}
-    )
-    return compiled
 
 
 def _processor() -> str:

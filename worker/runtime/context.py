@@ -96,7 +96,6 @@ def extractor_options_of(settings: Settings) -> ExtractorOptions:
         weights_sha256=settings.weights_sha256,
         device=device,
         device_index=device_index,
-        mode=settings.mode,
         batch_size=settings.batch_size,
-        cache_dir=settings.scratch / "compiled",
+        cache_dir=settings.scratch / "extractors",
     )

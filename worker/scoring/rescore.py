@@ -33,7 +33,7 @@ from worker.scoring.measure import SCORER_VERSION, environment, measure
 from worker.scoring.reference_features import load_prepared
 from worker.scoring.verify import MeasuredScores, MeasurementComparison, compare_scores, provenance_differences
 
-REPEATED_OPTIONS = ("device", "mode", "batch_size", "threads")
+REPEATED_OPTIONS = ("device", "batch_size", "threads")
 """The extractor options that a measurement's provenance records."""
 
 
@@ -78,7 +78,7 @@ def rescore(
 
     Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
     ``other-zip``: the stored zip is not the one that was uploaded) and ``Unavailable`` where this machine cannot
-    repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``no-compiler``, ``unreadable-artifact``.
+    repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``unreadable-artifact``.
     """
     with context.sessions() as session:
         entry = find_recorded_submission(session, submission_id)
@@ -133,8 +133,8 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
-    """``base`` with the options that a provenance records (:data:`REPEATED_OPTIONS`). Values that no option can have,
-    such as the ``numpy`` mode of ``tiny``, are left out: there is nothing to choose then."""
+    """``base`` with the options that a provenance records (:data:`REPEATED_OPTIONS`). Values that no option can have
+    are left out."""
     hints = get_type_hints(ExtractorOptions)
     recorded = {name: provenance[name] for name in REPEATED_OPTIONS if name in provenance}
     return replace(base, **{name: value for name, value in recorded.items() if _is_option(value, hints[name])})

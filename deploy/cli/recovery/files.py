@@ -16,7 +16,7 @@ from kennel_client.submit import StageProgress
 from scorer.archive.reference_image import round_to_uint8
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import find_extractor
-from scorer.extractors import ExtractorOptions, Features, default_mode, load
+from scorer.extractors import ExtractorOptions, Features, load
 from scorer.generators.latents import Latent
 from scorer.generators.onnx_files import MAGIC_BYTES, require_onnx
 from scorer.generators.recovery.plan import AuditPlan
@@ -88,7 +88,7 @@ def _entry_sample(
 ) -> EntrySample:
     extractor = load(
         find_extractor(entry.extractor).identity,
-        options=ExtractorOptions(weights_dir=entry.weights, mode=default_mode()),
+        options=ExtractorOptions(weights_dir=entry.weights),
     )
 
     def extract(images: Pixels) -> Features:

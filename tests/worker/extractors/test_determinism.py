@@ -31,7 +31,7 @@ from worker.scoring.verify import SCORE_TOLERANCE, ComparisonOutcome
 
 COUNT, SIZE = 24, 32
 PHOTOGRAPHS: tuple[Callable[[], NDArray[np.uint8]], ...] = (astronaut, cat, coffee)
-CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=8, threads=1)
+CPU = ExtractorOptions(device="cpu", batch_size=8, threads=1)
 
 
 def crops(seed: int, count: int) -> NDArray[np.uint8]:

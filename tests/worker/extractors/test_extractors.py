@@ -27,10 +27,9 @@ from benchmarks.harness.networks import seeded_state
 from scorer import extractor_catalogue
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, find_extractor
-from scorer.extractors import Extractor, ExtractorOptions, default_mode, fingerprint, load, weights
+from scorer.extractors import Extractor, ExtractorOptions, fingerprint, load, weights
 from scorer.extractors.batches import immediate_slots, in_batches
 from scorer.extractors.batchnorm_folding import fold
-from scorer.extractors.compiler import compiler_fault
 from scorer.extractors.devices import exact_arithmetic
 from scorer.extractors.networks import build_network
 from scorer.extractors.preprocessing import Preprocessing
@@ -40,7 +39,7 @@ from scorer.extractors.weights import Weights
 from scorer.process_resources import keep_freed_memory
 
 # One thread: other tests run beside these.
-CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=4, threads=1)
+CPU = ExtractorOptions(device="cpu", batch_size=4, threads=1)
 LITE = ("efficientnet_lite0", "efficientnet_lite2")
 INCEPTION = find_extractor("inception_v3")
 # The loader under test, on a network small enough to be broken in many ways.
@@ -200,41 +199,10 @@ def test_provenance_says_what_ran(lite0: Extractor) -> None:
     provenance = lite0.provenance
     assert provenance["extractor"] == "efficientnet_lite0@1"
     assert provenance["weights_sha256"] == find_extractor("efficientnet_lite0").weights_sha256
-    assert (provenance["device"], provenance["mode"], provenance["precision"]) == ("cpu", "eager", "float32")
+    assert (provenance["device"], provenance["precision"]) == ("cpu", "float32")
     assert provenance["torch"] == torch.__version__
     assert provenance["threads"] >= 1
     assert all(isinstance(value, str | int) for value in provenance.values())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(compiler_fault() is not None, reason=f"needs a C++ compiler: {compiler_fault()}")
-def test_compiled_and_eager_agree(lite0: Extractor, tmp_path: Path) -> None:
-    compiled = load("efficientnet_lite0", options=replace(CPU, mode="compiled", cache_dir=tmp_path))
-    images = noise(11)
-    features = compiled.features(images)
-    assert relative(features, lite0.features(images)) < 1e-5
-    assert np.array_equal(compiled.features(images[7:8])[0], features[7])
-    assert compiled.provenance["mode"] == "compiled"
-    assert any(tmp_path.iterdir())
-
-
-def test_compiling_without_a_compiler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    compiler_fault.cache_clear()
-    try:
-        with pytest.raises(Unavailable, match="no-such-compiler") as error:
-            load("efficientnet_lite0", options=ExtractorOptions(mode="compiled"))
-        assert error.value.slug == "no-compiler"
-        message_of(error)
-    finally:
-        compiler_fault.cache_clear()
-
-
-def test_the_mode_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ExtractorOptions().resolved_mode == default_mode() == "eager"
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert ExtractorOptions().resolved_mode == "eager"
-    assert ExtractorOptions(mode="compiled").resolved_mode == "compiled"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -618,7 +586,7 @@ def test_a_fingerprint_is_of_weights_and_preprocessing_alone(folder: Path) -> No
     prints = {name: fingerprint(name, options) for name in ("tiny", *LITE, "inception_v3")}
     assert len(set(prints.values())) == 4
     assert fingerprint("tiny@1", options) == prints["tiny"]
-    assert fingerprint(LITE[0], ExtractorOptions(mode="compiled", batch_size=1, threads=1)) == prints[LITE[0]]
+    assert fingerprint(LITE[0], ExtractorOptions(batch_size=1, threads=1)) == prints[LITE[0]]
     assert not (folder / "inception_v3.sha256").exists(), "only a file that proved to fit is recorded"
     (folder / "inception_v3.pth").write_bytes(b"another network")
     assert fingerprint("inception_v3", options) != prints["inception_v3"]

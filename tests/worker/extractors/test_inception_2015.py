@@ -19,7 +19,7 @@ from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 
-CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=2, threads=1)
+CPU = ExtractorOptions(device="cpu", batch_size=2, threads=1)
 SPEC = find_extractor("inception_2015")
 
 

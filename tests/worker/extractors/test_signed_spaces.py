@@ -31,7 +31,7 @@ from tests.worker.extractors.openai_clip import openai_state
 
 SIGNED = ("dinov2", "clip", "sscd")
 TRANSFORMERS = ("dinov2", "clip")
-CPU = ExtractorOptions(device="cpu", mode="eager", batch_size=2, threads=1)
+CPU = ExtractorOptions(device="cpu", batch_size=2, threads=1)
 WIDTH = 1024
 BLOCK = 12 * WIDTH**2 + 13 * WIDTH
 """Numbers of a block of ViT-L: two norms, attention, and a layer of four times the width."""

@@ -112,7 +112,7 @@ def test_a_provenance_has_all_that_a_rescore_needs(service: Service, entry: str)
     provenance = newest(service, entry).provenance
     assert provenance["zip_sha256"] == row_of(service, entry).sha256
     assert provenance["blas_threads"] >= 1
-    for name in ("extractor", "weights_sha256", "device", "mode", "batch_size", "precision", "reference", "bottleneck"):
+    for name in ("extractor", "weights_sha256", "device", "batch_size", "precision", "reference", "bottleneck"):
         assert provenance[name], name
     for name in ("python", "numpy", "pillow", "blas"):
         assert provenance[name], name
@@ -266,7 +266,7 @@ def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
 
 def test_options_are_those_of_the_provenance() -> None:
     base = ExtractorOptions(weights_dir=Path("weights"), weights_sha256={"inception_v3": "a"}, device="auto")
-    recorded = {"device": "cpu", "mode": "compiled", "batch_size": 5, "threads": 3}
+    recorded = {"device": "cpu", "batch_size": 5, "threads": 3}
     options = options_from(recorded | {"weights_sha256": "b", "precision": "float32", "torch": "2"}, base)
     assert {name: getattr(options, name) for name in recorded} == recorded
     assert (options.weights_dir, options.weights_sha256) == (base.weights_dir, base.weights_sha256)
@@ -279,8 +279,8 @@ def test_a_worker_repeats_a_measurement_on_its_own_gpu() -> None:
 
 
 def test_what_is_no_option_is_left_out() -> None:
-    base = ExtractorOptions(mode="eager", threads=2)
-    assert options_from({"mode": "numpy", "precision": "float64", "threads": True, "batch_size": "8"}, base) == base
+    base = ExtractorOptions(threads=2)
+    assert options_from({"device": "tpu", "precision": "float64", "threads": True, "batch_size": "8"}, base) == base
     assert options_from({}, base) == base
 
 
