@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 
 import migrations
 from benchmarks.harness.seeding import tiny_spec
+from deploy.demo.accounts import new_token
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.database_roles import APP
@@ -23,7 +24,7 @@ from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
-from deploy.standalone.service import HOST, ensure_admin, service_children
+from deploy.standalone.service import ADMIN, HOST, service_children
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.admin import References
 from kennel_client.api import ApiClient
@@ -114,7 +115,7 @@ def running_service(
         settings = read_settings(addresses)
         migrations.upgrade(settings.migration_url, APP)
         everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
-        token = ensure_admin(settings)
+        token = new_token(settings, ADMIN, "admin")
         engine = engine_of(settings)
         parts = _parts(everything, folder, port, workers or Workers(), web)
         with ApiClient(f"http://{HOST}:{port}", token) as admin:

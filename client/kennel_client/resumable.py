@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from platformdirs import user_state_path
 
-from kennel_client.api import TIMEOUT, ApiClient, segment
+from kennel_client.api import TIMEOUT, segment
 from kennel_client.errors import Refused
 from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, json_of
 
@@ -55,18 +55,6 @@ class PendingUpload:
         body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
         headers = {"Idempotency-Key": self.key}
         return Request("POST", f"/competitions/{segment(self.slug)}/uploads", json=body, headers=headers)
-
-
-def upload_resumably(
-    client: ApiClient,
-    pending: PendingUpload,
-    file: BinaryIO,
-    *,
-    progress: ByteProgress = lambda _sent, _total: None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str:
-    """Upload an entry and return the id of the submission; ``Refused`` for errors that a retry cannot cure."""
-    return client.run(upload(pending, file, progress), sleep=sleep)
 
 
 def upload(

@@ -40,7 +40,7 @@ from deploy.standalone.preload import OF_THE_OWNER, preloading
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import acting_as
-from scorer.accounts import accounts, api_tokens, one_time_links
+from scorer.accounts import accounts, one_time_links
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.db.accounts import account_by_handle, any_admin
 from scorer.db.jobs import worker_reports
@@ -72,12 +72,10 @@ TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 
 @dataclass(frozen=True)
 class RunningService:
-    """The started service: its URL, settings and first admin's token."""
+    """The started service: its URL and settings."""
 
     url: str
     settings: Settings
-    new_admin_token: str | None
-    """Only the first start makes an admin; the token is shown once."""
 
 
 def start_service(
@@ -122,8 +120,8 @@ def start_service(
             )
         )
     supervisor.end_preload()
-    # Last, so that a failed or interrupted start does not lose the token.
-    return RunningService(url, settings, ensure_admin(settings))
+    ensure_admin(settings)
+    return RunningService(url, settings)
 
 
 def _ready_with_report(child: Child, sessions: Sessions) -> Child:
@@ -197,16 +195,11 @@ def _addresses(
     return addresses
 
 
-def ensure_admin(settings: Settings) -> str | None:
-    """Make the first admin and return its token; None if there is an admin already."""
+def ensure_admin(settings: Settings) -> None:
+    """Make the first admin, unless there is an admin."""
     with connected(settings) as sessions, sessions.begin() as session:
-        if any_admin(session):
-            return None
-        now = datetime.now(UTC)
-        secret = secrets.token_urlsafe(32)
-        account = accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=now)
-        api_tokens.issue(session, account, secret, name="first start", now=now)
-        return secret
+        if not any_admin(session):
+            accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=datetime.now(UTC))
 
 
 WORKER_NICENESS = 5

@@ -47,16 +47,13 @@ class ReferenceImages:
 
     ``images`` is (n, size, size, 3) RGB: uint8 if all had the size already, else float32 in [0, 255].
     ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of the pixels rounded to uint8 and of their mirror
-    images. ``resized`` counts the images that had another size, ``duplicates`` those with the
-    (rounded) pixels of an earlier one. ``ignored`` is a sentence about other files.
+    images. ``ignored`` is a sentence about other files.
     """
 
     images: ReferencePixels
     names: tuple[str, ...]
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
-    resized: int
-    duplicates: int
     ignored: str | None = None
 
 
@@ -117,7 +114,6 @@ def read_references(
     _refuse_array(len(names), size)
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
-    resized = 0
     errors = dict[int, MemberError]()
     for index, result in _decoded(file, listing, size, processes, progress):
         if isinstance(result, MemberError):
@@ -125,13 +121,11 @@ def read_references(
             continue
         image, hashes[:, index] = result
         if image.dtype != np.uint8:
-            resized += 1
             images = _widened(images, allocate)
         images[index] = image
     if errors:
         raise bad_images(listing.labels, errors)
-    duplicates = len(names) - len({row.tobytes() for row in hashes[0]})
-    return ReferenceImages(images, names, hashes[0], hashes[1], resized, duplicates, listing.ignored)
+    return ReferenceImages(images, names, hashes[0], hashes[1], listing.ignored)
 
 
 def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
+from deploy.demo.accounts import new_token
 from deploy.standalone.data_folder import open_data_folder
 from deploy.standalone.log import Log
-from deploy.standalone.service import start_service
+from deploy.standalone.service import ADMIN, start_service
 from deploy.standalone.supervisor import Supervisor
 from scorer.accounts import accounts, api_tokens
 from scorer.db.session import connected
@@ -167,7 +168,7 @@ def back_up_standalone(backups: Path) -> tuple[str, dict[str, Any]]:
         Supervisor(Log(None), hold=[data.lock]) as supervisor,
     ):
         running = start_service(supervisor, data, durable=False)
-        token = str(running.new_admin_token)
+        token = new_token(running.settings, ADMIN, "admin")
         with connected(running.settings) as sessions, sessions.begin() as session:
             now = datetime.now(UTC)
             ada = accounts.create_account(session, handle="ada", name="Ada", role="participant", now=now)

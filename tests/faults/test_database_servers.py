@@ -27,7 +27,6 @@ from deploy.standalone.data_folder import DataFolder, open_data_folder
 from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from deploy.standalone.log import Log
-from deploy.standalone.ports import free_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.service import start_service
@@ -410,17 +409,6 @@ def test_a_damaged_database_is_reported_in_the_servers_own_words(used: Path) -> 
     with pytest.raises(Unavailable, match=expected) as caught, running_postgres(used):
         pass
     assert "pg_control" in "".join(caught.value.faults)
-
-
-@pytest.mark.parametrize("server", [Postgres, Redis])
-def test_a_given_port_is_used_and_a_taken_one_is_reported(servers: Servers, folder: Path, server: type) -> None:
-    with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
-        with pytest.raises(Unavailable, match=rf"^Port {servers.redis.port} is taken by valkey-server \(process"):
-            server(data, port=servers.redis.port, durable=False).start(supervisor)
-        wanted = free_port()
-        one = server(data, port=wanted, durable=False)
-        one.start(supervisor)
-        assert one.port == wanted
 
 
 # --- who runs it

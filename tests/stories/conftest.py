@@ -162,9 +162,9 @@ def live() -> Iterator[RunningService]:
                 running = service.start_service(
                     supervisor, data, host=ADDRESS, port=port, environ={**os.environ, **variables}, durable=False
                 )
-            assert running.new_admin_token is not None
             with ExitStack() as connections:
-                admin = connections.enter_context(Client(running.url, running.new_admin_token))
+                token = new_token(running.settings, service.ADMIN, "admin")
+                admin = connections.enter_context(Client(running.url, token))
                 yield RunningService(running.url, admin, log_file, running.settings, traces, supervisor, connections)
     finally:
         shutil.rmtree(folder)

@@ -53,7 +53,7 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
     pictures = Photographs(tiles(1, 60), tiles(2, IMAGES), tiles(3, 20))
     plan = DemoPlan(folder=Path("photographs"), images=IMAGES, entries=3, full=False)
     console = Console(file=io.StringIO(), record=True, force_terminal=True, width=200)
-    running = Standalone(live.url, live.settings, None)
+    running = Standalone(live.url, live.settings)
     assert run.run_competition(running, pictures, plan, console, start=time.monotonic(), leave=False)
     return console.export_text()
 

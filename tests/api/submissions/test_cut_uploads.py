@@ -11,7 +11,7 @@ from tusclient.exceptions import TusUploadFailed
 from api.main import create_app
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from kennel_client.resumable import PendingUpload, upload_resumably
+from kennel_client.resumable import ByteProgress, PendingUpload, upload
 from kennel_client.steps import MAX_TRIES, RETRY_SECONDS
 from scorer.submissions.upload_bytes import PART_BYTES
 from tests.api.conftest import API, Service
@@ -21,6 +21,10 @@ from tests.http_server import serve
 
 CUTS = 10
 MEGABYTE = 10**6
+
+
+def ignore(_sent: int, _total: int) -> None:
+    """Nobody follows the progress."""
 
 
 @pytest.mark.parametrize(
@@ -80,9 +84,9 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
         proxy = FlakyProxy([server], after=len(content) // 4, cuts=3)
         with proxy.running() as address, ApiClient(address, service.tokens["ada"]) as client:
 
-            def upload_zip(data: bytes, key: str, **options: Any) -> str:
+            def upload_zip(data: bytes, key: str, progress: ByteProgress = ignore) -> str:
                 promise = PendingUpload(slug, "ours.zip", len(data), key, "n")
-                return upload_resumably(client, promise, BytesIO(data), sleep=pauses.append, **options)
+                return client.run(upload(promise, BytesIO(data), progress), sleep=pauses.append)
 
             made = upload_zip(content, "kept", progress=lambda sent, _: seen.append(sent))
             assert upload_zip(content, "kept") == made
@@ -124,12 +128,12 @@ def test_our_own_client_halves_its_requests_for_a_proxy_with_a_small_limit(servi
     pauses: list[float] = []
     with serve(proxy) as server, ApiClient(server, service.tokens["ada"]) as client:
         pending = PendingUpload(slug, "ours.zip", len(content), "key")
-        made = upload_resumably(client, pending, BytesIO(content), sleep=pauses.append)
+        made = client.run(upload(pending, BytesIO(content), ignore), sleep=pauses.append)
         assert proxy.refused == [len(content), len(content) // 2]
         proxy.limit = 1000
         pending = PendingUpload(slug, "ours.zip", len(content), "other")
         with pytest.raises(Refused, match=r"proxy .* refuses requests of 65536 bytes") as caught:
-            upload_resumably(client, pending, BytesIO(content), sleep=pauses.append)
+            client.run(upload(pending, BytesIO(content), ignore), sleep=pauses.append)
     assert (caught.value.status, pauses) == (413, [])
     entry = service.call("ada", "GET", f"/submissions/{made}").json()
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
@@ -138,6 +142,6 @@ def test_our_own_client_halves_its_requests_for_a_proxy_with_a_small_limit(servi
 def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
     pauses: list[float] = []
     with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
-        upload_resumably(client, PendingUpload("any", "x.zip", 1, "key"), BytesIO(b"x"), sleep=pauses.append)
+        client.run(upload(PendingUpload("any", "x.zip", 1, "key"), BytesIO(b"x"), ignore), sleep=pauses.append)
     assert len(pauses) == MAX_TRIES
     assert pauses[0] < pauses[4] <= RETRY_SECONDS[4] < pauses[-1] <= RETRY_SECONDS[-1]

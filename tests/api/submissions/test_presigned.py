@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from kennel_client.api import ApiClient
-from kennel_client.resumable import PendingUpload, upload_resumably
+from kennel_client.resumable import PendingUpload, upload
 from scorer.blobs import blobs_of
 from scorer.db.tables import Upload
 from scorer.settings import Settings
@@ -190,7 +190,7 @@ def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug:
     seen: list[int] = []
     with serve(service.app) as url, ApiClient(url, service.tokens["ada"]) as client:
         promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
-        made = upload_resumably(client, promise, BytesIO(ZIP), progress=lambda sent, _: seen.append(sent))
+        made = client.run(upload(promise, BytesIO(ZIP), lambda sent, _: seen.append(sent)))
     with service.context.sessions() as session:
         assert session.query(Upload).one().method == "put"
     assert service.call("ada", "GET", f"/submissions/{made}").json()["file_name"] == "put.zip"

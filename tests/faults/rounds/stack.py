@@ -19,6 +19,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812 - a class
 from redis import Redis as RedisClient
 
 import migrations
+from deploy.demo.accounts import new_token
 from deploy.standalone import service
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import METRICS, open_data_folder
@@ -239,7 +240,7 @@ def _started(
         settings = read_settings(direct)
         migrations.upgrade(settings.migration_url, APP)
         web = resources.enter_context(Proxy(port).running())
-        token = service.ensure_admin(settings)
+        token = new_token(settings, service.ADMIN, "admin")
         url = f"http://{service.HOST}:{port}"
         admin = resources.enter_context(ApiClient(url, token))
         dsn = postgres.url("kennel_admin").replace("+psycopg2", "")

@@ -15,7 +15,7 @@ from deploy.demo.accounts import new_token
 from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from kennel_client.resumable import PendingUpload, upload_resumably
+from kennel_client.resumable import PendingUpload, upload
 from kennel_client.steps import is_transient
 from tests.factories import make_spec, noise_images, zip_of
 from tests.faults.rounds.stack import Stack
@@ -126,7 +126,9 @@ class Traffic:
             digest = hashlib.sha256(attempt.body).hexdigest()
             pending = PendingUpload(self.slug, name, len(attempt.body), attempt.key, sha256=digest)
             file = io.BytesIO(attempt.body)
-            return upload_resumably(client, pending, file, sleep=lambda seconds: time.sleep(min(seconds, MAX_PAUSE)))
+            return client.run(
+                upload(pending, file, lambda *_: None), sleep=lambda seconds: time.sleep(min(seconds, MAX_PAUSE))
+            )
         length = str(len(attempt.body))
         headers = {"Content-Type": "application/zip", "Content-Length": length, "Idempotency-Key": attempt.key}
         path = f"/competitions/{self.slug}/submissions"
