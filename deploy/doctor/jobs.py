@@ -129,7 +129,7 @@ CHECKS = (
     Check(
         "queues",
         _queues,
-        "`kennel admin job list` and the log of that queue's worker say why it takes none.",
+        "`kennel admin job show` and the log of that queue's worker say why it takes none.",
         ["migrations"],
     ),
     Check("failed jobs", _failures, "Mend the cause, then `kennel admin job requeue`.", ["migrations"]),

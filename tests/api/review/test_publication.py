@@ -66,17 +66,17 @@ def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) 
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(1))).json()["id"]
     assert re.fullmatch(
-        r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("job", "list")
+        r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("job", "show")
     )
     with service.context.sessions.begin() as session:
         now, lease = service.context.now(), timedelta(minutes=1)
         claim = leases.claim_job(session, Queue.CHECK, holder="h", worker="gpu-1:4711", now=now, lease=lease)
     assert claim is not None
     running = f"running: job {claim.job_id} check {slug} {entry} (attempt 1) on gpu-1:4711: "
-    assert running in command("job", "list")
+    assert running in command("job", "show")
     command("worker", "drain", "gpu-1", "--reason", "a new driver")
     paused = r"paused: worker gpu-1 since [-\d]{10} \d\d:\d\d UTC by \w+: a new driver"
-    assert re.search(paused, command("job", "list"))
+    assert re.search(paused, command("job", "show"))
 
 
 def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) -> None:
@@ -107,7 +107,7 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
     ]
     assert re.search(
         rf"failed: job {job} score {slug} private {entry} \(attempt 3\) on \S+:\d+: the disk was full",
-        command("job", "list"),
+        command("job", "show"),
     ), "by its worker: where many jobs fail alike, one machine may be broken"
     assert "1 Nobody's" not in command("competition", "checklist", slug, code=1)
 

@@ -9,13 +9,13 @@ from kennel_client.cli.formatting import format_time
 from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, View, answers, columns
 
 app, queues, workers = typer.Typer(), typer.Typer(), typer.Typer()
-Queue = Annotated[str, typer.Argument(help="The queue's name, as `kennel admin job list` has it.")]
+Queue = Annotated[str, typer.Argument(help="The queue's name, as `kennel admin job show` has it.")]
 Worker = Annotated[str, typer.Argument(help="A machine, or a process as `machine:pid`; `*` for all.")]
 
 
-@answers(app, "list")
-def list_jobs(admin: AdminClient) -> Answer:
-    """List what waits, what runs, and what has failed and why."""
+@answers(app, "show")
+def show_jobs(admin: AdminClient) -> Answer:
+    """Show what waits, what runs, and what has failed and why."""
     unfinished = admin.jobs.unfinished()
     text = "\n".join(_lines(unfinished)) or "Nothing waits, nothing runs, nothing has failed."
     return Answer(unfinished, text)
@@ -77,7 +77,7 @@ def paused_answer(pauses: Sequence[View]) -> Listing:
 
 @answers(workers)
 def drain(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
-    """Let a worker end its job and take no other, also after a restart. `kennel admin job list` shows which run
+    """Let a worker end its job and take no other, also after a restart. `kennel admin job show` shows which run
     one."""
     return paused_answer(admin.jobs.pause(worker=worker, reason=reason))
 
