@@ -79,7 +79,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     content = (
         values["view"].model_dump_json(),
         values["state"].phase,
-        *(values[name] for name in ("own", "at_desk", "may_attach", "pick", "exhibits", "case", "generator")),
+        *(values[name] for name in ("own", "may_review", "may_attach", "pick", "exhibits", "case", "generator")),
     )
     viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
@@ -97,7 +97,7 @@ def _entry(session: Session, images: StoredImages, submission_id: str, viewer: C
         "state": state,
         "view": view,
         "own": own,
-        "at_desk": is_reviewer(viewer.account, submission.competition_id),
+        "may_review": is_reviewer(viewer.account, submission.competition_id),
         "stage": STAGES.get(view.stage or "", view.stage),
         "pending": view.status in PENDING,
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,

@@ -63,7 +63,7 @@ def signs_in(read: SpaceReading) -> tuple[Sign, ...]:
 
 
 def summary_in(read: SpaceReading) -> Summary:
-    """What the desk would open with."""
+    """What the review page would open with."""
     findings = [{"name": "pixel_copies", "value": read.copied}]
     return summary_of(signs_in(read), read.numbers, findings, read.images)
 
@@ -81,7 +81,7 @@ RULES = (
 
 
 def opening_of(outcome: Outcome) -> Summary:
-    """The sentence with which the desk opens: the gravest of both tracks."""
+    """The sentence with which the review page opens: the gravest of both tracks."""
     summaries = [summary_in(outcome.readings[track]) for track in TRACK_KINDS]
     return min(summaries, key=lambda each: gravity(each.verdict, each.share))
 

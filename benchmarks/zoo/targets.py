@@ -95,7 +95,7 @@ def detection_targets(held: Zoo) -> list[DetectionTarget]:
     half, flagged = (len(outcomes_found_by(held, ANY_SIGN, *methods)) for methods in ((HALF_ALTERED,), HONEST))
     right = [each for each in held.outcomes if is_opening_right(each)]
     halves, honest, entries = len(held.of(HALF_ALTERED)), len(held.of(*HONEST)), len(held.outcomes)
-    sentence = "entries of which the desk's sentence says rightly whether there are copies"
+    sentence = "entries of which the review page's sentence says rightly whether there are copies"
     many, shares = "entries of which it also says how many, within a factor of two", sum(map(is_share_right, right))
     return [
         DetectionTarget("entries half of altered copies that show a sign", half, halves, LEAST_FOUND, True),
@@ -106,14 +106,14 @@ def detection_targets(held: Zoo) -> list[DetectionTarget]:
 
 
 def is_opening_right(outcome: Outcome) -> bool:
-    """Whether the desk's first sentence says that there are copies in an entry with copies, and does not speak of
-    training images in an honest one."""
+    """Whether the review page's first sentence says that there are copies in an entry with copies, and does not speak
+    of training images in an honest one."""
     verdict = opening_of(outcome).verdict
     return verdict in {"repetition", "none"} if outcome.title.method in HONEST else verdict == "copies"
 
 
 def is_share_right(outcome: Outcome) -> bool:
-    """Whether the desk's first sentence says a share of copies between half of the true one and twice that."""
+    """Whether the review page's first sentence says a share of copies between half of the true one and twice that."""
     method, said = outcome.title.method, opening_of(outcome).share or 0.0
     true = 0.0 if method in HONEST else MIXED.get(method, 1.0)
     return true / 2 <= said <= 2 * true

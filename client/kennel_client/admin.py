@@ -506,20 +506,20 @@ class Reviews(Methods[Api]):
         self, slug: str, states: Sequence[QueueState] | None = None, limit: int | None = None
     ) -> Operation[list[answers.FlaggedView]]:
         """The flagged entries with their reasons, most decisive first."""
-        path = path_of("competitions", slug, "desk")
+        path = path_of("competitions", slug, "review-queue")
         return all_pages(path, "entries", limit=limit, state=None if states is None else list(states))
 
-    @calls("GET /competitions/{slug}/desk")
-    def progress(self, slug: str) -> answers.DeskView:
+    @calls("GET /competitions/{slug}/review-queue")
+    def progress(self, slug: str) -> answers.ReviewQueueView:
         """The progress of the review and the agreement of reviewers, with the first page of the queue."""
 
     @Method
     def claim_next(self, slug: str, skip: int = 0) -> Operation[answers.NextView]:
         """Claim the most decisive entry that you have not reviewed: for some minutes, other reviewers get others."""
-        return call("POST", path_of("competitions", slug, "desk", "next"), params={"skip": skip})
+        return call("POST", path_of("competitions", slug, "review-queue", "next"), params={"skip": skip})
 
-    @calls("GET /submissions/{submission}/desk")
-    def get(self, submission: str) -> answers.DeskEntryView:
+    @calls("GET /submissions/{submission}/review")
+    def get(self, submission: str) -> answers.ReviewEntryView:
         """An entry with all its evidence."""
 
     @calls("GET /submissions/{submission}/evidence/{track}")

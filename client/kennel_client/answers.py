@@ -423,249 +423,12 @@ class DataFileView(TypedDict):
     url: str
 
 
-class DoubleView(TypedDict):
-    """Another entry with the same zip or the same images."""
-
-    submission_id: str
-    ref: int
-    team: str
-    same_zip: bool
-    accepted_at: str
-
-
 class EarlyLabelView(TypedDict):
     """An early label, which decides nothing."""
 
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
     source: Literal["hand", "import"]
     created_at: str
-
-
-class ReasonView(TypedDict):
-    """A reason for a flag, or a finding."""
-
-    name: str
-    words: str
-
-
-class FlaggedView(TypedDict):
-    """A flagged entry."""
-
-    submission_id: str
-    ref: int
-    team: str
-    reasons: list[ReasonView]
-    weight: int
-    state: Literal["open", "waiting", "disputed", "unruled", "decided"]
-    reviews: int
-    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
-
-
-class ImageComparisonView(TypedDict):
-    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
-
-    compared: int
-    common: int
-    created_at: str
-
-
-class LabelView(TypedDict):
-    """LabelView of the API."""
-
-    submission_id: str
-    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
-    note: str
-    created_at: str
-
-
-class ReviewView(TypedDict):
-    """One reviewer's review."""
-
-    reviewer: str
-    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
-    intent: Literal["intended", "unintended", "unclear"] | None
-    note: str
-    created_at: str
-
-
-class OpinionsView(TypedDict):
-    """The reviews of an entry that you may see: those of others only once no more are accepted."""
-
-    own: ReviewView | None
-    others: list[ReviewView]
-    count: int
-    complete: bool
-    disputed: bool
-    decided: LabelView | None
-
-
-class OtherView(TypedDict):
-    """Another entry of the same team, judged on the public track."""
-
-    submission_id: str
-    ref: int
-    file_name: str
-    status: str
-    memorization_distance: float | None
-    penalised: bool | None
-    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
-
-
-class PairView(TypedDict):
-    """A generated image and the reference image nearest to it."""
-
-    number: int
-    image: int
-    reference_name: str
-    distance: float
-    difference: float
-    mirrored_difference: float
-    mirrored: bool
-
-
-class SharingView(TypedDict):
-    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
-
-    submission_id: str
-    ref: int
-    team: str
-    accepted_at: str
-    images: int
-    equal: int
-    share: float
-    words: str
-    came_first: str
-    examples: list[list[int]]
-
-
-class CodeView(TypedDict):
-    """The code attached to a submission, which reviewers and organizers can download."""
-
-    kind: Literal["zip", "notebook"]
-    bytes: int
-    sha256: str
-    attached_by: str
-    created_at: str
-
-
-class ClosestPairView(TypedDict):
-    """An image of an entry and the reference image nearest to it."""
-
-    image: int
-    reference: int
-    reference_name: str
-    distance: float
-
-
-class MeasurementView(TypedDict):
-    """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
-
-    track: Literal["public", "private"]
-    fid: float
-    memorization_distance: float
-    distance_se: float | None
-    tau: float | None
-    penalised: bool | None
-    copy: bool
-    disqualified: bool
-    mifid: float | None
-    rank: int | None
-    would_be_rank: int | None
-    explanation: str
-    histogram: dict[str, Any]
-    measured_at: str
-    closest_pairs: NotRequired[list[ClosestPairView] | None]
-    provenance: NotRequired[dict[str, Any] | None]
-
-
-class ShownNumberView(TypedDict):
-    """An entry's value on a shown track, with what the track is."""
-
-    value: float | None
-    standard_error: float | None
-    name: str
-    title: str
-    better: Literal["lower", "higher"]
-    extractor: str
-    reference: Literal["public", "private"]
-    interval_coverage: NotRequired[float | None]
-
-
-class SubmissionView(TypedDict):
-    """A submission as its team sees it. The status ``scored`` refers to the public track."""
-
-    id: str
-    ref: int
-    competition: str
-    team: str
-    submitted_by: str
-    file_name: str
-    bytes: int
-    sha256: str | None
-    imported: bool
-    zip_removed_at: NotRequired[str | None]
-    note: str
-    status: Status
-    reason: str | None
-    faults: list[str] | None
-    ignored: NotRequired[str | None]
-    stage: str | None
-    fraction: float | None
-    queue_position: int | None
-    paused: bool
-    accepted_at: str
-    finished_at: str | None
-    late: bool
-    sprite: str | None
-    code: CodeView | None
-    code_wanted_until: str | None
-    code_request: str
-    measurements: list[MeasurementView]
-    shown: list[ShownNumberView]
-    private_state: NotRequired[str | None]
-
-
-class DeskEntryView(TypedDict):
-    """An entry with everything that helps to judge it."""
-
-    entry: SubmissionView
-    flagged: FlaggedView | None
-    findings: list[ReasonView]
-    pairs: dict[str, list[PairView]]
-    doubles: list[DoubleView]
-    sharing: list[SharingView]
-    comparison: ImageComparisonView | None
-    others: list[OtherView]
-    opinions: OpinionsView
-    early_labels: list[EarlyLabelView]
-    case: CaseView
-
-
-class AgreementView(TypedDict):
-    """How far the two reviewers of an entry agree."""
-
-    entries: int
-    agreed: int
-    kappa: float | None
-
-
-class GoalView(TypedDict):
-    """How many of the places that win something are reviewed."""
-
-    track: Literal["public", "private"]
-    reviewed: int
-    places: int
-
-
-class DeskView(TypedDict):
-    """A page of the queue, and the progress of the review."""
-
-    next_after: int | None
-    competition: str
-    entries: list[FlaggedView]
-    counts: dict[str, int]
-    goals: list[GoalView]
-    agreement: AgreementView
 
 
 class MatchView(TypedDict):
@@ -714,6 +477,26 @@ class FindingView(TypedDict):
     p_value: float | None
 
 
+class ReasonView(TypedDict):
+    """A reason for a flag, or a finding."""
+
+    name: str
+    words: str
+
+
+class ShownNumberView(TypedDict):
+    """An entry's value on a shown track, with what the track is."""
+
+    value: float | None
+    standard_error: float | None
+    name: str
+    title: str
+    better: Literal["lower", "higher"]
+    extractor: str
+    reference: Literal["public", "private"]
+    interval_coverage: NotRequired[float | None]
+
+
 class SummaryView(TypedDict):
     """The evidence on a track in one sentence, made by a fixed rule from its signs."""
 
@@ -740,6 +523,19 @@ class EvidenceView(TypedDict):
     cells: list[CellView]
     matches: list[MatchesView]
     shown: list[ShownNumberView]
+
+
+class FlaggedView(TypedDict):
+    """A flagged entry."""
+
+    submission_id: str
+    ref: int
+    team: str
+    reasons: list[ReasonView]
+    weight: int
+    state: Literal["open", "waiting", "disputed", "unruled", "decided"]
+    reviews: int
+    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
 
 
 class ReproducedView(TypedDict):
@@ -777,6 +573,15 @@ class InvitedView(TypedDict):
     link: str
 
 
+class LabelView(TypedDict):
+    """LabelView of the API."""
+
+    submission_id: str
+    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
+    note: str
+    created_at: str
+
+
 class MessageView(TypedDict):
     """A message of the organizers to a team."""
 
@@ -807,6 +612,27 @@ class NextView(TypedDict):
     entry: FlaggedView | None
     skip: int
     claimed_until: str | None
+
+
+class ReviewView(TypedDict):
+    """One reviewer's review."""
+
+    reviewer: str
+    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
+    intent: Literal["intended", "unintended", "unclear"] | None
+    note: str
+    created_at: str
+
+
+class OpinionsView(TypedDict):
+    """The reviews of an entry that you may see: those of others only once no more are accepted."""
+
+    own: ReviewView | None
+    others: list[ReviewView]
+    count: int
+    complete: bool
+    disputed: bool
+    decided: LabelView | None
 
 
 class LackView(TypedDict):
@@ -971,6 +797,180 @@ class RetuningView(TypedDict):
     prizes: list[AwardMoveView]
     reviews: ReviewsView
     reviews_before: ReviewsView
+
+
+class DoubleView(TypedDict):
+    """Another entry with the same zip or the same images."""
+
+    submission_id: str
+    ref: int
+    team: str
+    same_zip: bool
+    accepted_at: str
+
+
+class ImageComparisonView(TypedDict):
+    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
+
+    compared: int
+    common: int
+    created_at: str
+
+
+class OtherView(TypedDict):
+    """Another entry of the same team, judged on the public track."""
+
+    submission_id: str
+    ref: int
+    file_name: str
+    status: str
+    memorization_distance: float | None
+    penalised: bool | None
+    label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
+
+
+class PairView(TypedDict):
+    """A generated image and the reference image nearest to it."""
+
+    number: int
+    image: int
+    reference_name: str
+    distance: float
+    difference: float
+    mirrored_difference: float
+    mirrored: bool
+
+
+class SharingView(TypedDict):
+    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
+
+    submission_id: str
+    ref: int
+    team: str
+    accepted_at: str
+    images: int
+    equal: int
+    share: float
+    words: str
+    came_first: str
+    examples: list[list[int]]
+
+
+class CodeView(TypedDict):
+    """The code attached to a submission, which reviewers and organizers can download."""
+
+    kind: Literal["zip", "notebook"]
+    bytes: int
+    sha256: str
+    attached_by: str
+    created_at: str
+
+
+class ClosestPairView(TypedDict):
+    """An image of an entry and the reference image nearest to it."""
+
+    image: int
+    reference: int
+    reference_name: str
+    distance: float
+
+
+class MeasurementView(TypedDict):
+    """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
+
+    track: Literal["public", "private"]
+    fid: float
+    memorization_distance: float
+    distance_se: float | None
+    tau: float | None
+    penalised: bool | None
+    copy: bool
+    disqualified: bool
+    mifid: float | None
+    rank: int | None
+    would_be_rank: int | None
+    explanation: str
+    histogram: dict[str, Any]
+    measured_at: str
+    closest_pairs: NotRequired[list[ClosestPairView] | None]
+    provenance: NotRequired[dict[str, Any] | None]
+
+
+class SubmissionView(TypedDict):
+    """A submission as its team sees it. The status ``scored`` refers to the public track."""
+
+    id: str
+    ref: int
+    competition: str
+    team: str
+    submitted_by: str
+    file_name: str
+    bytes: int
+    sha256: str | None
+    imported: bool
+    zip_removed_at: NotRequired[str | None]
+    note: str
+    status: Status
+    reason: str | None
+    faults: list[str] | None
+    ignored: NotRequired[str | None]
+    stage: str | None
+    fraction: float | None
+    queue_position: int | None
+    paused: bool
+    accepted_at: str
+    finished_at: str | None
+    late: bool
+    sprite: str | None
+    code: CodeView | None
+    code_wanted_until: str | None
+    code_request: str
+    measurements: list[MeasurementView]
+    shown: list[ShownNumberView]
+    private_state: NotRequired[str | None]
+
+
+class ReviewEntryView(TypedDict):
+    """An entry with everything that helps to judge it."""
+
+    entry: SubmissionView
+    flagged: FlaggedView | None
+    findings: list[ReasonView]
+    pairs: dict[str, list[PairView]]
+    doubles: list[DoubleView]
+    sharing: list[SharingView]
+    comparison: ImageComparisonView | None
+    others: list[OtherView]
+    opinions: OpinionsView
+    early_labels: list[EarlyLabelView]
+    case: CaseView
+
+
+class AgreementView(TypedDict):
+    """How far the two reviewers of an entry agree."""
+
+    entries: int
+    agreed: int
+    kappa: float | None
+
+
+class GoalView(TypedDict):
+    """How many of the places that win something are reviewed."""
+
+    track: Literal["public", "private"]
+    reviewed: int
+    places: int
+
+
+class ReviewQueueView(TypedDict):
+    """A page of the queue, and the progress of the review."""
+
+    next_after: int | None
+    competition: str
+    entries: list[FlaggedView]
+    counts: dict[str, int]
+    goals: list[GoalView]
+    agreement: AgreementView
 
 
 class RoleView(TypedDict):

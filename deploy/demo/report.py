@@ -259,9 +259,9 @@ def review_and_rule(
 
 
 def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, console: Console) -> None:
-    desk = reviewer.get(f"/competitions/{slug}/desk", limit=200)
-    console.print(f"\nAt the review desk {len(desk['entries'])} entries are flagged.")
-    for place, entry in enumerate(desk["entries"], 1):
+    queue = reviewer.get(f"/competitions/{slug}/review-queue", limit=200)
+    console.print(f"\nThe review queue has {len(queue['entries'])} flagged entries.")
+    for place, entry in enumerate(queue["entries"], 1):
         if entry["submission_id"] == submission_id:
             console.print(f"Number {place} of them is {entry['team']}:")
             for reason in entry["reasons"]:

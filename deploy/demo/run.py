@@ -138,7 +138,7 @@ def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
     return [
         Page(f"/competitions/{slug}", "the leaderboard, as a participant", entries[0].handle),
         Page(f"/submissions/{entries[-1].submission_id}", "an entry, as its team", entries[-1].handle),
-        Page(f"/competitions/{slug}/desk", "the review queue, as a reviewer", reviewer_handle(slug, 1)),
+        Page(f"/competitions/{slug}/review-queue", "the review queue, as a reviewer", reviewer_handle(slug, 1)),
         Page(f"/competitions/{slug}/tau", "the thresholds, as the organizer", ORGANIZER),
         Page("/admin/jobs", "the jobs of the workers, as an admin", ADMIN),
     ]

@@ -190,4 +190,4 @@ def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: d
         team = merges.current_team(session, submission.team_id)
         notices.notify_team(session, team.id, kind, subject, body, f"{page}#generator", now)
     else:
-        notices.notify(session, author, kind, subject, body, f"{page}/desk#generator", now)
+        notices.notify(session, author, kind, subject, body, f"{page}/review#generator", now)

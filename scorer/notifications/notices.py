@@ -32,7 +32,7 @@ class Kind(StrEnum):
     PUBLICATION = "publication"
     RULING = "ruling"
     GENERATOR = "generator"
-    DESK = "desk"
+    REVIEW = "review"
     ANNOUNCEMENT = "announcement"
     MESSAGE = "message"
     WEBHOOK = "webhook"
@@ -49,7 +49,7 @@ KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
         Kind.PUBLICATION: "A provisional or final board is published or withdrawn",
         Kind.RULING: "Rulings, and answers to rebuttals",
         Kind.GENERATOR: "A generator that was handed in cannot be used",
-        Kind.DESK: "For organizers: rebuttals to answer, reviewers who disagree",
+        Kind.REVIEW: "For organizers: rebuttals to answer, reviewers who disagree",
         Kind.ANNOUNCEMENT: "Announcements of the organizers",
         Kind.MESSAGE: "Messages of the organizers to your team, and requests for code",
         Kind.WEBHOOK: "A webhook of yours was stopped",

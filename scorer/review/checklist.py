@@ -83,7 +83,7 @@ def _places(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
     words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
-    return _point_of_desk(state, "medals", "The places that win something are reviewed", len(scores), words, concerns)
+    return _point_of_queue(state, "medals", "The places that win something are reviewed", len(scores), words, concerns)
 
 
 def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
@@ -93,7 +93,7 @@ def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> C
     words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
     concerns = _ranked(scores, board, _at_rank)
     title = "Every winner that is labelled as memorising has a ruling"
-    return _point_of_desk(state, "unruled", title, len(scores), words, concerns, tab="unruled")
+    return _point_of_queue(state, "unruled", title, len(scores), words, concerns, tab="unruled")
 
 
 def _winning_refs(board: RankedBoard, last: int) -> list[int]:
@@ -162,7 +162,7 @@ def _point_of_cases(
     concerns = [_case_at_rank(rank, case, by_ref[case.ref]) for rank, case in first]
     name, title, words = point
     settled = f"{words} A later ruling on the winning entry settles it."
-    return _point_of_desk(state, name, title, len(ranked), settled, concerns)
+    return _point_of_queue(state, name, title, len(ranked), settled, concerns)
 
 
 def _is_since(ruled: datetime | None, since: datetime) -> bool:
@@ -170,7 +170,7 @@ def _is_since(ruled: datetime | None, since: datetime) -> bool:
 
 
 def _case_at_rank(rank: int, case: _Case, winner: Score) -> Concern:
-    evidence = f"/submissions/{case.entry_id or winner.id}/desk#{case.section}"
+    evidence = f"/submissions/{case.entry_id or winner.id}/review#{case.section}"
     return Concern(winner.id, winner.team, f"{_at_rank(rank, winner)}: {case.words}", evidence)
 
 
@@ -184,7 +184,7 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
         " the penalty, and that nobody has ruled on."
     )
     concerns = _ranked(scores, board, _distance_and_tau)
-    return _point_of_desk(
+    return _point_of_queue(
         state, "borderline", "No medal or prize depends on an entry near tau", len(open_), words, concerns
     )
 
@@ -219,7 +219,7 @@ def _distance_and_tau(rank: int, score: Score) -> str:
     return f"rank {rank}, {side}: distance {score.memorization_distance:.4f}, tau {score.tau or 0.0:.4f}"
 
 
-def _point_of_desk(
+def _point_of_queue(
     state: CompetitionState,
     name: str,
     title: str,
@@ -230,7 +230,7 @@ def _point_of_desk(
     tab: QueueState = "open",
 ) -> ChecklistPoint:
     query = "" if tab == "open" else f"?state={tab}"
-    return ChecklistPoint(name, title, count, words, f"{competition_path(state)}/desk{query}", concerns)
+    return ChecklistPoint(name, title, count, words, f"{competition_path(state)}/review-queue{query}", concerns)
 
 
 @dataclass(frozen=True)
@@ -337,13 +337,15 @@ def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
 def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that somebody has begun to review and nobody has decided."
-    return _point("reviews", "Reviews that were begun are decided", rows, words, f"{competition_path(state)}/desk")
+    return _point(
+        "reviews", "Reviews that were begun are decided", rows, words, f"{competition_path(state)}/review-queue"
+    )
 
 
 def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.open_rebuttals(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Teams that have appealed and wait for an answer."
-    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{competition_path(state)}/desk")
+    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{competition_path(state)}/review-queue")
 
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:

@@ -82,7 +82,13 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
         notices.notify(
-            acting.session, judge, notices.Kind.DESK, subject, body, f"/submissions/{submission.id}/desk", acting.now
+            acting.session,
+            judge,
+            notices.Kind.REVIEW,
+            subject,
+            body,
+            f"/submissions/{submission.id}/review",
+            acting.now,
         )
     return rebuttal
 

@@ -134,10 +134,10 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         _decide(Acting(session, last, now), submission, reviews[0].label, note=f"Two reviewers agree: {handles}.")
         return
     title = submission.competition.title
-    link = f"/submissions/{submission.id}/desk"
+    link = f"/submissions/{submission.id}/review"
     body = f"The reviewers of entry {submission.ref} in {title} disagree about its label: please decide it."
     for organizer in _deciders(session, submission):
-        notices.notify(session, organizer, notices.Kind.DESK, f"Reviewers disagree in {title}", body, link, now)
+        notices.notify(session, organizer, notices.Kind.REVIEW, f"Reviewers disagree in {title}", body, link, now)
 
 
 def _deciders(session: Session, submission: Submission) -> Sequence[Account]:

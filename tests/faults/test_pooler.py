@@ -133,7 +133,7 @@ def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Pat
 def read_at_the_same_time(service: Service, slug: str) -> None:
     """More requests than the server has connections: none waits for a second one while it holds one."""
     token = {"Authorization": f"Bearer {service.tokens['organizer']}"}
-    pages = [f"/competitions/{slug}{page}" for page in ("", "/desk", "/uncertainty", "/insights")]
+    pages = [f"/competitions/{slug}{page}" for page in ("", "/review-queue", "/uncertainty", "/insights")]
     board, publication = (f"{API}/competitions/{slug}/{name}" for name in ("leaderboard?format=csv", "publication"))
     change = f"/competitions/{slug}/tracks/public/thresholds"
 

@@ -53,7 +53,7 @@ FOR_ORGANIZERS = frozenset(
 
 
 NOT_WRITTEN_DOWN: Mapping[str, str] = {
-    "POST /api/v1/competitions/{slug}/desk/next": "decides nothing: which case comes next",
+    "POST /api/v1/competitions/{slug}/review-queue/next": "decides nothing: which case comes next",
     "POST /api/v1/competitions/{slug}/tracks/{kind}/thresholds": "is called for a preview; the form of the page is not",
     "PUT /api/v1/competitions/{slug}/role": "is called by who has accepted the role before",
     "POST /competitions/{slug}/role": "likewise",

@@ -171,7 +171,7 @@ def kaggle_call(fails: int | None = None, **fields: Any) -> RouteCall:
 
 
 KAGGLE_COMPETITION: Mapping[str, Any] = {"competitionName": SLUG}
-DESK, PAIRS = "/submissions/{submission_id}/desk", "/api/v1/submissions/{submission_id}/pairs/{kind}"
+REVIEW, PAIRS = "/submissions/{submission_id}/review", "/api/v1/submissions/{submission_id}/pairs/{kind}"
 REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
     "submission_id": [planted.ids["scored own"]],
     "number": [1],
@@ -188,7 +188,7 @@ RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {
 
 
 def review_call(call: RouteCall, fails: int | None = None) -> RouteCall:
-    """A call at the review desk, about the insider's scored entry."""
+    """A call on the review page, about the insider's scored entry."""
     return replace(call, words=REVIEWED, shows=SHOWN_TO_REVIEWERS, fails=fails)
 
 
@@ -274,7 +274,7 @@ CALLS: Mapping[str, RouteCall] = {
         "team_id", "team own", form_call(kind="keep", reason="It is fine.")
     ),
     f"PUT {API}/submissions/{{submission_id}}/code-request": review_call(json_call(until="2026-12-01T00:00:00Z")),
-    f"POST {DESK}/code-request": review_call(form_call(days="7")),
+    f"POST {REVIEW}/code-request": review_call(form_call(days="7")),
     f"PUT {TEAM}/roles/{{handle}}": replace(json_call(role="reviewer"), words=lambda _: {"handle": ["newbie"]}),
     f"DELETE {TEAM}/roles/{{handle}}": RouteCall(words=lambda _: {"handle": ["rhea"]}),
     f"PUT {TEAM}/role": RouteCall(),
@@ -385,7 +385,7 @@ CALLS: Mapping[str, RouteCall] = {
         review_call(RouteCall()), words=RECOVERED
     ),
     "POST /submissions/{submission_id}/generator": RouteCall(with_generator),
-    "POST /submissions/{submission_id}/desk/generator": RouteCall(with_generator, shows=SHOWN_TO_REVIEWERS),
+    "POST /submissions/{submission_id}/review/generator": RouteCall(with_generator, shows=SHOWN_TO_REVIEWERS),
     f"POST {TEAM}/uploads": call_with(headers={**TUS, **OPEN}),
     f"HEAD {API}/uploads/{{upload_id}}": call_with(headers=TUS),
     f"OPTIONS {API}/uploads/{{upload_id}}": call_with(headers=TUS),
@@ -423,9 +423,9 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {TEAM}/rescoring": json_call(track="public", reason="A corrected scorer."),
     f"POST {TEAM}/rescoring/{{campaign_id}}/decisions": json_call(decision="resume", reason="Go on."),
     f"PUT {TEAM}/submissions/{{submission_id}}/label": call_on("submission_id", "scored own", json_call(label="aug")),
-    f"GET {TEAM}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"POST {TEAM}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"GET {API}{DESK}": review_call(RouteCall()),
+    f"GET {TEAM}/review-queue": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"POST {TEAM}/review-queue/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {API}{REVIEW}": review_call(RouteCall()),
     f"POST {API}/submissions/{{submission_id}}/reviews": review_call(json_call(label="aug"), fails=409),
     f"PUT {API}/submissions/{{submission_id}}/early-label": review_call(json_call(label="aug")),
     f"GET {PAIRS}": review_call(RouteCall(), fails=404),
@@ -439,16 +439,16 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {API}/submissions/{{submission_id}}/rebuttals": review_call(json_call(text="Please look again."), fails=409),
     f"POST {API}/rebuttals/{{rebuttal_id}}/answer": review_call(json_call(ruling=None, answer="No."), fails=404),
     f"PUT {API}/accounts/{{handle}}/role": review_call(json_call(role="organizer")),
-    f"GET {PAGE}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"HEAD {PAGE}/desk": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"GET {PAGE}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"HEAD {PAGE}/desk/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
-    f"GET {DESK}": review_call(RouteCall()),
-    f"HEAD {DESK}": review_call(RouteCall()),
-    f"POST {DESK}": review_call(form_call(label="aug"), fails=409),
-    f"POST {DESK}/label": review_call(form_call(label="aug")),
-    f"POST {DESK}/ruling": review_call(form_call(kind="keep", reason="It is fine.")),
-    f"POST {DESK}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),
+    f"GET {PAGE}/review-queue": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"HEAD {PAGE}/review-queue": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {PAGE}/review-queue/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"HEAD {PAGE}/review-queue/next": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"GET {REVIEW}": review_call(RouteCall()),
+    f"HEAD {REVIEW}": review_call(RouteCall()),
+    f"POST {REVIEW}": review_call(form_call(label="aug"), fails=409),
+    f"POST {REVIEW}/label": review_call(form_call(label="aug")),
+    f"POST {REVIEW}/ruling": review_call(form_call(kind="keep", reason="It is fine.")),
+    f"POST {REVIEW}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),
     "POST /submissions/{submission_id}/rebuttal": review_call(form_call(text="Please look again."), fails=409),
     "POST /new-competition": form_call(**NEW_COMPETITION),
     f"POST {PAGE}/settings": form_call(title="Another", **{"shown.title": DIGEST_OF_TITLE}),

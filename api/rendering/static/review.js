@@ -1,8 +1,8 @@
-/* Keyboard shortcuts of the review desk: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
+/* Keyboard shortcuts of review pages: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
    field has the focus, and where the reviewer has switched them off. Without this script Tab and Space do it all. */
 "use strict";
 
-const STORAGE_KEY = "kennel-desk-keys-off";
+const STORAGE_KEY = "kennel-review-keys-off";
 const TEXT_FIELDS = "textarea, select, input:not([type=radio]):not([type=checkbox])";
 const PRESSABLE = "a, button, summary";
 

@@ -43,7 +43,7 @@ function itemOf(row, nothing) {
   more.className = "muted";
   if (row.submission_id) {
     const link = document.createElement("a");
-    link.href = `/submissions/${encodeURIComponent(row.submission_id)}/desk`;
+    link.href = `/submissions/${encodeURIComponent(row.submission_id)}/review`;
     link.append(name);
     item.append(link, " ", more);
     more.textContent = formatDistance(row.memorization_distance) + (row.label ? ` · ${row.label}` : "");

@@ -35,7 +35,7 @@ from api.http.routing import Router
 from api.http.views import PairView
 from api.rendering.charts.histogram import Histogram, StripPlot, histogram_of, strip_plot_of
 from api.rendering.templates import render_page, see_other
-from api.review.review_queue.views import DeskEntryView, entry_view
+from api.review.review_queue.views import ReviewEntryView, entry_view
 from api.submissions.views import MeasurementView
 from scorer.accounts.roles import is_organizer, require_reviews_any
 from scorer.acting import Acting
@@ -56,7 +56,7 @@ router = Router(include_in_schema=False)
 PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
 TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer", "days", "text")
-"""What the desk's forms are filled in with; a page with an error shows it again."""
+"""What the review page's forms are filled in with; a page with an error shows it again."""
 SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
 DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 """The id of the entry that was reviewed just now."""
@@ -69,7 +69,7 @@ QUEUE_TABS: dict[QueueState, str] = {
 }
 
 
-@router.api_route("/competitions/{slug}/desk", methods=["GET", "HEAD"])
+@router.api_route("/competitions/{slug}/review-queue", methods=["GET", "HEAD"])
 def show_queue(
     slug: str,
     begin: Transactions,
@@ -103,7 +103,7 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, af
     }
 
 
-@router.api_route("/competitions/{slug}/desk/next", methods=["GET", "HEAD"])
+@router.api_route("/competitions/{slug}/review-queue/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: SkipCount = 0) -> Response:
     """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
     it."""
@@ -116,8 +116,8 @@ def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
 def _next(acting: Acting, state: CompetitionState, skip: int, done: str = "") -> str:
     claimed = claims.claim_next(acting, state, skip=skip)
     if claimed is None:
-        return f"/competitions/{state.competition.slug}/desk?done={done}"
-    return f"/submissions/{claimed.entry.submission_id}/desk?skip={claimed.skip}&done={done}"
+        return f"/competitions/{state.competition.slug}/review-queue?done={done}"
+    return f"/submissions/{claimed.entry.submission_id}/review?skip={claimed.skip}&done={done}"
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ class TrackCharts:
     pairs: Sequence[PairView]
 
 
-def _charts_of_tracks(session: Session, state: CompetitionState, view: DeskEntryView) -> list[TrackCharts]:
+def _charts_of_tracks(session: Session, state: CompetitionState, view: ReviewEntryView) -> list[TrackCharts]:
     return [_charts_of_track(session, state, view, each) for each in view.entry.measurements]
 
 
 def _charts_of_track(
-    session: Session, state: CompetitionState, view: DeskEntryView, measured: MeasurementView
+    session: Session, state: CompetitionState, view: ReviewEntryView, measured: MeasurementView
 ) -> TrackCharts:
     labelled = review_queue.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
@@ -207,7 +207,7 @@ def review_context(
 CurrentReview = Annotated[ReviewContext, Depends(review_context)]
 
 
-@router.api_route("/submissions/{submission_id}/desk", methods=["GET", "HEAD"])
+@router.api_route("/submissions/{submission_id}/review", methods=["GET", "HEAD"])
 def show_submission(
     page: CurrentReview,
     reviewer: Reviewer,
@@ -219,7 +219,7 @@ def show_submission(
     return page.show(skip=skip, done=done, with_impact=with_impact)
 
 
-@router.post("/submissions/{submission_id}/desk")
+@router.post("/submissions/{submission_id}/review")
 def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
     """Store a review and go on to the next entry."""
     skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
@@ -250,7 +250,7 @@ def _one_of(fields: Fields, name: str, among: Any) -> Any:
     return value or None
 
 
-@router.post("/submissions/{submission_id}/desk/generator")
+@router.post("/submissions/{submission_id}/review/generator")
 async def upload_generator(
     submission_id: str,
     request: Request,
@@ -268,10 +268,10 @@ async def upload_generator(
         page = ReviewContext(submission_id, begin, images, viewer, utc_now())
         refused = partial(page.show, status=status_of(error), error=error.message, place="generator")
         return await run_in_threadpool(refused)
-    return see_other(f"/submissions/{submission_id}/desk#generator")
+    return see_other(f"/submissions/{submission_id}/review#generator")
 
 
-@router.post("/submissions/{submission_id}/desk/label")
+@router.post("/submissions/{submission_id}/review/label")
 def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Decide the label of an entry as an organizer, without a second reviewer."""
 
@@ -281,12 +281,12 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.decide(Acting(session, author, page.now), state, submission.id, label, note=note)
-        return f"/submissions/{submission.id}/desk#review"
+        return f"/submissions/{submission.id}/review#review"
 
     return page.act(decide, fields, place="decision")
 
 
-@router.post("/submissions/{submission_id}/desk/ruling")
+@router.post("/submissions/{submission_id}/review/ruling")
 def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Rule on an entry."""
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
@@ -297,12 +297,12 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
         rulings.rule(Acting(session, author, page.now), page.submission_id, kind, reason=reason, memorising=memorising)
-        return f"/submissions/{page.submission_id}/desk#ruling"
+        return f"/submissions/{page.submission_id}/review#ruling"
 
     return page.act(rule, fields, place="ruling")
 
 
-@router.post("/submissions/{submission_id}/desk/rebuttals/{rebuttal_id}/answer")
+@router.post("/submissions/{submission_id}/review/rebuttals/{rebuttal_id}/answer")
 def answer_rebuttal(
     page: CurrentReview, rebuttal_id: RowId, author: Organizer, viewer: SignedIn, fields: FormFields
 ) -> Response:
@@ -315,12 +315,12 @@ def answer_rebuttal(
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
         rebuttals.answer(Acting(session, author, page.now), rebuttal_id, ruling=ruling, text=answer_text)
-        return f"/submissions/{page.submission_id}/desk#ruling"
+        return f"/submissions/{page.submission_id}/review#ruling"
 
     return page.act(answer, fields, place="answer")
 
 
-@router.post("/submissions/{submission_id}/desk/code-request")
+@router.post("/submissions/{submission_id}/review/code-request")
 def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Ask for the code of an entry within some days."""
 
@@ -330,6 +330,6 @@ def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, field
             raise Invalid("bad-deadline", "Please say how many days the team has.")
         until = page.now + timedelta(days=int(days))
         code_uploads.request_code(Acting(session, author, page.now), page.submission_id, until=until, text=words)
-        return f"/submissions/{page.submission_id}/desk#team"
+        return f"/submissions/{page.submission_id}/review#team"
 
     return page.act(request, fields, place="code-request")

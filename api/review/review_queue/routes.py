@@ -17,8 +17,6 @@ from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
 from api.review.review_queue.views import (
-    DeskEntryView,
-    DeskView,
     EarlyLabelView,
     LabelView,
     NewEarlyLabel,
@@ -26,6 +24,8 @@ from api.review.review_queue.views import (
     NewReview,
     NextView,
     OpinionsView,
+    ReviewEntryView,
+    ReviewQueueView,
     entry_view,
     flagged_view,
     opinions_view,
@@ -40,17 +40,17 @@ from scorer.lifecycle import TrackKind
 from scorer.review import claims, early_labels, flags, reviews
 from scorer.submissions import access
 
-router = ApiRouter(tags=["desk"])
+router = ApiRouter(tags=["review queue"])
 
 
-@router.get("/competitions/{slug}/desk")
+@router.get("/competitions/{slug}/review-queue")
 def queue(
     slug: str,
     acting: ActingReviewer,
     state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> DeskView:
+) -> ReviewQueueView:
     """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
     agree. Reviewers and organizers only."""
     competition = visible_state(acting, slug)
@@ -61,7 +61,7 @@ def queue(
     return review_queue_view(competition, page, reviews.agreement(acting.session, competition), after=after)
 
 
-@router.post("/competitions/{slug}/desk/next")
+@router.post("/competitions/{slug}/review-queue/next")
 def claim_next(
     slug: str,
     acting: ActingReviewer,
@@ -77,8 +77,8 @@ def claim_next(
     return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=acting.now + claims.CLAIM_TIME)
 
 
-@router.get("/submissions/{submission_id}/desk")
-def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> DeskEntryView:
+@router.get("/submissions/{submission_id}/review")
+def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> ReviewEntryView:
     """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
     submission = access.find_for_review(acting.session, submission_id, acting.actor)
     state = state_of(acting.session, submission.competition.slug, acting.now)

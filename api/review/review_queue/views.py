@@ -65,7 +65,7 @@ class AgreementView(BaseModel):
     kappa: float | None = Field(description="Cohen's kappa; null where it is not defined.")
 
 
-class DeskView(Page):
+class ReviewQueueView(Page):
     """A page of the queue, and the progress of the review."""
 
     competition: str
@@ -173,7 +173,7 @@ class NewEarlyLabel(Request):
     label: LabelName
 
 
-class DeskEntryView(BaseModel):
+class ReviewEntryView(BaseModel):
     """An entry with everything that helps to judge it."""
 
     entry: SubmissionView
@@ -189,10 +189,12 @@ class DeskEntryView(BaseModel):
     case: CaseView
 
 
-def review_queue_view(state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int) -> DeskView:
+def review_queue_view(
+    state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int
+) -> ReviewQueueView:
     """A page of the queue."""
     kappa = None if math.isnan(agreement.kappa) else agreement.kappa
-    return DeskView(
+    return ReviewQueueView(
         competition=state.competition.slug,
         entries=[flagged_view(each) for each in queue.entries],
         counts=dict(queue.counts),
@@ -214,10 +216,10 @@ def entry_view(
     submission: Submission,
     reviewer: Account,
     pairs: Mapping[str, Sequence[PairImages]],
-) -> DeskEntryView:
+) -> ReviewEntryView:
     """An entry as this reviewer may see it."""
     entry = review_queue.review_entry_for(session, state, submission, reviewer)
-    return DeskEntryView(
+    return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=flagged_view(entry.flagged) if entry.flagged else None,
         findings=[ReasonView(**vars(each)) for each in entry.findings],

@@ -302,7 +302,7 @@ def _execute(session: Session, statement: Compiled, flag_query: FlagQuery) -> Cu
 
 @lru_cache(maxsize=64)
 def _places_statement(shape: FlagShape) -> Compiled:
-    """The statement for queries of a shape. To make it takes longer than PostgreSQL takes for a page of the desk."""
+    """The statement for queries of a shape. Making it takes longer than PostgreSQL takes for a page of the queue."""
     flagged = _flagged(shape).c
     ranks = [flagged[f"{kind}_rank"] for kind in TRACK_KINDS]
     order = flagged.weight.desc(), func.least(*ranks).nulls_last(), flagged.ref

@@ -272,9 +272,9 @@ def test_signing_out_ends_the_session_for_good(service: Service) -> None:
 def test_sessions_are_listed_and_ended(service: Service) -> None:
     signed_in(service)
     phone = service.http.cookies["kennel"]
-    csrf = sign_in(service, **{"User-Agent": "Desk/1"}).json()["csrf_token"]
+    csrf = sign_in(service, **{"User-Agent": "Browser/1"}).json()["csrf_token"]
     listed = browse(service, "GET", "/sessions").json()["sessions"]
-    assert [each["agent"] for each in listed] == ["Desk/1", "testclient"]
+    assert [each["agent"] for each in listed] == ["Browser/1", "testclient"]
     assert browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf).status_code == 204
     refused(browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf), 404, "no-session-here")
     assert browse(service, "GET", "/me").status_code == 200

@@ -29,8 +29,8 @@ def accept(service: Service, slug: str, who: str) -> Any:
     return service.call(who, "PUT", f"/competitions/{slug}/role")
 
 
-def opens_desk(service: Service, slug: str, who: str) -> bool:
-    answer = service.call(who, "GET", f"/competitions/{slug}/desk")
+def opens_review_queue(service: Service, slug: str, who: str) -> bool:
+    answer = service.call(who, "GET", f"/competitions/{slug}/review-queue")
     assert answer.status_code in {200, 403}
     return bool(answer.status_code == 200)
 
@@ -49,13 +49,13 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
     assert [(each["subject"], each["link"]) for each in told] == [
         ("You are asked to review the entries of A competition", f"/competitions/{slug}/role")
     ]
-    assert not opens_desk(service, slug, "bob"), "not before it is accepted"
+    assert not opens_review_queue(service, slug, "bob"), "not before it is accepted"
     assert service.call("bob", "GET", f"/competitions/{slug}/role").json() == offered
     assert service.call("bob", "GET", roles).status_code == 403
 
     assert accept(service, slug, "bob").json()["accepted_at"] is not None
     assert accept(service, slug, "bob").status_code == 200
-    assert opens_desk(service, slug, "bob")
+    assert opens_review_queue(service, slug, "bob")
     assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 403
     assert offer(service, slug, "bob", "organizer").json()["accepted_at"] is not None, "what they may see they have"
     assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 200
@@ -65,7 +65,7 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
     ]
     assert service.call("organizer", "DELETE", f"{roles}/bob").status_code == 204
     assert slug_of(service.call("organizer", "DELETE", f"{roles}/bob")) == (404, "no-role")
-    assert not opens_desk(service, slug, "bob")
+    assert not opens_review_queue(service, slug, "bob")
     with service.context.sessions() as session:
         acts = session.query(AuditEntry.action).filter(AuditEntry.action.like("role.%")).order_by(AuditEntry.id)
         assert [act for (act,) in acts] == ["role.offered", "role.accepted", "role.offered", "role.ended"]
@@ -116,7 +116,7 @@ def test_the_last_organizer_is_suspended_once_somebody_else_decides(service: Ser
     suspension = {"json": {"suspended": True, "reason": "Abuse."}}
     refused = service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension)
     assert slug_of(refused) == (409, "last-organizer")
-    assert opens_desk(service, slug, "organizer"), "nothing of it has happened"
+    assert opens_review_queue(service, slug, "organizer"), "nothing of it has happened"
     assert service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"}).status_code == 200
     assert service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension).is_success
 
@@ -134,7 +134,7 @@ def test_the_last_admin_who_has_not_competed_stays_where_nobody_else_organizes(s
         409,
         "last-organizer",
     )
-    assert opens_desk(service, slug, "admin")
+    assert opens_review_queue(service, slug, "admin")
     offer(service, slug, "bob", "organizer", author="admin")
     accept(service, slug, "bob")
     assert service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"}).is_success
@@ -169,7 +169,7 @@ def test_what_nobody_decides_already_hinders_nothing(service: Service) -> None:
     suspended = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", json={"suspended": True, "reason": ""})
     assert suspended.is_success
     service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"})
-    assert opens_desk(service, slug, "eve"), "another admin mends it"
+    assert opens_review_queue(service, slug, "eve"), "another admin mends it"
 
 
 def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
@@ -182,7 +182,7 @@ def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
     assert service.browse("eve", "POST", "/competitions", json=body).json()["missing"]
     ruling = {"kind": "disqualify", "reason": "A rival."}
     attempts = {
-        ("GET", f"/competitions/{slug}/desk", None): (403, "wrong-role"),
+        ("GET", f"/competitions/{slug}/review-queue", None): (403, "wrong-role"),
         ("GET", f"/competitions/{slug}/leaderboard?track=private", None): (403, "not-published"),
         ("PATCH", f"/competitions/{slug}", (("title", "Mine"),)): (403, "wrong-role"),
         ("GET", f"/competitions/{slug}/publication", None): (403, "wrong-role"),
@@ -190,7 +190,7 @@ def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
         ("PATCH", "/competitions/unknown", (("title", "Mine"),)): (404, "no-competition"),
         ("GET", f"/competitions/{draft}", None): (404, "no-competition"),
         ("GET", f"/submissions/{entry}", None): (404, "no-submission"),
-        ("GET", f"/submissions/{entry}/desk", None): (404, "no-submission"),
+        ("GET", f"/submissions/{entry}/review", None): (404, "no-submission"),
         ("POST", f"/submissions/{entry}/rulings", tuple(ruling.items())): (404, "no-submission"),
         ("POST", "/submissions/unknown/rulings", tuple(ruling.items())): (404, "no-submission"),
     }
@@ -248,7 +248,7 @@ def test_admins_are_organizers_where_they_have_not_competed(service: Service) ->
     slug, other = service.competition(), service.competition()
     service.scored("ada", slug, noise_images(10))
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "admin"}).status_code == 200
-    for path in ("desk", "leaderboard?track=private", "audit", "roles"):
+    for path in ("review-queue", "leaderboard?track=private", "audit", "roles"):
         assert service.call("ada", "GET", f"/competitions/{slug}/{path}").status_code == 403, path
         assert service.call("ada", "GET", f"/competitions/{other}/{path}").status_code == 200, path
     log = service.call("ada", "GET", "/admin/audit").json()["entries"]

@@ -26,7 +26,7 @@ WHOLES = {
     "CaseView",
     "ChecklistView",
     "CompetitionView",
-    "DeskEntryView",
+    "ReviewEntryView",
     "EvidenceView",
     "FigureView",
     "GeneratorView",

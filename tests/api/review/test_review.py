@@ -20,7 +20,7 @@ TRAINING = noise_images(1, 40, 16)
 
 
 @dataclass
-class Desk:
+class ReviewedCompetition:
     """A competition with entries of every kind, and people who review it."""
 
     service: Service
@@ -29,13 +29,13 @@ class Desk:
 
     def queue(self, who: str, **params: Any) -> Any:
         """The review queue as a person sees it."""
-        answer = self.service.call(who, "GET", f"/competitions/{self.slug}/desk", params=params)
+        answer = self.service.call(who, "GET", f"/competitions/{self.slug}/review-queue", params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def look(self, who: str, entry: str) -> Any:
-        """An entry's page of the review desk."""
-        answer = self.service.call(who, "GET", f"/submissions/{self.entries[entry]}/desk")
+        """An entry's review page."""
+        answer = self.service.call(who, "GET", f"/submissions/{self.entries[entry]}/review")
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -81,15 +81,15 @@ kept, service = kept_fixtures(competition_to_review)
 
 
 @pytest.fixture
-def desk(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Desk:
+def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
     """That competition."""
-    return Desk(service, *kept.result)
+    return ReviewedCompetition(service, *kept.result)
 
 
-def test_what_needs_eyes_and_why(desk: Desk) -> None:
-    queue = desk.queue("rita")
+def test_what_needs_eyes_and_why(reviewed: ReviewedCompetition) -> None:
+    queue = reviewed.queue("rita")
     reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in queue["entries"]}
-    honest, near, same = (reasons[desk.entries[name]] for name in ("honest", "near", "same"))
+    honest, near, same = (reasons[reviewed.entries[name]] for name in ("honest", "near", "same"))
     assert "penalised" in near
     assert "shared-images" in honest & same
     assert "same-zip" not in honest | same
@@ -101,107 +101,107 @@ def test_what_needs_eyes_and_why(desk: Desk) -> None:
         "private": (0, 1),
     }
     assert queue["agreement"] == {"entries": 0, "agreed": 0, "kappa": None}
-    one = desk.queue("rita", limit=1)
+    one = reviewed.queue("rita", limit=1)
     assert one["next_after"] == 1
     assert [one["entries"][0]] == queue["entries"][:1]
-    rest = desk.queue("rita", after=1)["entries"]
+    rest = reviewed.queue("rita", after=1)["entries"]
     assert [one["entries"][0], *rest] == queue["entries"]
 
 
-def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(desk: Desk) -> None:
-    first = desk.review("rita", "near", "aug", intent="intended", note="a training image, nudged")
+def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(reviewed: ReviewedCompetition) -> None:
+    first = reviewed.review("rita", "near", "aug", intent="intended", note="a training image, nudged")
     assert first.status_code == 201, first.text
     assert (first.json()["own"]["label"], first.json()["others"], first.json()["complete"]) == ("aug", [], False)
     for who in ("rob", "organizer", "admin"):
-        opinions = desk.look(who, "near")["opinions"]
+        opinions = reviewed.look(who, "near")["opinions"]
         assert (opinions["own"], opinions["others"], opinions["decided"], opinions["count"]) == (None, [], None, 1)
-        assert "nudged" not in str(desk.look(who, "near"))
-    with desk.service.context.sessions() as session:
+        assert "nudged" not in str(reviewed.look(who, "near"))
+    with reviewed.service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="review.given").one()
         assert logged.after == {"again": False}
-    assert desk.queue("rita")["counts"]["waiting"] == 1
-    assert desk.queue("rob")["counts"]["waiting"] == 0
-    again = desk.review("rita", "near", "aug", intent="unclear")
+    assert reviewed.queue("rita")["counts"]["waiting"] == 1
+    assert reviewed.queue("rob")["counts"]["waiting"] == 0
+    again = reviewed.review("rita", "near", "aug", intent="unclear")
     assert again.json()["own"]["intent"] == "unclear"
     assert again.json()["count"] == 1
 
-    second = desk.review("rob", "near", "aug").json()
+    second = reviewed.review("rob", "near", "aug").json()
     assert second["complete"]
     assert second["decided"]["label"] == "aug"
     assert [(each["reviewer"], each["intent"]) for each in second["others"]] == [("rita", "unclear")]
     for who in ("rita", "rex", "organizer"):
-        refused = desk.review(who, "near", "legitimate")
+        refused = reviewed.review(who, "near", "legitimate")
         assert slug_of(refused) == (409, "reviewed")
-    queue = desk.queue("rex")
+    queue = reviewed.queue("rex")
     assert queue["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
     assert queue["counts"]["unruled"] == 1, "labelled as memorising, and nobody has ruled"
-    board = desk.service.call("organizer", "GET", f"/competitions/{desk.slug}/leaderboard").json()
+    board = reviewed.service.call("organizer", "GET", f"/competitions/{reviewed.slug}/leaderboard").json()
     labels = {each["submission_id"]: each["label"] for each in board["entries"]}
-    assert labels.get(desk.entries["near"]) == "aug"
+    assert labels.get(reviewed.entries["near"]) == "aug"
 
 
-def test_an_organizer_who_is_neither_of_them_decides_where_reviewers_disagree(desk: Desk) -> None:
-    path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
-    desk.review("rita", "honest", "legitimate")
-    assert desk.review("organizer", "honest", "ae", intent="intended").json()["disputed"]
-    assert "Reviewers disagree in A competition" in desk.notices("admin")
-    assert "Reviewers disagree in A competition" not in desk.notices("organizer")
-    refused = desk.service.call("organizer", "PUT", path, json={"label": "legitimate"})
+def test_an_organizer_who_is_neither_of_them_decides_where_reviewers_disagree(reviewed: ReviewedCompetition) -> None:
+    path = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
+    reviewed.review("rita", "honest", "legitimate")
+    assert reviewed.review("organizer", "honest", "ae", intent="intended").json()["disputed"]
+    assert "Reviewers disagree in A competition" in reviewed.notices("admin")
+    assert "Reviewers disagree in A competition" not in reviewed.notices("organizer")
+    refused = reviewed.service.call("organizer", "PUT", path, json={"label": "legitimate"})
     assert slug_of(refused) == (403, "disputed")
-    assert desk.queue("rex")["counts"]["disputed"] == 1
-    done = desk.service.call("admin", "PUT", path, json={"label": "legitimate", "note": "no pair is alike"})
+    assert reviewed.queue("rex")["counts"]["disputed"] == 1
+    done = reviewed.service.call("admin", "PUT", path, json={"label": "legitimate", "note": "no pair is alike"})
     assert done.status_code == 200
-    opinions = desk.look("rita", "honest")["opinions"]
+    opinions = reviewed.look("rita", "honest")["opinions"]
     assert (opinions["disputed"], opinions["decided"]["label"]) == (False, "legitimate")
     # Kappa by hand: one agreement and one disagreement over two labels.
-    desk.review("rita", "near", "aug")
-    desk.review("rex", "near", "aug")
-    assert desk.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
+    reviewed.review("rita", "near", "aug")
+    reviewed.review("rex", "near", "aug")
+    assert reviewed.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
 
 
-def test_the_same_label_again_does_not_reopen_what_a_ruling_has_spared(desk: Desk) -> None:
+def test_the_same_label_again_does_not_reopen_what_a_ruling_has_spared(reviewed: ReviewedCompetition) -> None:
     """Unless it comes with a new reason, or from somebody else."""
-    label = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
+    label = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
 
     def decide(note: str, who: str = "organizer") -> Any:
-        answer = desk.service.call(who, "PUT", label, json={"label": "ae", "note": note})
+        answer = reviewed.service.call(who, "PUT", label, json={"label": "ae", "note": note})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def unruled() -> int:
-        return int(desk.queue("organizer")["counts"]["unruled"])
+        return int(reviewed.queue("organizer")["counts"]["unruled"])
 
     first = decide("Its weights are an autoencoder's.")
     assert unruled() == 1
     ruling = {"kind": "keep", "reason": "The rules allow it."}
-    path = f"/submissions/{desk.entries['honest']}/rulings"
-    assert desk.service.call("organizer", "POST", path, json=ruling).status_code == 201
+    path = f"/submissions/{reviewed.entries['honest']}/rulings"
+    assert reviewed.service.call("organizer", "POST", path, json=ruling).status_code == 201
     assert unruled() == 0
     assert decide("Its weights are an autoencoder's.") == decide("") == first
     assert unruled() == 0
     decide("Its code was found.")
     assert unruled() == 1
-    assert desk.service.call("organizer", "POST", path, json=ruling).status_code == 201
+    assert reviewed.service.call("organizer", "POST", path, json=ruling).status_code == 201
     decide("", "admin")
     assert unruled() == 1
 
 
-def test_a_disagreement_always_has_somebody_to_decide_it(desk: Desk) -> None:
-    path = f"/competitions/{desk.slug}/submissions/{desk.entries['honest']}/label"
-    desk.review("admin", "honest", "legitimate")
-    desk.review("organizer", "honest", "ae")
-    assert "Reviewers disagree in A competition" in desk.notices("organizer"), "nobody else is there"
-    assert slug_of(desk.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
-    assert desk.service.call("organizer", "PUT", path, json={"label": "ae"}).status_code == 200
+def test_a_disagreement_always_has_somebody_to_decide_it(reviewed: ReviewedCompetition) -> None:
+    path = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
+    reviewed.review("admin", "honest", "legitimate")
+    reviewed.review("organizer", "honest", "ae")
+    assert "Reviewers disagree in A competition" in reviewed.notices("organizer"), "nobody else is there"
+    assert slug_of(reviewed.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
+    assert reviewed.service.call("organizer", "PUT", path, json={"label": "ae"}).status_code == 200
 
 
-def test_reviewers_are_given_different_entries_first(desk: Desk) -> None:
+def test_reviewers_are_given_different_entries_first(reviewed: ReviewedCompetition) -> None:
     def given(who: str, skip: int = 0) -> tuple[str | None, int]:
-        path = f"/competitions/{desk.slug}/desk/next"
-        view = desk.service.call(who, "POST", path, params={"skip": skip}).json()
+        path = f"/competitions/{reviewed.slug}/review-queue/next"
+        view = reviewed.service.call(who, "POST", path, params={"skip": skip}).json()
         return view["entry"] and view["entry"]["submission_id"], view["skip"]
 
-    first, second, third = (each["submission_id"] for each in desk.queue("rita")["entries"])
+    first, second, third = (each["submission_id"] for each in reviewed.queue("rita")["entries"])
     assert given("rita") == (first, 0)
     assert given("rita") == (first, 0), "it stays hers"
     assert given("rob") == (second, 1)
@@ -209,56 +209,59 @@ def test_reviewers_are_given_different_entries_first(desk: Desk) -> None:
     assert given("organizer") == (first, 0), "nothing else is left"
     assert given("rob", skip=2) == (third, 2), "Rex has it, and nothing else follows"
     assert given("rob", skip=3) == (None, 3)
-    with desk.service.context.sessions.begin() as session:
+    with reviewed.service.context.sessions.begin() as session:
         session.query(ReviewClaim).update({"expires_at": datetime.now(UTC)})
     assert given("rex") == (first, 0), "a claim ends by itself"
-    assert slug_of(desk.service.call("ada", "POST", f"/competitions/{desk.slug}/desk/next")) == (403, "wrong-role")
+    assert slug_of(reviewed.service.call("ada", "POST", f"/competitions/{reviewed.slug}/review-queue/next")) == (
+        403,
+        "wrong-role",
+    )
 
 
-def test_who_may_review(desk: Desk) -> None:
-    near = desk.entries["near"]
-    call = desk.service.call
+def test_who_may_review(reviewed: ReviewedCompetition) -> None:
+    near = reviewed.entries["near"]
+    call = reviewed.service.call
     for who, status in (("ada", 403), ("bob", 403), (None, 401)):
-        assert call(who, "GET", f"/competitions/{desk.slug}/desk").status_code == status
-        assert call(who, "GET", f"/submissions/{near}/desk").status_code == status
+        assert call(who, "GET", f"/competitions/{reviewed.slug}/review-queue").status_code == status
+        assert call(who, "GET", f"/submissions/{near}/review").status_code == status
         assert call(who, "POST", f"/submissions/{near}/reviews", json={"label": "aug"}).status_code == status
         assert call(who, "GET", f"/submissions/{near}/pairs/private/1/reference").status_code == status
     assert call("bob", "GET", f"/submissions/{near}/pairs/public").status_code == 404
     assert call("rita", "GET", f"/submissions/{near}").status_code == 404
-    assert call("rita", "GET", f"/competitions/{desk.slug}/tracks/public/thresholds").status_code == 403
+    assert call("rita", "GET", f"/competitions/{reviewed.slug}/tracks/public/thresholds").status_code == 403
 
 
-def test_an_entry_with_everything_beside_it(desk: Desk) -> None:
-    service = desk.service
-    second = service.scored("bob", desk.slug, noise_images(12))["id"]
-    service.call("organizer", "PUT", f"/competitions/{desk.slug}/submissions/{second}/label", json={"label": "ae"})
-    view = desk.look("rita", "near")
+def test_an_entry_with_everything_beside_it(reviewed: ReviewedCompetition) -> None:
+    service = reviewed.service
+    second = service.scored("bob", reviewed.slug, noise_images(12))["id"]
+    service.call("organizer", "PUT", f"/competitions/{reviewed.slug}/submissions/{second}/label", json={"label": "ae"})
+    view = reviewed.look("rita", "near")
     assert {each["track"] for each in view["entry"]["measurements"]} == {"public", "private"}
     names = {each["name"] for each in view["findings"]}
     assert {"public-fresh", "private-fresh", "public-near", "private-near"} <= names
     (other,) = view["others"]
     assert (other["submission_id"], other["label"]) == (second, None)
     assert view["early_labels"] == []
-    desk.review("rita", "near", "aug")
-    assert desk.look("rita", "near")["others"][0]["label"] == "ae"
-    (double,) = desk.look("rita", "same")["doubles"]
-    assert (double["submission_id"], double["same_zip"], double["team"]) == (desk.entries["honest"], False, "Ada")
+    reviewed.review("rita", "near", "aug")
+    assert reviewed.look("rita", "near")["others"][0]["label"] == "ae"
+    (double,) = reviewed.look("rita", "same")["doubles"]
+    assert (double["submission_id"], double["same_zip"], double["team"]) == (reviewed.entries["honest"], False, "Ada")
     assert service.call("rita", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 200
     assert service.call("ada", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 404
-    code = service.call("rita", "GET", f"/submissions/{desk.entries['near']}/code")
+    code = service.call("rita", "GET", f"/submissions/{reviewed.entries['near']}/code")
     assert slug_of(code) == (404, "no-code")
 
 
-def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
-    path = f"/submissions/{desk.entries['near']}/pairs"
-    pairs = desk.look("rita", "near")["pairs"]["public"]
+def test_pairs_are_cut_from_the_zips_themselves(reviewed: ReviewedCompetition) -> None:
+    path = f"/submissions/{reviewed.entries['near']}/pairs"
+    pairs = reviewed.look("rita", "near")["pairs"]["public"]
     assert len(pairs) == 8
     assert all(each["difference"] < 6 < each["mirrored_difference"] and not each["mirrored"] for each in pairs)
     for pair in pairs[:2]:
         sides = [
             np.asarray(
                 Image.open(
-                    io.BytesIO(desk.service.call("rita", "GET", f"{path}/public/{pair['number']}/{side}").content)
+                    io.BytesIO(reviewed.service.call("rita", "GET", f"{path}/public/{pair['number']}/{side}").content)
                 )
             )
             for side in ("generated", "reference")
@@ -267,18 +270,18 @@ def test_pairs_are_cut_from_the_zips_themselves(desk: Desk) -> None:
         assert any((sides[1] == each).all() for each in TRAINING)
         wanted = float(np.sqrt(np.mean((sides[0].astype(float) - sides[1]) ** 2)))
         assert pair["difference"] == pytest.approx(wanted)
-    sheet = desk.service.call("rita", "GET", f"{path}/public")
+    sheet = reviewed.service.call("rita", "GET", f"{path}/public")
     assert sheet.headers["content-type"] == "image/png"
     picture = np.asarray(Image.open(io.BytesIO(sheet.content)))
     assert picture.shape == (32, 128, 3)
     assert 0 < np.abs(picture[:16].astype(int) - picture[16:]).max() <= 6
     known = {"If-None-Match": sheet.headers["etag"]}
-    assert desk.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
-    assert desk.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
+    assert reviewed.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
+    assert reviewed.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
 
 
-def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(desk: Desk) -> None:
-    service, near = desk.service, f"/submissions/{desk.entries['near']}"
+def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(reviewed: ReviewedCompetition) -> None:
+    service, near = reviewed.service, f"/submissions/{reviewed.entries['near']}"
 
     def statuses(who: str) -> list[int]:
         answers = [service.call(who, "GET", f"{near}/pairs/{kind}") for kind in ("public", "private")]
@@ -289,30 +292,30 @@ def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(desk
         return status
 
     assert statuses("bob") == [404, 404]
-    close(service, desk.slug)
+    close(service, reviewed.slug)
     assert statuses("bob") == [200, 404]
     assert statuses("ada") == [404, 404]
     assert attached() == 200
-    honest = service.call("ada", "PUT", f"/submissions/{desk.entries['honest']}/code", content=NOTEBOOK)
+    honest = service.call("ada", "PUT", f"/submissions/{reviewed.entries['honest']}/code", content=NOTEBOOK)
     assert slug_of(honest) == (409, "closed")
     body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
-    assert service.call("organizer", "POST", f"/competitions/{desk.slug}/publication", json=body).is_success
+    assert service.call("organizer", "POST", f"/competitions/{reviewed.slug}/publication", json=body).is_success
     assert statuses("bob") == [200, 200]
     assert statuses("ada") == [404, 404]
     assert attached() == 200
     assert service.call(
-        "organizer", "POST", f"/competitions/{desk.slug}/publication", json=body | {"final": True}
+        "organizer", "POST", f"/competitions/{reviewed.slug}/publication", json=body | {"final": True}
     ).is_success
     assert attached() == 409
 
 
-def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
-    service, private = desk.service, noise_images(3, 10, 16)  # as `Service.competition` has them
-    desk.entries["guessed"] = service.scored("eve", desk.slug, grainy(private[:8], 2))["id"]
+def test_private_photographs_are_shown_to_organizers_alone(reviewed: ReviewedCompetition) -> None:
+    service, private = reviewed.service, noise_images(3, 10, 16)  # as `Service.competition` has them
+    reviewed.entries["guessed"] = service.scored("eve", reviewed.slug, grainy(private[:8], 2))["id"]
 
     def references(who: str) -> list[Any]:
-        numbers = [each["number"] for each in desk.look(who, "guessed")["pairs"]["private"]]
-        path = f"/submissions/{desk.entries['guessed']}/pairs/private"
+        numbers = [each["number"] for each in reviewed.look(who, "guessed")["pairs"]["private"]]
+        path = f"/submissions/{reviewed.entries['guessed']}/pairs/private"
         answers = [service.call(who, "GET", f"{path}/{number}/reference") for number in range(1, 9)]
         assert [number for number, answer in enumerate(answers, 1) if answer.is_success] == numbers
         return [np.asarray(Image.open(io.BytesIO(each.content))) for each in answers if each.is_success]
@@ -320,11 +323,11 @@ def test_private_photographs_are_shown_to_organizers_alone(desk: Desk) -> None:
     assert all(any((image == each).all() for each in private) for image in references("organizer"))
     assert len(references("organizer")) == 8
     assert references("rita") == []
-    assert slug_of(service.call("rita", "GET", f"/submissions/{desk.entries['guessed']}/pairs/private")) == (
+    assert slug_of(service.call("rita", "GET", f"/submissions/{reviewed.entries['guessed']}/pairs/private")) == (
         404,
         "no-pairs",
     )
-    assert desk.look("rita", "guessed")["entry"]["measurements"][0]["provenance"] is None
+    assert reviewed.look("rita", "guessed")["entry"]["measurements"][0]["provenance"] is None
 
 
 def test_admins_give_roles(service: Service) -> None:

@@ -126,7 +126,7 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     set_label(session, cheater, "ae", now)
     assert open_points(session, state, now) == {"unruled": [cheater.id]}
     (point,) = [each for each in checklist(session, state, now).points if each.name == "unruled"]
-    assert point.link.endswith("/desk?state=unruled")
+    assert point.link.endswith("/review-queue?state=unruled")
     author = make_account(session, now, "organizer")
     with pytest.raises(Conflict, match="open points"):
         publication.publish(Acting(session, author, now), state, published=True, reason="Done.")
@@ -181,16 +181,22 @@ def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
     session.flush()
     [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
     assert [(each.submission_id, each.words, each.evidence) for each in point.concerns] == [
-        (winner.id, f"rank 1: entry {disqualified.ref} is disqualified", f"/submissions/{disqualified.id}/desk#ruling"),
+        (
+            winner.id,
+            f"rank 1: entry {disqualified.ref} is disqualified",
+            f"/submissions/{disqualified.id}/review#ruling",
+        ),
         (
             winner.id,
             f"rank 1: entry {labelled.ref} is labelled as memorising",
-            f"/submissions/{labelled.id}/desk#review",
+            f"/submissions/{labelled.id}/review#review",
         ),
     ]
     rule(session, winner, "keep", now - timedelta(hours=1))
     [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
-    assert (point.count, point.concerns[0].evidence) == (1, f"/submissions/{labelled.id}/desk#review"), "labelled later"
+    assert (point.count, point.concerns[0].evidence) == (1, f"/submissions/{labelled.id}/review#review"), (
+        "labelled later"
+    )
     set_label(session, labelled, "other", now)
     assert "team-entries" not in open_points(session, state, now), "the newest label counts"
     rule(session, labelled, "keep", now, memorising=True)
@@ -224,7 +230,7 @@ def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
         (second.id, f"rank 2: entry {first.ref} of {first.team.name} shares images: 40 images (40 %) {in_both}"),
     }
     assert {each.evidence for each in point.concerns} == {
-        f"/submissions/{entry.id}/desk#duplicates" for entry in (first, second)
+        f"/submissions/{entry.id}/review#duplicates" for entry in (first, second)
     }
     rule(session, first, "keep", now)
     assert open_points(session, state, now)["shared-images"] == [second.id]

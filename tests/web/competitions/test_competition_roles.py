@@ -46,7 +46,7 @@ def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
     page = read(service, here).one("main")
     assert "You judge in this competition, so you cannot enter it." in page.text
     assert not page.all("a", href=f"{here}/submit")
-    assert read(service, f"{here}/role").all("a", href=f"{here}/desk")
+    assert read(service, f"{here}/role").all("a", href=f"{here}/review-queue")
     service.call("organizer", "PUT", f"{here}/roles/bob", json={"role": "organizer"})
     enter(service, "bob")
     page = read(service, here).one("main")

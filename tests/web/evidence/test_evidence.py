@@ -91,8 +91,8 @@ def test_each_kind_of_copy_is_flagged_for_its_reason_and_an_honest_entry_for_non
         "mirrored": {"mirrored-copies"},
         "autoencoder": {"thumbnail-copies"},
     }
-    desk = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
-    flagged = {each["submission_id"]: {reason["name"]: reason["words"] for reason in each["reasons"]} for each in desk}
+    queue = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
+    flagged = {each["submission_id"]: {reason["name"]: reason["words"] for reason in each["reasons"]} for each in queue}
     for name, expected in wanted.items():
         for kind in KINDS:
             view = evidence(service, "rita", entries[name], kind).json()
@@ -163,25 +163,25 @@ def test_unfinished_jobs_are_shown(service: Service, entries: dict[str, str]) ->
     view = evidence(service, "organizer", entries["waiting"]).json()
     assert (view["state"], view["findings"], view["matches"]) == ("waiting", [], [])
     enter(service, "organizer")
-    desk = read(service, f"/submissions/{entries['waiting']}/desk").one("section", id="copying")
-    assert "The evidence waits for a worker." in desk.text
+    section = read(service, f"/submissions/{entries['waiting']}/review").one("section", id="copying")
+    assert "The evidence waits for a worker." in section.text
 
 
 @pytest.mark.parametrize("name", ["half", "honest", "mirrored"])
-def test_an_entry_s_page_at_the_desk_opens_with_the_gravest_sentence(
+def test_an_entry_s_review_page_opens_with_the_gravest_sentence(
     service: Service, entries: dict[str, str], name: str
 ) -> None:
     enter(service, "rita")
-    header = read(service, f"/submissions/{entries[name]}/desk").one("header", class_="entry")
+    header = read(service, f"/submissions/{entries[name]}/review").one("header", class_="entry")
     views = [evidence(service, "rita", entries[name], kind).json()["summary"] for kind in KINDS]
     gravest = min(views, key=lambda each: -(each["share"] or 0.0))
     (opening,) = header.all("p", class_="summary")
     assert opening.text == gravest["words"]
 
 
-def test_the_review_desk_shows_the_strongest_findings_first(service: Service, entries: dict[str, str]) -> None:
+def test_the_review_page_shows_the_strongest_findings_first(service: Service, entries: dict[str, str]) -> None:
     enter(service, "rita")
-    part = read(service, f"/submissions/{entries['half']}/desk").one("section", id="copying")
+    part = read(service, f"/submissions/{entries['half']}/review").one("section", id="copying")
     public, private = part.all("details", class_="track-evidence")
     assert "open" in public.attributes
     assert "open" not in private.attributes
@@ -190,7 +190,7 @@ def test_the_review_desk_shows_the_strongest_findings_first(service: Service, en
     assert any("look like copies, whatever the average says" in each for each in signs)
     assert "is copied" in public.all("section", class_="cell")[0].text
     assert public.one("details", class_="all-findings").all("tr")
-    honest = read(service, f"/submissions/{entries['honest']}/desk").one("section", id="copying")
+    honest = read(service, f"/submissions/{entries['honest']}/review").one("section", id="copying")
     for each in honest.all("details", class_="track-evidence"):
         assert "no sign of copying" in each.all("summary")[0].text
     assert all("open" not in each.attributes for each in honest.all("details"))
@@ -236,9 +236,9 @@ def test_published_evidence_fits_every_screen(
 ) -> None:
     with serve(service.app) as address:
         pages = {
-            "desk": ("rita", f"/submissions/{published['half']}/desk"),
-            "mirrored": ("rita", f"/submissions/{published['mirrored']}/desk"),
-            "queue": ("rita", f"/competitions/{slug}/desk"),
+            "review": ("rita", f"/submissions/{published['half']}/review"),
+            "mirrored": ("rita", f"/submissions/{published['mirrored']}/review"),
+            "queue": ("rita", f"/competitions/{slug}/review-queue"),
             "entry": ("ada", f"/submissions/{published['half']}"),
         }
         look(browser, service, pages, address)

@@ -1,4 +1,4 @@
-"""A generator on its entry's page and on the review desk, in a real browser."""
+"""A generator on its entry's page and on its review page, in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,12 +81,12 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
         ]
         assert all(url.startswith(address) for url in tab.requests)
-    _see_on_the_review_desk(browser, service, address, entry, tmp_path)
+    _see_in_the_review_queue(browser, service, address, entry, tmp_path)
 
 
-def _see_on_the_review_desk(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
+def _see_in_the_review_queue(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
     for who, groups in (("rita", 3), ("organizer", 4)):
-        with signed_in(browser, service, f"{address}{entry}/desk", who=who) as tab:
+        with signed_in(browser, service, f"{address}{entry}/review", who=who) as tab:
             section = tab.page.locator("#generator")
             expect(section.locator(".badge").first).to_have_text("remembers training images")
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
@@ -96,20 +96,20 @@ def _see_on_the_review_desk(browser: Browser, service: Service, address: str, en
             expect(tab.page.locator(".flags")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)
             _fits(tab.page)
-            take_pictures(tab.page, f"desk-{who}")
+            take_pictures(tab.page, f"review-{who}")
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
     # An organizer hands another one in there.
-    with signed_in(browser, service, f"{address}{entry}/desk", who="organizer") as tab:
+    with signed_in(browser, service, f"{address}{entry}/review", who="organizer") as tab:
         tab.page.get_by_text("Hand in another").click()
         fill(tab.page, folder, b"\x80\x04", 12)
         expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
         fill(tab.page, folder, honest_generator(3, 16), 12)
-        assert tab.page.url == f"{address}{entry}/desk#generator"
+        assert tab.page.url == f"{address}{entry}/review#generator"
         service.run_jobs()
         tab.page.reload()
         expect(tab.page.locator("#generator .generator-audit .badge").first).to_have_text("no sign of copying")
-        take_pictures(tab.page, "desk-honest")
+        take_pictures(tab.page, "review-honest")
 
 
 def _fits(page: Any) -> None:

@@ -1,4 +1,4 @@
-"""The review desk in a real browser: by keyboard, on a phone, in the dark."""
+"""The review queue and review pages in a real browser: by keyboard, on a phone, in the dark."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -64,7 +64,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
     address, slug, _ = site
-    with signed_in(browser, service, f"{address}/competitions/{slug}/desk", who="rita") as tab:
+    with signed_in(browser, service, f"{address}/competitions/{slug}/review-queue", who="rita") as tab:
         page: Page = tab.page
         page.get_by_role("link", name="Review the next entry").press("Enter")
         seen = []
@@ -90,7 +90,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
         assert page.get_by_role("link", name="For you 1").count() == 1
         assert tab.console_messages == []
         assert all(url.startswith(address) for url in tab.requests)
-    counts = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["counts"]
+    counts = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["counts"]
     assert (counts["waiting"], counts["open"]) == (3, 1)
 
 
@@ -98,7 +98,7 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
     address, _, entries = site
-    url = f"{address}/submissions/{entries['nudged']}/desk"
+    url = f"{address}/submissions/{entries['nudged']}/review"
     with signed_in(browser, service, url, who="rita") as tab:
         tab.page.get_by_label("Use keys").uncheck()
         tab.page.locator("h1").click()
@@ -122,7 +122,9 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
         assert tab.page.get_by_text("rita").count() == 1
 
 
-def test_the_desk_fits_every_screen(browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]) -> None:
+def test_the_review_queue_fits_every_screen(
+    browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
+) -> None:
     address, slug, entries = site
     nudged = entries["nudged"]
     close(service, slug)
@@ -133,9 +135,9 @@ def test_the_desk_fits_every_screen(browser: Browser, service: Service, site: tu
         "bob", "POST", f"/submissions/{nudged}/rebuttals", json={"text": "Our generator made them, see the code."}
     )
     pages = {
-        "queue": ("organizer", f"/competitions/{slug}/desk"),
-        "entry": ("organizer", f"/submissions/{nudged}/desk"),
-        "review": ("rita", f"/submissions/{nudged}/desk"),
+        "queue": ("organizer", f"/competitions/{slug}/review-queue"),
+        "entry": ("organizer", f"/submissions/{nudged}/review"),
+        "review": ("rita", f"/submissions/{nudged}/review"),
         "case": ("bob", f"/submissions/{nudged}"),
         "penalised": ("bob", f"/submissions/{entries['again']}"),
     }

@@ -1,4 +1,4 @@
-"""Images that entries of different teams share: compared by workers, shown at the desk, to reviewers and organizers."""
+"""Images that entries of different teams share: compared by workers, shown on review pages."""
 
 import io
 from datetime import timedelta
@@ -29,7 +29,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     entries = entries_that_share(service, slug)
 
     def look(who: str) -> Any:
-        return service.call("rita", "GET", f"/submissions/{entries[who]}/desk").json()
+        return service.call("rita", "GET", f"/submissions/{entries[who]}/review").json()
 
     with service.context.sessions.begin() as session:
         refs = {who: session.query(Submission.ref).filter_by(id=entries[who]).scalar() for who in entries}
@@ -52,20 +52,20 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
         (refs["eve"], [[4, 0], [5, 1], [6, 2]])
     ]
     assert look("bob")["sharing"] == []
-    flagged = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    flagged = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
     reasons = {each["submission_id"]: {one["name"]: one["words"] for one in each["reasons"]} for each in flagged}
     assert {who for who in entries if "shared-images" in reasons.get(entries[who], {})} == {"ada", "eve"}
     assert reasons[entries["eve"]]["shared-images"].startswith(f"With entry {refs['ada']} of Ada it shares images: 3 ")
 
     later = service.scored("ada", slug, noise_images(13, COUNT, SIZE))["id"]
     service.run_jobs(evidence=True)
-    assert service.call("rita", "GET", f"/submissions/{later}/desk").json()["comparison"]["compared"] == 2, (
+    assert service.call("rita", "GET", f"/submissions/{later}/review").json()["comparison"]["compared"] == 2, (
         "not her own"
     )
 
     side_by_side(service, entries, refs)
     enter(service, "rita")
-    page = read(service, f"/submissions/{entries['eve']}/desk").one("section", **{"aria-labelledby": "duplicates"})
+    page = read(service, f"/submissions/{entries['eve']}/review").one("section", **{"aria-labelledby": "duplicates"})
     assert f"3 images (30 %) are in both, 2 of them pixel by pixel. {order}" in page.text
     assert "compared with those of 2 entries of other teams" in page.text
     [strip] = page.all("ul", class_="pairs")

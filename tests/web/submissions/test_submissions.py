@@ -60,7 +60,7 @@ def test_a_score_of_many_digits_is_set_smaller_so_that_it_leaves_room_for_the_ne
     for decimals, is_long in ((5, False), (10, True)):
         slug = service.competition(score_decimals=decimals)
         entry = service.scored("ada", slug, near_copies())["id"]
-        for who, page in (("ada", ""), ("organizer", "/desk")):
+        for who, page in (("ada", ""), ("organizer", "/review")):
             enter(service, who)
             (numbers_of_a_track, *_) = read(service, f"/submissions/{entry}{page}").all("dl", class_="numbers")
             (score,) = [

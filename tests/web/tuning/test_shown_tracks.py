@@ -1,4 +1,4 @@
-"""Shown tracks on pages: the organizers' form, an entry's page, the desk, insights."""
+"""Shown tracks on pages: the organizers' form, an entry's page, the review page, insights."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -77,12 +77,12 @@ def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service
     assert names("bob", f"/submissions/{entry}/evidence/private") == ["of_private"]
 
 
-def test_the_desk_shows_reviewers_all_of_them(service: Service, measured: tuple[str, str]) -> None:
+def test_the_review_page_shows_reviewers_all_of_them(service: Service, measured: tuple[str, str]) -> None:
     _, entry = measured
     service.hire("rita")
     for who in ("rita", "organizer"):
         enter(service, who)
-        assert len(more_numbers(read(service, f"/submissions/{entry}/desk"))) == 3
+        assert len(more_numbers(read(service, f"/submissions/{entry}/review"))) == 3
         assert [
             each["name"] for each in service.call(who, "GET", f"/submissions/{entry}/evidence/public").json()["shown"]
         ] == ["seen", "unseen"]
@@ -221,7 +221,7 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
         for path, name in (
             (f"/competitions/{slug}/shown-tracks", "shown-tracks"),
             (f"/submissions/{entries[0]}", "entry-more-numbers"),
-            (f"/submissions/{entries[0]}/desk", "desk-more-numbers"),
+            (f"/submissions/{entries[0]}/review", "review-more-numbers"),
             (f"/competitions/{slug}/insights?shown=mifid_by_tau", "insights-more-numbers"),
         ):
             page.goto(f"{address}{path}")

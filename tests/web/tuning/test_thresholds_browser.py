@@ -29,7 +29,7 @@ def address(service: Service) -> Iterator[str]:
         yield url
 
 
-def desk(browser: Browser, service: Service, url: str, **options: Any) -> Any:
+def tuning_page(browser: Browser, service: Service, url: str, **options: Any) -> Any:
     """The tuning page as an organizer sees it."""
     return signed_in(browser, service, url, who="organizer", **options)
 
@@ -39,7 +39,7 @@ def test_the_page_says_what_the_api_says(browser: Browser, service: Service, add
     for kind, first in (("private", None), ("public", 0.2), ("private", 0.33)):
         if first is not None:
             choose(service, slug, kind, tau=first)
-        with desk(browser, service, f"{address}/competitions/{slug}/tau?track={kind}") as tab:
+        with tuning_page(browser, service, f"{address}/competitions/{slug}/tau?track={kind}") as tab:
             tab.page.wait_for_selector(".live-preview")
             for tau in (0.0, 0.2, 0.31, 0.3333333333333333, 2.0):
                 look_at(tab.page, tau)
@@ -76,7 +76,7 @@ def test_numbers_of_another_tau_are_never_shown_as_those_of_the_slider(
     """Until the answer is there the heading names the tau that the numbers belong to; if it fails, the page says so."""
     slug = random_competition(service, seed=9, entries=30)
     choose(service, slug, tau=0.2)
-    with desk(browser, service, f"{address}/competitions/{slug}/tau") as tab:
+    with tuning_page(browser, service, f"{address}/competitions/{slug}/tau") as tab:
         page = tab.page
         page.wait_for_selector(".live-preview")
         texts = page.evaluate(TEXTS)
@@ -104,7 +104,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
     slug = random_competition(service, seed=5)
     choose(service, slug, tau=0.2)
     url = f"{address}/competitions/{slug}/tau"
-    with desk(browser, service, url) as tab:
+    with tuning_page(browser, service, url) as tab:
         page = tab.page
         page.wait_for_selector(".live-preview")
         slider = page.get_by_role("slider", name="tau, by slider")
@@ -148,7 +148,7 @@ def test_a_tau_is_previewed_while_the_final_board_is_published(
     choose(service, slug, tau=0.2)
     closed(service, slug)
     publish(service, slug)
-    with desk(browser, service, f"{address}/competitions/{slug}/tau") as tab:
+    with tuning_page(browser, service, f"{address}/competitions/{slug}/tau") as tab:
         tab.page.wait_for_selector(".live-preview")
         expect(tab.page.get_by_role("button", name="Apply tau")).to_have_count(0)
         look_at(tab.page, 0.35)
@@ -159,7 +159,10 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
     slug = random_competition(service, seed=6)
     choose(service, slug, tau=0.2)
     url = f"{address}/competitions/{slug}/tau"
-    with desk(browser, service, url) as live, desk(browser, service, url, java_script_enabled=False) as plain:
+    with (
+        tuning_page(browser, service, url) as live,
+        tuning_page(browser, service, url, java_script_enabled=False) as plain,
+    ):
         live.page.wait_for_selector(".live-preview")
         for tau in ("0.1", "0.3", "0.41"):
             look_at(live.page, float(tau))
@@ -202,7 +205,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         for kind in TRACK_KINDS:
             set_tau(session, state, kind, 0.1, now - timedelta(days=3))
     url = f"{address}/competitions/dogs-2019/tau"
-    with desk(browser, service, url) as tab:
+    with tuning_page(browser, service, url) as tab:
         page = tab.page
         page.wait_for_selector(".live-preview")
         before = page.evaluate(TEXTS)
@@ -227,6 +230,6 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
         assert tab.console_messages == []
         assert all(each.startswith(address) for each in tab.requests)
-    with desk(browser, service, f"{url}?method=margin") as tab:
+    with tuning_page(browser, service, f"{url}?method=margin") as tab:
         tab.page.wait_for_selector(".live-preview")
         take_pictures(tab.page, "tau")

@@ -66,7 +66,7 @@ def seen(service: Service, who: str | None, entry: Any) -> Any:
 
 
 def reasons(service: Service, slug: str, entry: Any) -> list[str]:
-    entries = service.call("rita", "GET", f"/competitions/{slug}/desk").json()["entries"]
+    entries = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
     (mine,) = [each for each in entries if each["submission_id"] == entry["id"]] or [{"reasons": []}]
     return [each["name"] for each in mine["reasons"]]
 

@@ -1,4 +1,4 @@
-"""Organizers get to the review desk from wherever an entry is named; teams see no link to it."""
+"""Organizers get to review pages from wherever an entry is named; teams see no link to it."""
 
 from tests.api.conftest import Service
 from tests.api.review.test_review import near_copies
@@ -16,7 +16,7 @@ def links(service: Service, who: str, address: str) -> set[str]:
     return {link.attributes["href"] for link in parse_html(answer.text).all("a")}
 
 
-def test_entries_on_organizers_pages_lead_to_the_desk(service: Service) -> None:
+def test_entries_on_organizers_pages_lead_to_review_pages(service: Service) -> None:
     slug = service.competition(prizes=[{"place": 1, "amount": "$5"}], medals={"gold": 2, "silver": 2, "bronze": 2})
     copied = service.scored("ada", slug, near_copies())["id"]
     twin = service.scored("bob", slug, near_copies())["id"]
@@ -28,7 +28,7 @@ def test_entries_on_organizers_pages_lead_to_the_desk(service: Service) -> None:
         entries = {link for link in found if link.startswith("/submissions/")}
         assert entries, page
         assert {link.partition("#")[0] for link in entries} <= {
-            f"/submissions/{entry}/desk" for entry in (copied, twin, honest)
+            f"/submissions/{entry}/review" for entry in (copied, twin, honest)
         }, page
-    assert f"/submissions/{copied}/desk" in links(service, "organizer", f"/submissions/{copied}")
-    assert f"/submissions/{copied}/desk" not in links(service, "ada", f"/submissions/{copied}")
+    assert f"/submissions/{copied}/review" in links(service, "organizer", f"/submissions/{copied}")
+    assert f"/submissions/{copied}/review" not in links(service, "ada", f"/submissions/{copied}")
