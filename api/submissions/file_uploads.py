@@ -4,7 +4,7 @@ request, code is recorded as the entry's attachment.
 
 import secrets
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -148,10 +148,9 @@ class ZipUpload:
                 submission = intake.accept(
                     Acting(session, account, complete),
                     slug,
-                    entry,
+                    replace(entry, ignored=ignored),
                     received,
                     public_id=new_id,
-                    ignored=ignored,
                     begun=begun,
                     limits=limits,
                 )

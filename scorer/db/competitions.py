@@ -243,13 +243,22 @@ def tracks_of(session: Session, competition_id: int) -> dict[TrackKind, Track]:
     return {track.board_kind: track for track in session.scalars(query)}
 
 
-def tracks_and_publication(session: Session, competition_id: int) -> tuple[dict[TrackKind, Track], bool]:
-    """The tracks of a competition by kind, without former ones, and whether its private board is public."""
-    newest = select(Publication.published).where(Publication.competition_id == competition_id)
+class CompetitionBoards(NamedTuple):
+    """A competition with its tracks by kind, without former ones, and whether its private board is public."""
+
+    competition: Competition
+    tracks: dict[TrackKind, Track]
+    published: bool
+
+
+def boards_of(session: Session, competition: Competition) -> CompetitionBoards:
+    """The tracks of a competition and whether its private board is public, in one statement."""
+    newest = select(Publication.published).where(Publication.competition_id == competition.id)
     published = newest.order_by(Publication.id.desc()).limit(1).scalar_subquery()
-    query = select(Track, published).where(Track.competition_id == competition_id, Track.kind != "former")
+    query = select(Track, published).where(Track.competition_id == competition.id, Track.kind != "former")
     rows = session.execute(query).all()
-    return {track.board_kind: track for track, _ in rows}, any(row[1] for row in rows)
+    tracks = {track.board_kind: track for track, _ in rows}
+    return CompetitionBoards(competition, tracks, any(row[1] for row in rows))
 
 
 def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) -> dict[TrackKind, Track]:

@@ -64,7 +64,7 @@ class PackingTime(NamedTuple):
 
 def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImages, PackingTime]:
     """The time for each choice of images, as far as entries' zips are still stored."""
-    boards = [ranked_board_of(session, state.competition, state.tracks, kind) for kind in state.tracks]
+    boards = [ranked_board_of(session, state, kind) for kind in state.tracks]
     scored = {kind: len(board.judged.columns) for kind, board in zip(state.tracks, boards, strict=True)}
     ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards])))
     pixels = state.competition.image_count * state.competition.image_size**2

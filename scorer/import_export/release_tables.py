@@ -144,10 +144,9 @@ def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
 
 
 def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
-    competition = state.competition
     for kind in TRACK_KINDS:
         certain = {place.rank: place for place in uncertain_places(session, state, kind)}
-        for rank, row in enumerate(rows_of(session, competition, state.tracks, kind).stream(), start=1):
+        for rank, row in enumerate(rows_of(session, state, kind).stream(), start=1):
             medal = state.awards_on(kind).of_rank(rank).medal
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
             values = row.score, row.fid, row.memorization_distance, row.penalised, medal

@@ -282,14 +282,13 @@ def _paired(
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
-    competition = data.state.competition
-    boards = [ranked_board_of(session, competition, data.state.tracks, kind) for kind in TRACK_KINDS]
+    boards = [ranked_board_of(session, data.state, kind) for kind in TRACK_KINDS]
     public, private = boards
     teams = private.judged.team[private.rows]
     public_rank = public.rank_of_each(teams)
     after = np.flatnonzero(public_rank) + 1
     before = public_rank[after - 1]
-    last = competition.medals.get("bronze", 0)
+    last = data.state.competition.medals.get("bronze", 0)
 
     def summarise() -> FigureSummary:
         statistics = {

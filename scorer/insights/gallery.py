@@ -45,7 +45,7 @@ class SharedSubmissions:
 def gallery_entries(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
     require_results(state, kind, account)
-    rows = rows_of(session, state.competition, state.tracks, kind)
+    rows = rows_of(session, state, kind)
     at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
     refs = [row.ref for row in at_ranks.values()]
     names = board.entry_info_of(session, refs)

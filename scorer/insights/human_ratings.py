@@ -124,7 +124,7 @@ def _best(session: Session, state: CompetitionState, limit: int) -> list[int]:
     """The refs of the best ``limit`` submissions on the private board that are not penalised and have no decided label
     other than legitimate."""
     labels = decided_labels(session, state.competition.id)
-    rows = rows_of(session, state.competition, state.tracks, "private").page(0, None)
+    rows = rows_of(session, state, "private").page(0, None)
     refs = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
     return refs[:limit]
 

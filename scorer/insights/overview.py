@@ -105,7 +105,7 @@ def insights_of(
     for kind in TRACK_KINDS if everything else TRACK_KINDS[:1]:
         if track not in {None, kind}:
             continue
-        board = ranked_board_of(session, state.competition, state.tracks, kind)
+        board = ranked_board_of(session, state, kind)
         entries = _all_entries(board.judged, labels) if everything else _best_entries(board)
         by_track[kind] = entries if label == "all" else entries.where(entries.with_label(label))
         newest = tuning.newest_threshold(session, state.tracks[kind].id)

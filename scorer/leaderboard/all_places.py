@@ -93,7 +93,7 @@ class AllPlaces:
                 shown = values_of_entries(session, self.shown, list(entries), self.as_of)
             numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
             yield [
-                self._line(values, *entries[values[1]], public_rank, decided.get(values[1]), shown.get(values[1], {}))
+                self._line(values, entries[values[1]], public_rank, decided.get(values[1]), shown.get(values[1], {}))
                 for values, public_rank in numbers
             ]
 
@@ -126,15 +126,13 @@ class AllPlaces:
     def _line(
         self,
         values: tuple[int, int, float, float, float, bool, int],
-        team: str,
-        entries: int,
-        last_entry_at: datetime,
-        submission_id: str,
+        entry: tuple[str, int, datetime, str],
         public_rank: int | None,
         label: str | None,
         shown: Mapping[str, ShownValue],
     ) -> PlaceLine:
         rank, _, score, fid, distance, penalised, terms = values
+        team, entries, last_entry_at, submission_id = entry
         award = self.awards.of_rank(rank)
         shake_up = None if public_rank is None else public_rank - rank
         numbers = (rank, team, score, fid, distance, penalised, entries, last_entry_at)
@@ -154,19 +152,18 @@ def all_places(
 ) -> AllPlaces:
     """Every place of a board, with the options and errors of :func:`scorer.leaderboard.standings.standings`."""
     track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
-    competition, tracks = then.competition, then.tracks
-    rows = rows_of(session, competition, tracks, track.board_kind, late=late, at=as_of)
+    rows = rows_of(session, then, track.board_kind, late=late, at=as_of)
     ranks = np.arange(len(rows)) + 1
     if search.strip():
-        found = teams_named(session, competition, tracks, rows, search.strip(), as_of)
+        found = teams_named(session, then, rows, search.strip(), as_of)
         ranks = rows.board.ranks_of_teams(found)
     private = track.board_kind == "private"
-    public = rows_of(session, competition, tracks, "public", at=as_of).board if private else None
+    public = rows_of(session, then, "public", at=as_of).board if private else None
     entries = None
     if as_of is None:
-        entries = _entries_of_teams(judged_entries_of(session, competition, tracks, "public"), late=late)
-    measured_by = dict(list(terms_names(session, tracks[track.board_kind].id, rows, as_of).items())[1:])
-    organizer = is_organizer(account, competition.id)
+        entries = _entries_of_teams(judged_entries_of(session, then, "public"), late=late)
+    measured_by = dict(list(terms_names(session, then.tracks[track.board_kind].id, rows, as_of).items())[1:])
+    organizer = is_organizer(account, then.competition.id)
     shown = visible_shown_tracks(session, state, account)
     kind = track.board_kind
     return AllPlaces(then, kind, late, as_of, rows.board, ranks, organizer, public, measured_by, entries, shown, awards)

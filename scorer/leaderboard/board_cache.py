@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from threading import BoundedSemaphore, Lock
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -41,7 +41,6 @@ from scorer.ranking.columns import Ints
 from scorer.ranking.vectorised import BoardListing, RankedBoard
 
 T = TypeVar("T")
-Tracks = Mapping[TrackKind, Track]
 MAX_COMPETITIONS = 16
 """Competitions whose boards are kept; the least recently used is dropped first."""
 MAX_BYTES = 300_000_000
@@ -51,6 +50,16 @@ MAX_PAST_READERS = 4
 """Readers of past boards at a time: one is served, the others wait."""
 PAST_RETRY_SECONDS = 2
 """When a reader of a past board who was refused may try again."""
+
+
+class BoardTracks(Protocol):
+    """What a board is of: a competition and its tracks, as a :class:`CompetitionState` has them."""
+
+    @property
+    def competition(self) -> Competition: ...
+
+    @property
+    def tracks(self) -> Mapping[TrackKind, Track]: ...
 
 
 class BoardCache:
@@ -131,7 +140,7 @@ class BoardCache:
     def _load(self, slug: str, now: datetime) -> BoardSnapshot:
         """The snapshot of a competition of which nothing is cached yet."""
         state = self._read_state(slug, now)
-        with self._boards_of(state.competition, state.tracks):
+        with self._boards_of(state):
             self._ids[slug] = state.competition.id
         return self._current_snapshot(slug, now)
 
@@ -141,22 +150,15 @@ class BoardCache:
             session.expunge_all()
             return state
 
-    def ranked_board(
-        self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool, refreshed: bool = False
-    ) -> RankedBoard:
+    def ranked_board(self, state: BoardTracks, kind: TrackKind, *, late: bool, refreshed: bool = False) -> RankedBoard:
         """The ranked board of a track as of this call, or that of late entries. ``refreshed``: as of the snapshot that
         the caller has taken."""
-        key = BoardKey(tracks[kind].id, late, None)
-        return self._retry_after_lost_connection(
-            lambda: self._ranked_board(competition, tracks, key, refreshed=refreshed)
-        )
+        key = BoardKey(state.tracks[kind].id, late, None)
+        return self._retry_after_lost_connection(lambda: self._ranked_board(state, key, refreshed=refreshed))
 
-    def _ranked_board(
-        self, competition: Competition, tracks: Tracks, key: BoardKey, *, refreshed: bool = False
-    ) -> RankedBoard:
+    def _ranked_board(self, state: BoardTracks, key: BoardKey, *, refreshed: bool = False) -> RankedBoard:
         return self._cached_or_made(
-            competition,
-            tracks,
+            state,
             lambda boards: boards.cached(key),
             lambda boards, connection: boards.ranked_board(connection, key.track_id, late=key.late),
             refreshed=refreshed,
@@ -164,14 +166,13 @@ class BoardCache:
 
     def _cached_or_made(
         self,
-        competition: Competition,
-        tracks: Tracks,
+        state: BoardTracks,
         find: Callable[[CachedBoards], T | None],
         make: Callable[[CachedBoards, Connection], T],
         *,
         refreshed: bool,
     ) -> T:
-        with self._boards_of(competition, tracks) as boards:
+        with self._boards_of(state) as boards:
             if not refreshed:
                 self._refresh(boards)
             found = find(boards)
@@ -183,38 +184,35 @@ class BoardCache:
                 return make(boards, connection)
 
     def day_start_listing(
-        self, competition: Competition, tracks: Tracks, kind: TrackKind, at: datetime, *, refreshed: bool = False
+        self, state: BoardTracks, kind: TrackKind, at: datetime, *, refreshed: bool = False
     ) -> BoardListing:
         """The board of a track as it was when the day began (``at``), with which every first page compares;
         ``refreshed``: see :meth:`ranked_board`."""
-        key = BoardKey(tracks[kind].id, late=False, at=at)
+        key = BoardKey(state.tracks[kind].id, late=False, at=at)
         return self._retry_after_lost_connection(
             lambda: self._cached_or_made(
-                competition,
-                tracks,
+                state,
                 lambda boards: boards.cached_day_start(key),
                 lambda boards, connection: boards.day_start_listing(connection, key),
                 refreshed=refreshed,
             )
         )
 
-    def past_listing(
-        self, competition: Competition, tracks: Tracks, kind: TrackKind, *, late: bool, at: datetime
-    ) -> BoardListing:
+    def past_listing(self, state: BoardTracks, kind: TrackKind, *, late: bool, at: datetime) -> BoardListing:
         """The board of a track as it was at any past moment. ``TooMany`` (``past-boards-busy``) where too many wait."""
         if not self._past_readers.acquire(blocking=False):
             message = f"Too many boards of the past are asked for; please try again in {PAST_RETRY_SECONDS} s."
             raise TooMany("past-boards-busy", message, retry_after=PAST_RETRY_SECONDS)
         try:
-            key = BoardKey(tracks[kind].id, late, at)
+            key = BoardKey(state.tracks[kind].id, late, at)
             with self._making_past:
-                return self._retry_after_lost_connection(lambda: self._past_listing(competition, tracks, key))
+                return self._retry_after_lost_connection(lambda: self._past_listing(state, key))
         finally:
             self._past_readers.release()
 
-    def _past_listing(self, competition: Competition, tracks: Tracks, key: BoardKey) -> BoardListing:
+    def _past_listing(self, state: BoardTracks, key: BoardKey) -> BoardListing:
         with ExitStack() as snapshot:
-            with self._boards_of(competition, tracks) as boards:
+            with self._boards_of(state) as boards:
                 connection = snapshot.enter_context(self._connections.snapshot())
                 boards.refresh(connection)
                 past = boards.begin_past_board(connection, key)
@@ -225,7 +223,7 @@ class BoardCache:
                 listing = past.listing(connection)
         # The connection is given back first: whoever holds the lock may wait for it.
         if listing is None:
-            return self._ranked_board(competition, tracks, past.key)
+            return self._ranked_board(state, past.key)
         with boards.lock:
             boards.keep_past(past, listing, generation)
         return listing
@@ -237,14 +235,14 @@ class BoardCache:
         )
 
     def _count_teams(self, state: CompetitionState) -> int:
-        return len(self.ranked_board(state.competition, state.tracks, "public", late=False))
+        return len(self.ranked_board(state, "public", late=False))
 
-    def teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
+    def teams_named(self, state: BoardTracks, text: str, listed: Ints) -> Ints:
         """Those of the teams ``listed`` (ids) whose name contains ``text``, in NFKC and whatever the letter case."""
-        return self._retry_after_lost_connection(lambda: self._teams_named(competition, tracks, text, listed))
+        return self._retry_after_lost_connection(lambda: self._teams_named(state, text, listed))
 
-    def _teams_named(self, competition: Competition, tracks: Tracks, text: str, listed: Ints) -> Ints:
-        with self._boards_of(competition, tracks) as boards, self._connections.snapshot() as connection:
+    def _teams_named(self, state: BoardTracks, text: str, listed: Ints) -> Ints:
+        with self._boards_of(state) as boards, self._connections.snapshot() as connection:
             boards.refresh(connection)
             return boards.teams_named(connection, text, listed)
 
@@ -254,16 +252,16 @@ class BoardCache:
             boards.refresh(connection)
 
     @contextmanager
-    def _boards_of(self, competition: Competition, tracks: Mapping[TrackKind, Track]) -> Iterator[CachedBoards]:
+    def _boards_of(self, state: BoardTracks) -> Iterator[CachedBoards]:
         """What is cached of a competition, or an empty cache for it, locked for the caller."""
         with self._lock:
-            boards = self._boards.get(competition.id)
-            public, private = (tracks[kind].id for kind in ("public", "private"))
+            boards = self._boards.get(state.competition.id)
+            public, private = (state.tracks[kind].id for kind in ("public", "private"))
             # A new private track has a higher id and needs a new cache; a lower id is a former track, of a past moment.
             if boards is None or private > boards.private_id:
-                boards = CachedBoards(public, private, competition.final_picks, ChangeFeed(competition.id))
-                self._boards[competition.id] = boards
-            self._boards.move_to_end(competition.id)
+                boards = CachedBoards(public, private, state.competition.final_picks, ChangeFeed(state.competition.id))
+                self._boards[state.competition.id] = boards
+            self._boards.move_to_end(state.competition.id)
             while len(self._boards) > 1 and (len(self._boards) > MAX_COMPETITIONS or self.nbytes > MAX_BYTES):
                 self._boards.popitem(last=False)
         with boards.lock:

@@ -51,13 +51,12 @@ def rankings_of(
 ) -> Rankings:
     """The rankings of a board. To be read first: while the session holds no connection, the board cache need not ask
     whether it has written."""
-    competition, tracks = state.competition, state.tracks
-    rows = rows_of(session, competition, tracks, kind, late=late, at=as_of)
+    rows = rows_of(session, state, kind, late=late, at=as_of)
     day_start = public = None
     if now is not None and not late and as_of is None and kind == "public" and len(rows):
-        day_start = day_start_rows_of(session, competition, tracks, kind, utc_day(now)[0])
+        day_start = day_start_rows_of(session, state, kind, utc_day(now)[0])
     if kind == "private" and len(rows):
-        public = rows_of(session, competition, tracks, "public", late=late, at=as_of)
+        public = rows_of(session, state, "public", late=late, at=as_of)
     return Rankings(rows, day_start, public)
 
 
@@ -109,8 +108,7 @@ class BoardReader:
 
     def _teams_matching(self, rows: BoardRows, search: str) -> Ints | None:
         text = search.strip()
-        competition, tracks = self.state.competition, self.state.tracks
-        return teams_named(self.session, competition, tracks, rows, text, self.as_of) if text else None
+        return teams_named(self.session, self.state, rows, text, self.as_of) if text else None
 
     def _entry_info(self, rows: Sequence[BoardRow]) -> dict[int, EntryInfo]:
         return board.entry_info_of(self.session, [row.ref for row in rows], late=self.late, at=self.as_of)

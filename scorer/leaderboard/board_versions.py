@@ -1,7 +1,7 @@
 """Versions of the private board: which of them were published, and whose rank differs between them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
@@ -61,9 +61,9 @@ def former_version(state: CompetitionState) -> Publication | None:
 
 def moves_since(session: Session, state: CompetitionState, version: Publication) -> RankMoves:
     """The teams whose rank on the private board is another one than in an earlier version."""
-    tracks = tracks_at(session, state.tracks, version.as_of)
-    before = rows_of(session, state.competition, tracks, "private", at=version.as_of).board
-    return moves_between(before, ranked_board_of(session, state.competition, state.tracks, "private"))
+    then = replace(state, tracks=tracks_at(session, state.tracks, version.as_of))
+    before = rows_of(session, then, "private", at=version.as_of).board
+    return moves_between(before, ranked_board_of(session, state, "private"))
 
 
 def changes_page(

@@ -19,8 +19,8 @@ from sqlalchemy.orm import Session
 from scorer.db import rescoring
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.columns import final_as_of, from_microseconds, judged_of, picks_of
-from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
+from scorer.leaderboard.board_cache import BoardTracks
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.judged_entries import JudgedEntries
@@ -114,8 +114,7 @@ class BoardRows:
 
 def rows_of(
     session: Session,
-    competition: Competition,
-    tracks: Mapping[TrackKind, Track],
+    state: BoardTracks,
     kind: TrackKind,
     *,
     late: bool = False,
@@ -123,28 +122,25 @@ def rows_of(
 ) -> BoardRows:
     """The rows of a track's board: of late entries (``late``), as it was at a past moment (``at``)."""
     if at is None:
-        return BoardRows(ranked_board_of(session, competition, tracks, kind, late=late))
+        return BoardRows(ranked_board_of(session, state, kind, late=late))
     cache = board_cache.cache_of(session)
     if cache is not None:
-        return BoardRows(cache.past_listing(competition, tracks, kind, late=late, at=at))
-    return BoardRows(read_ranked_board(session, competition, tracks, kind, late=late, at=at))
+        return BoardRows(cache.past_listing(state, kind, late=late, at=at))
+    return BoardRows(read_ranked_board(session, state, kind, late=late, at=at))
 
 
-def day_start_rows_of(
-    session: Session, competition: Competition, tracks: Mapping[TrackKind, Track], kind: TrackKind, at: datetime
-) -> BoardRows:
+def day_start_rows_of(session: Session, state: BoardTracks, kind: TrackKind, at: datetime) -> BoardRows:
     """The rows of a track's board as it was when the day began (``at``); the process's cache always has them."""
     cache = board_cache.cache_of(session)
     if cache is not None:
-        refreshed = board_cache.has_snapshot(session, competition)
-        return BoardRows(cache.day_start_listing(competition, tracks, kind, at, refreshed=refreshed))
-    return BoardRows(read_ranked_board(session, competition, tracks, kind, at=at))
+        refreshed = board_cache.has_snapshot(session, state.competition)
+        return BoardRows(cache.day_start_listing(state, kind, at, refreshed=refreshed))
+    return BoardRows(read_ranked_board(session, state, kind, at=at))
 
 
 def teams_named(
     session: Session,
-    competition: Competition,
-    tracks: Mapping[TrackKind, Track],
+    state: BoardTracks,
     rows: BoardRows,
     text: str,
     at: datetime | None,
@@ -153,15 +149,14 @@ def teams_named(
     letter case."""
     cache = board_cache.cache_of(session)
     if cache is not None and at is None:
-        return cache.teams_named(competition, tracks, text, rows.board.teams)
-    found = board.teams_named(session, competition.id, text, at)
+        return cache.teams_named(state, text, rows.board.teams)
+    found = board.teams_named(session, state.competition.id, text, at)
     return np.intersect1d(np.array(list(found), np.int64), rows.board.teams)
 
 
 def ranked_board_of(
     session: Session,
-    competition: Competition,
-    tracks: Mapping[TrackKind, Track],
+    state: BoardTracks,
     kind: TrackKind,
     *,
     late: bool = False,
@@ -170,15 +165,14 @@ def ranked_board_of(
     :func:`read_ranked_board`."""
     cache = board_cache.cache_of(session)
     if cache is not None:
-        refreshed = board_cache.has_snapshot(session, competition)
-        return cache.ranked_board(competition, tracks, kind, late=late, refreshed=refreshed)
-    return read_ranked_board(session, competition, tracks, kind, late=late)
+        refreshed = board_cache.has_snapshot(session, state.competition)
+        return cache.ranked_board(state, kind, late=late, refreshed=refreshed)
+    return read_ranked_board(session, state, kind, late=late)
 
 
 def judged_entries_of(
     session: Session,
-    competition: Competition,
-    tracks: Mapping[TrackKind, Track],
+    state: BoardTracks,
     kind: TrackKind,
 ) -> JudgedEntries:
     """A track's scored entries as columns, judged: scores, penalties, copies, rulings, benchmarks and late entries
@@ -187,13 +181,12 @@ def judged_entries_of(
     The columns are shared between threads: read them, never write into them. ``judged.under(tau)`` judges the same
     entries by another tau, and :func:`scorer.ranking.vectorised.order_of` ranks them.
     """
-    return ranked_board_of(session, competition, tracks, kind).judged
+    return ranked_board_of(session, state, kind).judged
 
 
 def read_ranked_board(
     session: Session,
-    competition: Competition,
-    tracks: Mapping[TrackKind, Track],
+    state: BoardTracks,
     kind: TrackKind,
     *,
     late: bool = False,
@@ -209,17 +202,17 @@ def read_ranked_board(
     session.flush()  # columns are read past the session, whose own queries would flush
     connection = session.connection()
     if kind == "private":
-        at = final_as_of(connection, competition.id, at=at) or at
+        at = final_as_of(connection, state.competition.id, at=at) or at
 
     def judged_on(track_id: int) -> JudgedEntries:
         judged = judged_of(connection, track_id, at=at, campaigns=campaigns)
         return judged.under(taus[track_id]) if track_id in taus else judged
 
-    judged = judged_on(tracks[kind].id)
+    judged = judged_on(state.tracks[kind].id)
     if kind == "private":
-        public = judged_on(tracks["public"].id)
-        picks = picks_of(connection, competition.id, at=at)
-        judged = judged.with_finals(finals_of(public, picks, competition.final_picks))
+        public = judged_on(state.tracks["public"].id)
+        picks = picks_of(connection, state.competition.id, at=at)
+        judged = judged.with_finals(finals_of(public, picks, state.competition.final_picks))
     return order_of(judged, late=late)
 
 

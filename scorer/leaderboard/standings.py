@@ -118,7 +118,7 @@ def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account:
     """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
-    rows = [] if team_id is None else rows_of(session, state.competition, state.tracks, kind).of_teams([team_id])
+    rows = [] if team_id is None else rows_of(session, state, kind).of_teams([team_id])
     return rows[0].rank if rows else None
 
 
@@ -126,7 +126,7 @@ def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, name
     """The row of the team with this name on the board that everybody sees, and how many teams have a rank; ``NotFound``
     if it has none, ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, None)
-    rows = rows_of(session, state.competition, state.tracks, kind)
+    rows = rows_of(session, state, kind)
     team = members.competing_team(session, state.competition.id, name)
     for row in rows.of_teams([team.id]) if team else ():
         return row, len(rows)
@@ -138,4 +138,4 @@ def count_teams(session: Session, states: Sequence[CompetitionState]) -> dict[in
     cache = board_cache.cache_of(session)
     if cache is not None:
         return cache.team_counts(states)
-    return {each.competition.id: len(rows_of(session, each.competition, each.tracks, "public")) for each in states}
+    return {each.competition.id: len(rows_of(session, each, "public")) for each in states}

@@ -1,15 +1,16 @@
 """The scores of one submission: its measurement on each track, judged with the newest threshold and explained."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
+from scorer.db.competitions import CompetitionBoards
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
-from scorer.db.tables import Account, Measurement, Submission, Track
+from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
@@ -50,16 +51,15 @@ def measurements_by_ref(
     judged: dict[int, list[JudgedMeasurement]] = {entry.ref: [] for entry in entries}
     if not entries:
         return judged
-    competition_id = entries[0].competition_id
-    tracks, published = competitions.tracks_and_publication(session, competition_id)
-    may_see_private = for_review or published or is_organizer(account, competition_id)
+    boards = competitions.boards_of(session, entries[0].competition)
+    may_see_private = for_review or boards.published or is_organizer(account, boards.competition.id)
     for kind in TRACK_KINDS:
         if kind == "private" and not may_see_private:
             continue
-        scores = board.measured_scores_of(session, tracks[kind].id, list(judged))
+        scores = board.measured_scores_of(session, boards.tracks[kind].id, list(judged))
         for entry in entries:
             if entry.ref in scores:
-                ranks = _ranks(session, entry, tracks, kind) if ranked else (None, None)
+                ranks = _ranks(session, entry, boards, kind) if ranked else (None, None)
                 judged[entry.ref].append(_judged(entry, kind, *scores[entry.ref], ranks))
     return judged
 
@@ -72,7 +72,7 @@ def _judged(
 
 
 def _ranks(
-    session: Session, submission: Submission, tracks: Mapping[TrackKind, Track], kind: TrackKind
+    session: Session, submission: Submission, boards: CompetitionBoards, kind: TrackKind
 ) -> tuple[int | None, int | None]:
-    board = ranked_board_of(session, submission.competition, tracks, kind, late=submission.late)
+    board = ranked_board_of(session, boards, kind, late=submission.late)
     return board.rank_of(submission.ref), board.would_be_rank(submission.ref)

@@ -66,11 +66,10 @@ def preview(
     kinds: list[TrackKind] = ["public", "private"] if status.track.kind == "public" else ["private"]
     boards = []
     for kind in kinds:
-        before = read_ranked_board(session, state.competition, state.tracks, kind, campaigns=in_force)
+        before = read_ranked_board(session, state, kind, campaigns=in_force)
         after = read_ranked_board(
             session,
-            state.competition,
-            state.tracks,
+            state,
             kind,
             campaigns=others if undo else others | {campaign.id},
             taus={} if chosen is None else {status.track.id: chosen},

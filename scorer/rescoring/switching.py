@@ -100,7 +100,7 @@ def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedE
     """The entries of the private track as they are judged now; None unless the provisional board is published."""
     if state.phase is not Phase.PROVISIONAL:
         return None
-    return read_ranked_board(session, state.competition, state.tracks, "private").judged
+    return read_ranked_board(session, state, "private").judged
 
 
 def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:

@@ -250,7 +250,7 @@ class Checklist:
 
 def checklist(session: Session, state: CompetitionState, now: datetime, *, final: bool = True) -> Checklist:
     """All conditions that should hold before the final board is published, or (not ``final``) the provisional one."""
-    board = ranked_board_of(session, state.competition, state.tracks, "private")
+    board = ranked_board_of(session, state, "private")
     points = [
         _closed(state),
         _pending(session, state),
@@ -313,7 +313,7 @@ def _first_line(text: str | None) -> str:
 
 
 def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    public = judged_entries_of(session, state.competition, state.tracks, "public").columns
+    public = judged_entries_of(session, state, "public").columns
     # Whatever is scored has a public measurement. Benchmarks are included, which boards show.
     in_time = public.ref[~public.late]
     refs = in_time[~is_among(in_time, board.judged.columns.ref)]

@@ -273,7 +273,7 @@ def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: 
 def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
-    rows = rows_of(session, state.competition, state.tracks, track.board_kind).page(0, last_rank)
+    rows = rows_of(session, state, track.board_kind).page(0, last_rank)
     return [WinningEntry(row.ref, rank, row.score) for rank, row in enumerate(rows, start=1)]
 
 

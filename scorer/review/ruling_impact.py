@@ -91,7 +91,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
 
 
 def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
-    orders = {kind: ranked_board_of(session, state.competition, state.tracks, kind) for kind in TRACK_KINDS}
+    orders = {kind: ranked_board_of(session, state, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
     picks = columns.picks_of(session.connection(), state.competition.id)
     return _JudgedBoards(judged, picks, state.competition.final_picks)

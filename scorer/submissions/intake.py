@@ -40,6 +40,8 @@ class NewSubmission:
     idempotency_key: str | None = None
     benchmark: str | None = None
     """Organizers only: the name of the benchmark entry on the board."""
+    ignored: str | None = None
+    """What the zip has besides images."""
 
 
 def admit(
@@ -104,14 +106,12 @@ def accept(
     received: ReceivedBlob,
     *,
     public_id: str,
-    ignored: str | None = None,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
 ) -> Submission:
     """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
-    its check job. ``ignored``: what the zip has besides images. ``now`` is when the last byte arrived, ``begun`` when
-    the first one did (None: unknown). Without ``limits`` the quotas of bytes have counted it already, as they do an
-    upload that was begun.
+    its check job. ``acting.now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown).
+    Without ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
@@ -142,7 +142,7 @@ def accept(
         bytes=received.bytes,
         sha256=received.sha256,
         note=entry.note,
-        ignored=ignored,
+        ignored=entry.ignored,
         blob_key=received.key,
         idempotency_key=entry.idempotency_key,
         status=Status.RECEIVED,

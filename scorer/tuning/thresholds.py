@@ -115,7 +115,7 @@ def entries_of(session: Session, state: CompetitionState, kind: TrackKind, *, ow
     one; with ``own_writes`` those that this transaction sees, with what it has written itself."""
     in_force = tuning.newest_threshold(session, track_of(state, kind).id)
     read = read_ranked_board if own_writes else ranked_board_of
-    board = read(session, state.competition, state.tracks, kind)
+    board = read(session, state, kind)
     labels = label_columns_of(label_info_of(session, state.competition.id), board.judged.columns.ref)
     return TrackEntries(state, kind, in_force, board, labels)
 

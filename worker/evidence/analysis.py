@@ -17,7 +17,7 @@ from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicat
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
-from scorer.metrics.copying.relative_distances import LOWER_TAIL, NEIGHBOURS, relative_originals
+from scorer.metrics.copying.relative_distances import LOWER_TAIL, relative_originals
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours
@@ -122,7 +122,6 @@ class Analysis:
             self.normalised,
             self.reference.training,
             signed=self.reference.signed,
-            neighbours=NEIGHBOURS,
             pool=or_none(lambda: self.pool),
             among_own=self.among_own,
             manifold=or_none(lambda: self.manifold),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scorer.extractors import Features
 from scorer.metrics.copying.internal_duplicates import AlikePairs, InternalDuplicates
 from scorer.metrics.copying.partial_copying import PartialCopying
+from scorer.metrics.copying.relative_distances import NEIGHBOURS
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.euclidean import NearestColumns, NearestRows, Neighbours, neighbours
 from scorer.metrics.features import Vector
@@ -85,18 +86,17 @@ def training_distances(
     training: NormalisedFeatures,
     *,
     signed: bool,
-    neighbours: int,
     pool: PooledSample | None,
     among_own: OwnDistances,
     manifold: Manifold | None,
     progress: ProgressCallback,
 ) -> TrainingDistances:
-    """Compare the images of an entry with the training images, of which ``manifold`` is. So many nearest ``neighbours``
-    are found, as far as there are training images."""
+    """Compare the images of an entry with the training images, of which ``manifold`` is: the nearest ones are
+    those that :mod:`scorer.metrics.copying.relative_distances` needs, as far as there are training images."""
     count, others = len(own), len(training)
     pairing = Pairing(own.features, training.features)
     shortlist = CosineShortlist(PairedCosines(pairing, own, training), signed=signed)
-    rows, columns = NearestRows(count, min(neighbours, others)), NearestColumns(others)
+    rows, columns = NearestRows(count, min(NEIGHBOURS, others)), NearestColumns(others)
     sums = KernelRowSums(pairing)
     overlap = None if manifold is None or among_own.manifold is None else Overlap(among_own.manifold, manifold)
     pooled_rows = None if pool is None else NearestRows(count, 1, pool.reference)

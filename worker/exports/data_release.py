@@ -152,7 +152,7 @@ def _select_entries_with_images(session: Session, state: CompetitionState, relea
         return ()
     refs = None
     if release.images == "ranked":
-        boards = [ranked_board_of(session, state.competition, state.tracks, kind).refs for kind in state.tracks]
+        boards = [ranked_board_of(session, state, kind).refs for kind in state.tracks]
         refs = sorted({ref for board in boards for ref in board})
     return entries_with_images(session, state.competition.id, refs)
 

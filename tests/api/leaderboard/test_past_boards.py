@@ -40,11 +40,11 @@ class Reader:
 
     def now(self) -> RankedBoard:
         state = self.arena.state
-        return self.cache.ranked_board(state.competition, state.tracks, "public", late=False)
+        return self.cache.ranked_board(state, "public", late=False)
 
     def past(self, days: float) -> BoardListing:
         state, at = self.arena.state, self.arena.now - timedelta(days=days)
-        return self.cache.past_listing(state.competition, state.tracks, "public", late=False, at=at)
+        return self.cache.past_listing(state, "public", late=False, at=at)
 
 
 @pytest.fixture
@@ -308,8 +308,8 @@ def test_the_board_of_the_days_start_is_made_again_only_where_it_has_changed(
     def day_start_ranks() -> list[int]:
         state = arena.state
         cache.current_snapshot(arena.slug, arena.now)
-        cache.ranked_board(state.competition, state.tracks, "public", late=False)
-        listing = cache.day_start_listing(state.competition, state.tracks, "public", start)
+        cache.ranked_board(state, "public", late=False)
+        listing = cache.day_start_listing(state, "public", start)
         with arena.begin() as session:
             plain = board_of(session, state, "public", late=False, at=start)
         assert [row.ref for row in plain[1]] == listing.refs

@@ -335,7 +335,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
 def board_of(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
-    standings = rows.rows_of(session, state.competition, state.tracks, kind, late=late, at=at)
+    standings = rows.rows_of(session, state, kind, late=late, at=at)
     apart = [[line.ref for line in each] for each in (standings.copies(), standings.disqualified())]
     teams_of = {line.team_id for line in standings.page(0, None)}
     return [

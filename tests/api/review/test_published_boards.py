@@ -100,7 +100,7 @@ def test_what_is_measured_after_the_publication_is_not_on_the_board(arena: Arena
     with arena.begin() as session:
         for kind, at in (("private", None), ("public", None), ("private", as_of)):
             cached = board_of(session, arena.state, kind, late=False, at=at)  # type: ignore[arg-type]
-            plain = rows.read_ranked_board(session, arena.state.competition, arena.state.tracks, kind, at=at)  # type: ignore[arg-type]
+            plain = rows.read_ranked_board(session, arena.state, kind, at=at)  # type: ignore[arg-type]
             assert [row.ref for row in cached[1]] == plain.refs, kind
     publish(arena, published=False)
     assert private(arena, "organizer") == ["Bob", "Ada", "Eve"]

@@ -13,7 +13,7 @@ from tests.pure.ranking import specification
 
 def board_of(session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False) -> BoardRows:
     """The board of a track from the tables."""
-    return rows.rows_of(session, state.competition, state.tracks, kind, late=late)
+    return rows.rows_of(session, state, kind, late=late)
 
 
 def ranked_rows_of(standings: specification.Standings) -> list[tuple[int, float, int, object]]:

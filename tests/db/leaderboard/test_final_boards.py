@@ -69,7 +69,7 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
                 (line.rank, line.entry.ref) for line in specification.standings(field, DECIMALS).placings if line.rank
             ]
             lines = board_of(session, state, late=late)
-            order = ranked_board_of(session, state.competition, state.tracks, "public", late=late)
+            order = ranked_board_of(session, state, "public", late=late)
             assert [(line.rank, line.ref) for line in lines.page(0, None)] == expected
             assert len(lines) == len(expected)
             apart = [entry.ref for entry in specification.standings(field, DECIMALS).copies]
@@ -88,7 +88,7 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
         for team, fid in zip(made_teams, (3, 1, 2), strict=True)
     ]
     worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
-    order = ranked_board_of(session, state.competition, state.tracks, "public")
+    order = ranked_board_of(session, state, "public")
     would = [order.would_be_rank(each.ref) for each in (*made, worse)]
     assert would == [3, 1, 2, 3], "two other teams are better than the last one; its own best does not count"
 

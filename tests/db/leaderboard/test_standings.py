@@ -14,6 +14,7 @@ from sqlalchemy import Select, text
 from sqlalchemy.orm import Session
 
 from scorer.db import tables
+from scorer.db.competitions import CompetitionBoards
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
@@ -40,8 +41,8 @@ from tests.examples import examples
 from tests.factories import make_account
 
 NOW = 99
-COMPETITION = tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS)
 TRACKS: dict[TrackKind, Track] = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE)}
+BOARDS_OF = CompetitionBoards(tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS), TRACKS, published=False)
 TRACK_OF_BOARD: dict[str, Track] = {"late": TRACKS["public"], **{kind: TRACKS[kind] for kind in TRACK_KINDS}}
 BOARDS = st.sampled_from(list(TRACK_OF_BOARD))
 MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
@@ -105,7 +106,7 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         late = which == "late"
         at = moment_of(minute)
         kind: TrackKind = "private" if which == "private" else "public"
-        order = read_ranked_board(session, COMPETITION, TRACKS, kind, late=late, at=at)
+        order = read_ranked_board(session, BOARDS_OF, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
         names = board.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()

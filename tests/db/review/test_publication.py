@@ -498,7 +498,7 @@ def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], 
     measured = {ref for (ref,) in session.query(Measurement.submission_ref).filter_by(track_id=private)}
     in_time = session.query(Submission).filter_by(status="scored", late=False)
     ruled = {ref for (ref,) in session.query(Ruling.submission_ref)}
-    rows = rows_of(session, state.competition, state.tracks, "private").page(0, None)
+    rows = rows_of(session, state, "private").page(0, None)
     last = max(state.competition.medals.values())
     cutoff = max((row.score for row in rows[:last]), default=0.0)
     scores = {score.ref: score for row in rows for score in [board.score_of(session, private, row.ref)] if score}
