@@ -95,6 +95,10 @@ def missing_paths(text: str) -> list[str]:
     return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
 
 
+def without_retired_names(page: Path) -> str:
+    return RETIRED.sub("", page.read_text()) if page.name == "glossary.md" else page.read_text()
+
+
 def retired_names_in(text: str, retired: list[str]) -> list[str]:
     """Those of the names that a text has as whole words or as parts of an address."""
     return [name for name in retired if name in text and re.search(rf"(?:\b|(?=[/-])){re.escape(name)}(?![\w-])", text)]
@@ -179,7 +183,7 @@ def test_every_setting_exists(page: Path) -> None:
 
 @every_page
 def test_every_command_exists(page: Path) -> None:
-    for command in spoken_commands(page.read_text()):
+    for command in spoken_commands(without_retired_names(page)):
         if command.startswith("kennel "):
             assert faults_of_kennel(command) == [], command
 
@@ -277,10 +281,8 @@ def test_every_call_exists(page: Path, addresses: list[tuple[str, re.Pattern[str
 @every_page
 def test_every_page_of_the_service_exists(page: Path, addresses: list[tuple[str, re.Pattern[str]]]) -> None:
     """A code span that begins with a slash is a page, unless it is a file of the machine."""
-    text = page.read_text()
-    if page.name == "glossary.md":
-        text = RETIRED.sub("", text)
-    named = [span for span in code_spans(text) if re.match(r"/[a-z]", span) and not span.startswith(OF_THE_MACHINE)]
+    spans = code_spans(without_retired_names(page))
+    named = [span for span in spans if re.match(r"/[a-z]", span) and not span.startswith(OF_THE_MACHINE)]
     wanted = [span.split("?")[0] for span in named]
     assert [each for each in wanted if not any(pattern.fullmatch(each) for _, pattern in addresses)] == []
 
