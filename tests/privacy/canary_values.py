@@ -1,6 +1,7 @@
 """Canaries: planted values that must not be seen, in every form in which they could appear."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from math import floor, log10
 
@@ -43,7 +44,7 @@ def number_canary(name: str, kind: str, value: float) -> Canary:
     rounded = _forms(value)
     cut = repr(value)[:6]
     whole = [*(re.escape(form) + r"(?!\w)" for form in rounded), re.escape(cut) + r"\d"]
-    return Canary(name, kind, (*rounded, cut), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
+    return Canary(name, kind, _shortest((*rounded, cut)), pattern=re.compile(r"(?<![\w.])(?:" + "|".join(whole) + ")"))
 
 
 def _forms(value: float) -> list[str]:
@@ -51,6 +52,11 @@ def _forms(value: float) -> list[str]:
     whole = {f"{value:{parted}.{each}f}" for each in decimals for parted in ("", ",")}
     percent = {f"{100 * value:.{each}f}" for each in range(2, 6) if abs(value) < 1}
     return sorted(whole | percent | {f"{value:.3g}", f"{value:#.3g}"})
+
+
+def _shortest(forms: Collection[str]) -> tuple[str, ...]:
+    """Those that contain no other one: a text without them has none of the others."""
+    return tuple(form for form in forms if not any(other in form for other in forms if other != form))
 
 
 def _digits(value: float, decimals: int) -> int:
