@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.rendering.templates import API
 from scorer.accounts import sessions
@@ -100,52 +103,66 @@ def halfway(world: Environment) -> Iterator[None]:
 
 @pytest.mark.timeout(600)  # the forms are many, and the machine may be busy
 def test_what_is_typed_survives_every_failure_without_secrets(
-    browser: Browser, world: Environment, halfway: None
+    browser: Browser, world: Environment, halfway: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = forms_by_page(world)
-    failures = cycle(FAILURES)
+    assert world.app.middleware_stack is not None
+    failing = FailingForms(world.app.middleware_stack)
+    monkeypatch.setattr(world.app, "middleware_stack", failing)
     with serve(world.app) as url:
         for role in ROLES:
             with visit(browser, url) as tab:
                 if role != "visitor":
                     tab.page.context.add_cookies([{"name": "kennel", "value": f"session-of-{role}", "url": url}])
                 for path, forms in ((path, forms) for (who, path), forms in pages.items() if who == role):
-                    check_forms(tab.page, f"{url}{path}", forms, failures)
+                    check_forms(tab.page, f"{url}{path}", forms, failing)
     found = {form for forms in pages.values() for form in forms}
     assert len(found) >= 30
     assert found >= ASKING_FOR_CODES
 
 
-def check_forms(page: Page, address: str, actions: Sequence[str], failures: Iterator[int]) -> None:
-    """Type into all forms of a page, fail to send each of them, with one status after the other, and find all as they
-    were."""
-    status = 0
+class FailingForms:
+    """The application, but that no form is taken: not by a route of the browser, which would then keep no style or
+    script from one page to the next."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._failures = cycle(FAILURES)
+        self.status = 0
+        """Of the newest answer to a form."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a form with one failure after the other."""
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        if is_post and Headers(scope=scope)["sec-fetch-mode"] == "navigate":
+            self.status = next(self._failures)
+            failed = HTMLResponse("<p>It failed.</p>", self.status)
+            await failed(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def check_forms(page: Page, address: str, actions: Sequence[str], failing: FailingForms) -> None:
+    """Type into all forms of a page, fail to send each of them, and find all as they were."""
     forms = {
         action: page.locator(f'form[method=post]:is([action="{action}"], [action^="{action}#"])').first
         for action in actions
     }
-
-    def fail(route: Route) -> None:
-        if route.request.method == "POST" and route.request.is_navigation_request():
-            route.fulfill(status=status, content_type="text/html", body="<p>It failed.</p>")
-        else:
-            route.continue_()
-
-    page.route("**/*", fail)
     page.goto(address)
     typed: dict[str, Any] = {action: form.evaluate(FILL) for action, form in forms.items()}
     for action, form in forms.items():
         form.evaluate(SECRETS)
-        status = next(failures)
-        with page.expect_navigation():
+        with page.expect_navigation() as navigation:
             form.evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+        answer = navigation.value
+        assert answer is not None
+        assert answer.status == failing.status in FAILURES, (address, action)
         page.go_back()
-        assert form.evaluate(READ) == typed[action], (address, action, status)
+        assert form.evaluate(READ) == typed[action], (address, action, failing.status)
     page.goto(address)
     for action, form in forms.items():
         assert form.evaluate(READ) == typed[action], (address, action, "opened again")
     assert "a secret" not in page.evaluate("JSON.stringify(sessionStorage)"), address
-    page.unroute("**/*")
     page.evaluate("sessionStorage.clear()")
 
 
