@@ -71,7 +71,7 @@ test: setup ## Check this installation: what needs no service, and a story for e
 	$(PYTEST) $(or $(TESTS),-m "not slow and not heavy" tests/pure tests/stories)
 
 test-all: setup ## Run all tests but the slow ones: what CI runs (TESTS=what)
-	$(PYTEST) -m "not slow" --hypothesis-profile half --durations 40 --durations-min 5 $(TESTS)
+	$(PYTEST) -m "not slow" --durations 40 --durations-min 5 $(TESTS)
 
 test-slow: setup ## Run the tests that take minutes each, and all examples of those of properties
 	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile full

@@ -1,19 +1,17 @@
-"""The number of Hypothesis examples: a fifth by default, half of them with ``--hypothesis-profile half``, as CI has it,
-all of them with ``full``."""
+"""The number of Hypothesis examples: a fifth by default, all of them with ``--hypothesis-profile full``."""
 
 from hypothesis import settings
 
-FULL, HALF, QUICK = 100, 50, 20
+FULL, QUICK = 100, 20
 MIN_EXAMPLES = 5
 EVERYDAY = "quick"
 
 settings.register_profile("full", max_examples=FULL, deadline=None)
-settings.register_profile("half", max_examples=HALF, deadline=None)
 settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 
 def examples(full: int, *, everyday: int | None = None) -> int:
     """The number of examples under the present profile, given that of the full one; ``everyday`` replaces the fifth."""
-    if everyday is not None and settings().max_examples < HALF:
+    if everyday is not None and settings().max_examples < FULL:
         return everyday
     return max(min(MIN_EXAMPLES, full), full * settings().max_examples // FULL)
