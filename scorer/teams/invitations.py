@@ -1,7 +1,6 @@
 """Team invitations: a team asks a person to join, or another team to merge into it; they accept or decline.
 
-The leader of the asked team accepts a merge. All its members and submissions belong to the asking team from then on,
-within the limits that one team would have had.
+The leader of the asked team accepts a merge (:mod:`scorer.teams.merges`).
 """
 
 from collections.abc import Sequence
@@ -13,12 +12,11 @@ from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts
-from scorer.db.tables import Account, Team, TeamInvitation, TeamMerge
-from scorer.db.teams import members, merges
+from scorer.db.tables import Account, Team, TeamInvitation
+from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.notifications import notices
-from scorer.teams import teams
-from scorer.teams.quotas import possible_from
+from scorer.teams import merges, teams
 from scorer.teams.teams import Roster
 
 INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
@@ -35,7 +33,7 @@ def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
         raise NotFound("no-account", f"There is nobody with the handle {handle.strip()!r}.")
     if any(member.id == person.id for member in roster.members):
         raise Conflict("is-member", f"{person.name} is in your team already.")
-    _require_place(state, len(roster.members) + 1)
+    teams.require_place(state, len(roster.members) + 1)
     earlier = members.open_invitation(acting.session, roster.team.id, account_id=person.id)
     if earlier is not None:
         return earlier
@@ -53,7 +51,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
         raise Conflict("same-team", "This is your own team.")
-    _require_mergeable(acting.session, state, roster.team, other, now=acting.now)
+    merges.require_mergeable(acting.session, state, roster.team, other, now=acting.now)
     earlier = members.open_invitation(acting.session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
@@ -93,7 +91,7 @@ def answer(acting: Acting, slug: str, invitation_id: int, *, accept: bool) -> Te
     if accept:
         teams.require_before_deadline(state, acting.now)
         if invitation.invited_team is not None:
-            _merge(acting, state, invitation.team, invitation.invited_team)
+            merges.merge_teams(acting, state, invitation.team, invitation.invited_team)
         else:
             _enter(acting, state, invitation.team)
     _close(invitation, wanted, acting.actor, now=acting.now)
@@ -147,57 +145,10 @@ def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
             "You have entered this competition already, and your entries must come along: ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
-    _require_place(state, len(members.members_of(acting.session, team.id)) + 1)
+    teams.require_place(state, len(members.members_of(acting.session, team.id)) + 1)
     if old is not None:
         teams.depart(acting.session, old, acting.actor, now=acting.now)
     teams.join(acting.session, team, [acting.actor], now=acting.now)
-
-
-def _merge(acting: Acting, state: CompetitionState, team: Team, other: Team) -> None:
-    """Merge ``other`` into ``team`` for good: members and submissions."""
-    members.lock_teams(acting.session, [team.id, other.id])
-    _require_mergeable(acting.session, state, team, other, now=acting.now)
-    other_members = members.members_of(acting.session, other.id)
-    for team_id in (other.id, *merges.absorbed_ids(acting.session, other.id)):
-        acting.session.add(
-            TeamMerge(
-                competition_id=team.competition_id,
-                team_id=team_id,
-                into_team_id=team.id,
-                account_id=acting.actor.id,
-                created_at=acting.now,
-            )
-        )
-    teams.join(acting.session, team, other_members, now=acting.now)
-    teams.disband_if_empty(acting.session, other, now=acting.now)
-
-
-def _require_place(state: CompetitionState, size: int) -> None:
-    limit = state.competition.max_team_size
-    if size > limit:
-        raise Conflict("team-full", f"A team may have {limit} members here; this one would have {size}.")
-
-
-def _require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
-    """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
-    _require_place(state, sum(len(members.members_of(session, each.id)) for each in (team, other)))
-    daily = state.competition.daily_limit
-    opens_at = state.competition.opens_at or now
-    ids = [team_id for each in (team, other) for team_id in (each.id, *merges.absorbed_ids(session, each.id))]
-    entries = members.count_charged(session, ids)
-    earliest = possible_from(entries, daily, opens_at)
-    if now < earliest:
-        last = state.competition.team_merge_deadline or state.competition.closes_at
-        outlook = (
-            f"If neither of you enters until then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC on."
-            if last is None or earliest < last
-            else "That stays so until teams may no longer change."
-        )
-        raise Conflict(
-            "too-many-entries",
-            f"Together you have made {entries} entries, more than one team could have made so far with {daily} a day. "
-            f"{outlook}",
-        )
 
 
 def _add(

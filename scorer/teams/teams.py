@@ -249,3 +249,10 @@ def _free_name(session: Session, state: CompetitionState, name: str, *, own_name
     if not respelled and members.is_name_taken(session, state.competition.id, name):
         raise Conflict("name-taken", f"There is a team {name!r} in this competition already.")
     return name
+
+
+def require_place(state: CompetitionState, size: int) -> None:
+    """``Conflict`` if a team of this size would be too large."""
+    limit = state.competition.max_team_size
+    if size > limit:
+        raise Conflict("team-full", f"A team may have {limit} members here; this one would have {size}.")

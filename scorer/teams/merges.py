@@ -1,0 +1,57 @@
+"""Team merges: all members and submissions of a team belong to another one from then on, within the limits that one
+team would have had. The leader of one asks, the leader of the other accepts (:mod:`scorer.teams.invitations`).
+"""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from scorer.acting import Acting
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db.tables import Team, TeamMerge
+from scorer.db.teams import members
+from scorer.db.teams.merges import absorbed_ids
+from scorer.errors import Conflict
+from scorer.teams import teams
+from scorer.teams.quotas import possible_from
+
+
+def require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
+    """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
+    teams.require_place(state, sum(len(members.members_of(session, each.id)) for each in (team, other)))
+    daily = state.competition.daily_limit
+    opens_at = state.competition.opens_at or now
+    ids = [team_id for each in (team, other) for team_id in (each.id, *absorbed_ids(session, each.id))]
+    entries = members.count_charged(session, ids)
+    earliest = possible_from(entries, daily, opens_at)
+    if now < earliest:
+        last = state.competition.team_merge_deadline or state.competition.closes_at
+        outlook = (
+            f"If neither of you enters until then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC on."
+            if last is None or earliest < last
+            else "That stays so until teams may no longer change."
+        )
+        raise Conflict(
+            "too-many-entries",
+            f"Together you have made {entries} entries, more than one team could have made so far with {daily} a day. "
+            f"{outlook}",
+        )
+
+
+def merge_teams(acting: Acting, state: CompetitionState, team: Team, other: Team) -> None:
+    """Merge ``other`` into ``team`` for good: members and submissions."""
+    members.lock_teams(acting.session, [team.id, other.id])
+    require_mergeable(acting.session, state, team, other, now=acting.now)
+    other_members = members.members_of(acting.session, other.id)
+    for team_id in (other.id, *absorbed_ids(acting.session, other.id)):
+        acting.session.add(
+            TeamMerge(
+                competition_id=team.competition_id,
+                team_id=team_id,
+                into_team_id=team.id,
+                account_id=acting.actor.id,
+                created_at=acting.now,
+            )
+        )
+    teams.join(acting.session, team, other_members, now=acting.now)
+    teams.disband_if_empty(acting.session, other, now=acting.now)
