@@ -25,9 +25,8 @@ from worker.runtime.preemption import Preempted
 from worker.runtime.recording import retry_transaction
 from worker.runtime.self_test import self_test
 from worker.scoring.check import check_submission
-from worker.scoring.compare import measure_candidate
 from worker.scoring.reference_features import prepare_references
-from worker.scoring.score import rescore_submission, score_submission
+from worker.scoring.score import measure_candidate, rescore_submission, score_submission
 from worker.scoring.shown_tracks import measure_shown
 
 log = logging.getLogger(__name__)

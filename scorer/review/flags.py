@@ -14,7 +14,7 @@ from scorer.db import tuning
 from scorer.db.evidence import shared_images
 from scorer.db.evidence.evidence import Findings, newest_findings
 from scorer.db.evidence.shared_images import SharingEntry
-from scorer.db.review import contents, flags
+from scorer.db.review import flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.tables import Account, Submission, Track
 from scorer.findings.duplicates import shared_images_sentence
@@ -241,7 +241,7 @@ def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, ref
     """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
     if not refs:
         return []
-    of_page = replace(query, only=contents.with_duplicates(session, state.competition.id, refs))
+    of_page = replace(query, only=flags.with_duplicates(session, state.competition.id, refs))
     rows = {row.ref: row for row in flags.flagged_rows(session, of_page)}
     return _with_reasons(session, state, [rows[ref] for ref in refs if ref in rows])
 

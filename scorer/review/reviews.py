@@ -1,5 +1,9 @@
 """Reviews: labels by two reviewers, blind to each other. Agreement decides the label; an organizer who is neither of
-them decides a disagreement, and any organizer may decide at any other time."""
+them decides a disagreement, and any organizer may decide at any other time.
+
+Early labels are given before any review. They help to compare extractors before anything is decided, are marked as
+early wherever they count, and never become decisions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import labels, submissions
-from scorer.db.tables import Account, Label, Review, Submission
+from scorer.db.tables import Account, EarlyLabel, Label, Review, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.metrics.statistics.rater_agreement import cohens_kappa
@@ -196,3 +200,16 @@ def agreement(session: Session, state: CompetitionState) -> Agreement:
     pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
     return Agreement(len(pairs), sum(one == other for one, other in pairs), cohens_kappa(first, second))
+
+
+def record_early_label(acting: Acting, submission_id: str, label: LabelName) -> EarlyLabel:
+    """Record an early label of a submission; the newest counts, and earlier ones stay."""
+    submission = require_reviewable(acting.session, submission_id, acting.actor)
+    early_label = EarlyLabel(
+        submission_ref=submission.ref, label=label, source="hand", author_id=acting.actor.id, created_at=acting.now
+    )
+    acting.session.add(early_label)
+    acting.session.flush()
+    # Without the label itself: a later reviewer of the submission may read the log.
+    audit_log.record_action(acting, "early-label.given", f"submission:{submission.id}", after={"source": "hand"})
+    return early_label

@@ -13,11 +13,16 @@ from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.data_copying import DataCopying, Scope, data_copying
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates
 from scorer.metrics.copying.membership_inference import MembershipInference, membership_inference
-from scorer.metrics.copying.near_duplicates import NearDuplicates, near_duplicates, originals_of
+from scorer.metrics.copying.near_duplicates import (
+    LOWER_TAIL,
+    NearDuplicates,
+    near_duplicates,
+    originals_of,
+    relative_originals,
+)
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
-from scorer.metrics.copying.relative_distances import LOWER_TAIL, relative_originals
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours

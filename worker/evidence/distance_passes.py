@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from scorer.extractors import Features
 from scorer.metrics.copying.internal_duplicates import AlikePairs, InternalDuplicates
+from scorer.metrics.copying.near_duplicates import NEIGHBOURS
 from scorer.metrics.copying.partial_copying import PartialCopying
-from scorer.metrics.copying.relative_distances import NEIGHBOURS
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.euclidean import NearestColumns, NearestRows, Neighbours, neighbours
 from scorer.metrics.features import Vector
@@ -92,7 +92,7 @@ def training_distances(
     progress: ProgressCallback,
 ) -> TrainingDistances:
     """Compare the images of an entry with the training images, of which ``manifold`` is: the nearest ones are
-    those that :mod:`scorer.metrics.copying.relative_distances` needs, as far as there are training images."""
+    those that :mod:`scorer.metrics.copying.near_duplicates` needs, as far as there are training images."""
     count, others = len(own), len(training)
     pairing = Pairing(own.features, training.features)
     shortlist = CosineShortlist(PairedCosines(pairing, own, training), signed=signed)

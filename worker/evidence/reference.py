@@ -17,8 +17,7 @@ from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.cells import partition_from
 from scorer.metrics.copying.data_copying import CopyingReference, copying_reference, copying_reference_from
 from scorer.metrics.copying.ndb import TrainingBins, bins_of
-from scorer.metrics.copying.near_duplicates import Originals, originals_of
-from scorer.metrics.copying.relative_distances import NEIGHBOURS, relative_originals
+from scorer.metrics.copying.near_duplicates import NEIGHBOURS, Originals, originals_of, relative_originals
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Vector

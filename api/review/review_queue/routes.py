@@ -37,7 +37,7 @@ from scorer.db.review.flag_query import QueueState
 from scorer.evidence import closest_pairs
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
-from scorer.review import claims, early_labels, flags, reviews
+from scorer.review import claims, flags, reviews
 from scorer.submissions import access
 
 router = ApiRouter(tags=["review queue"])
@@ -170,5 +170,5 @@ def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganize
 def label_early(submission_id: str, body: NewEarlyLabel, acting: ActingOrganizer) -> EarlyLabelView:
     """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
     Organizers only."""
-    label = early_labels.record_early_label(acting, submission_id, body.label)
+    label = reviews.record_early_label(acting, submission_id, body.label)
     return EarlyLabelView.model_validate(label, from_attributes=True)

@@ -30,6 +30,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union,
     union_all,
 )
 from sqlalchemy.engine import Compiled
@@ -320,3 +321,17 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
     zip_ = (Submission.id, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share)
     joined = query.outerjoin(Submission, Submission.ref == entries.c.ref).outerjoin(Team, Team.id == entries.c.team_id)
     return joined.add_columns(*zip_, Team.name.label("team"))
+
+
+def with_duplicates(session: Session, competition_id: int, refs: Sequence[int]) -> Sequence[int]:
+    """The refs of entries and of all others of the competition with the same zip or the same images: whatever decides
+    whether those are flagged."""
+    of = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs))).subquery("of")
+    # One look-up each: a single one with OR would read all submissions, as no index has both columns.
+    same = [
+        select(Submission.ref)
+        .join(of, getattr(of.c, name) == getattr(Submission, name))
+        .where(Submission.competition_id == competition_id)
+        for name in ("sha256", "pixels_sha256")
+    ]
+    return session.scalars(union(select(Submission.ref).where(Submission.ref == any_(id_list(refs))), *same)).all()

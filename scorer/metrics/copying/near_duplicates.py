@@ -5,6 +5,18 @@ Held-out images decide which distance is near: nearer than all but 1 % of them a
 by the features of the mirrored *training* images, which are the same for all entries, so that an entry passes the
 network once. Held-out images are measured against both sets too; otherwise generated images would have two chances to
 be near and held-out images one.
+
+Relative distances say how near an image is to one training image, in comparison with how near it is to others. Carlini
+et al. 2023 divide the distance to the nearest training image by the mean of the distances to the 50 nearest,
+
+    r = |g - t_1| / mean over k = 1 ... 50 of |g - t_k|
+
+because a distance alone tells little: a smooth image is near to many. An altered copy stays nearer to its original than
+to all others, though no nearer than some photographs are to theirs, so r of a mixture of honest images and altered
+copies has a lower tail that r of held-out images lacks. The test of the mixture counts the images in the lowest 5 % of
+the held-out ones: more than the 1 % of the other tests, because altered copies lie among photographs. The part of
+copies in the mixture, as far as r tells them, is (share - expected) / (1 - expected). The distance is the Euclidean one
+of the features; mirrored training images take no part.
 """
 
 from dataclasses import dataclass
@@ -15,6 +27,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import HELD_OUT_SHARE, PartialCopying, partial_copying
 from scorer.metrics.cosine import Indices
+from scorer.metrics.euclidean import Neighbours
 from scorer.metrics.features import Vector
 from scorer.metrics.memorization import Nearest
 
@@ -95,3 +108,20 @@ def near_duplicates(
         for row in example_rows
     )
     return NearDuplicates(closeness, int(generated.mirrored[rows].sum()), len(index), most, pairs)
+
+
+NEIGHBOURS = 50
+"""How many nearest ones are averaged; all training images where there are fewer."""
+LOWER_TAIL = 0.05
+"""The share of the held-out images that the test of the mixture counts beyond."""
+
+
+def relative_originals(nearest: Neighbours) -> Originals:
+    """The nearest training image of every image, with its relative distance in [0, 1], from the nearest ones (n, k).
+
+    Where the k nearest all are at distance 0, r is 1, which says nothing.
+    """
+    distances = np.sqrt(nearest.squares)
+    mean = distances.mean(axis=1)
+    relative = np.divide(distances[:, 0], mean, out=np.ones(len(mean)), where=mean > 0.0)
+    return Originals(relative, nearest.index[:, 0], np.zeros(len(mean), np.bool_))

@@ -203,13 +203,13 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     assert run_next(service.context, Queue.COMPARE)  # his private score
 
     def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr("worker.scoring.compare.load_prepared", load_prepared)
+        monkeypatch.setattr("worker.scoring.score.load_prepared", load_prepared)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("eve", slug, zip_of(noise_images(12)))
         assert run_next(service.context, Queue.CHECK)
         return load_prepared(*args, **options)
 
-    monkeypatch.setattr("worker.scoring.compare.load_prepared", interrupted)
+    monkeypatch.setattr("worker.scoring.score.load_prepared", interrupted)
     assert run_next(service.context, Queue.COMPARE)
     with service.context.sessions.begin() as session:
         (job,) = session.query(Job).filter_by(queue="compare")

@@ -5,9 +5,14 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.findings.duplicates import relative_copies_finding
-from scorer.metrics.copying.near_duplicates import Originals, near_duplicates
+from scorer.metrics.copying.near_duplicates import (
+    LOWER_TAIL,
+    NEIGHBOURS,
+    Originals,
+    near_duplicates,
+    relative_originals,
+)
 from scorer.metrics.copying.partial_copying import partial_copying
-from scorer.metrics.copying.relative_distances import LOWER_TAIL, NEIGHBOURS, relative_originals
 from scorer.metrics.euclidean import Neighbours, neighbours
 from tests.pure.oracles import squared_distances
 
