@@ -95,7 +95,8 @@ def begin(
 
 
 def _declared(wanted: UploadRequest) -> dict[str, Any]:
-    return {"length": wanted.length, "sha256": wanted.sha256, **vars(wanted.entry)}
+    entry = {name: getattr(wanted.entry, name) for name in ("file_name", "note", "idempotency_key", "benchmark")}
+    return {"length": wanted.length, "sha256": wanted.sha256, **entry}
 
 
 def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Upload | None:
