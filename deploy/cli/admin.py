@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kennel_client.cli.output import Answer, answers
-from scorer.acting import Acting
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -65,6 +64,7 @@ def token(handle: str, data: Data = None) -> Answer:
 def _new_token(session: "Session", account: "Account", now: datetime) -> Answer:
     from scorer import audit_log
     from scorer.accounts import api_tokens
+    from scorer.acting import Acting
 
     secret = secrets.token_urlsafe(32)
     api_tokens.issue(session, account, secret, name="made by the operator", now=now)
@@ -82,6 +82,7 @@ def reset_link(handle: str, data: Data = None) -> Answer:
     from scorer import audit_log
     from scorer.accounts import password_resets
     from scorer.accounts.administration import find_account
+    from scorer.acting import Acting
 
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -123,6 +124,7 @@ def delete_account(
     """
     from scorer import personal_data
     from scorer.accounts.administration import find_account
+    from scorer.acting import Acting
 
     if not yes:
         typer.confirm(f"Delete the account {handle} for good?", abort=True)
@@ -156,6 +158,7 @@ def set_role(handle: str, role: str, data: Data = None) -> Answer:
     An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
     """
     from scorer.accounts import accounts
+    from scorer.acting import Acting
 
     with _database(data) as (session, _):
         changed = accounts.change_role(Acting(session, None, datetime.now(UTC)), handle, role)

@@ -10,7 +10,6 @@ import typer
 
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
-from scorer.acting import Acting
 
 app = typer.Typer()
 STOP_SECONDS = 1.0
@@ -46,6 +45,7 @@ def rotate_signing_key(
     The previous private key is removed. Its public half stays, so receipts signed with it can still be checked.
     """
     from deploy.standalone.data_folder import settings_of
+    from scorer.acting import Acting
     from scorer.db.session import connected
     from scorer.submissions import receipts
 

@@ -17,6 +17,7 @@ from api.http.response_cache import ResponseCache
 from api.main import routers
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.roles import is_organizer
+from scorer.acting import Acting
 from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
@@ -289,8 +290,8 @@ class SampleSite:
             return self.states
         return [self.board.state, *(board.state for board in self.boards.values())]
 
-    def _shown_competitions(self, _: object, account: Account | None, _now: datetime) -> list[Competition]:
-        return [each.competition for each in self._states() if competition_state._is_visible(each, account)]
+    def _shown_competitions(self, acting: Acting[Account | None]) -> list[Competition]:
+        return [each.competition for each in self._states() if competition_state._is_visible(each, acting.actor)]
 
     def _states_of(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
         return [each for each in self._states() if each.competition.id in ids]
