@@ -1,154 +1,342 @@
-"""The review of one submission: everything that helps to judge it, without what would bias a reviewer."""
+"""The review queue: which submissions need eyes, and why, the most decisive first; and which a reviewer is given next.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+Flags are a query, never stored, so they are always up to date. Reviewers are given different submissions first: each
+claims one for some minutes.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import shared_images
+from scorer.db.evidence.evidence import Findings, newest_findings
 from scorer.db.evidence.shared_images import SharingEntry
-from scorer.db.leaderboard import board
-from scorer.db.leaderboard.scores import Score
-from scorer.db.review import reviews as rows
-from scorer.db.submissions import duplicates, labels, submissions
-from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, EarlyLabel, ImageComparison, Submission
-from scorer.leaderboard.explanations import why_copy
-from scorer.lifecycle import TrackKind
-from scorer.review import flags, reviews
-from scorer.review.flags import FlaggedEntry, FlagReason
-from scorer.review.reviews import Opinions
-from scorer.review.shared_images import came_first
-from scorer.teams.teams import current_team_of
+from scorer.db.review import claims, flags
+from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
+from scorer.db.submissions import submissions
+from scorer.db.tables import Account, Submission, Track
+from scorer.findings.duplicates import shared_images_sentence
+from scorer.findings.signs import SIGNS, Sign, sentence_of
+from scorer.leaderboard.explanations import format_distinct, why_copy
+from scorer.leaderboard.rows import rows_of
+from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.submissions.labels import MEMORISING
 
-MAX_OTHER_ENTRIES = 20
-MAX_STANDARD_ERRORS = 100
-"""Beyond this many standard errors a sentence says only "more than" it."""
+
+def _tracks(values: Mapping[str, Any], name: str) -> list[str]:
+    return [kind for kind in TRACK_KINDS if values[f"{kind}_{name}"]]
+
+
+def _medal_sentence(values: Mapping[str, Any]) -> str:
+    places = [f"rank {values[f'{kind}_rank']} of the {kind} board" for kind in _tracks(values, "rank")]
+    return f"It holds {' and '.join(places)}, which wins something."
+
+
+def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "rank") if not values[f"{kind}_penalised"]]
+    return f"Without a penalty it wins something on the {' and the '.join(kinds)} board, in spite of strong signs."
+
+
+def _stake_sentence(values: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _tracks(values, "stake") if not values[f"{kind}_rank"]]
+    return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
+
+
+def _per_track(values: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
+    """A sentence for every track that a reason holds on, made of distance and tau, with enough digits to differ, and
+    the distance's standard error."""
+    sentences = []
+    for kind in _tracks(values, name):
+        distance, tau = format_distinct(values[f"{kind}_distance"], values[f"{kind}_tau"], 4)
+        sentences.append(f"{kind.capitalize()}: {sentence(distance, tau, values[f'{kind}_se'])}")
+    return " ".join(sentences)
+
+
+def _borderline_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
+        "borderline",
+        lambda distance, tau, error: (
+            f"its distance {distance} ± {error or 0.0:.4f} is within two standard errors of tau = {tau}."
+        ),
+    )
+
+
+def _penalty_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(values, "penalised", lambda distance, tau, _: f"its distance {distance} is below tau = {tau}.")
+
+
+def _interval_sentence(values: Mapping[str, Any]) -> str:
+    return _per_track(
+        values,
+        "interval",
+        lambda distance, tau, _: (
+            f"tau = {tau} could be on either side of its distance {distance} without moving any entry that there was"
+            " when it was chosen."
+        ),
+    )
+
+
+def _copy_sentence(values: Mapping[str, Any]) -> str:
+    return why_copy(values["exact_copies"] or 0, values["mirrored_copies"] or 0, values["copied_share"] or 0.0)
+
+
+def _sharing_sentence(values: Mapping[str, Any]) -> str:
+    if values["same_images"]:
+        return "Another team has handed in the same images."
+    other: SharingEntry = values["sharing"]
+    sentence = shared_images_sentence(other.images, other.equal, other.share)
+    return f"With entry {other.ref} of {other.team} it shares images: {sentence}"
+
+
+def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
+    def sentence(values: Mapping[str, Any]) -> str:
+        by_track = {kind: sentence_of(sign, values["evidence"][kind]) for kind in _tracks(values, sign.name)}
+        if len(by_track) > 1 and len(set(by_track.values())) == 1:
+            return f"Both tracks: {next(iter(by_track.values()))}"
+        return " ".join(f"{kind.capitalize()}: {text}" for kind, text in by_track.items())
+
+    return sentence
+
+
+REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyType(
+    {
+        "unpenalised-win": _unpenalised_sentence,
+        "medal-at-stake": _stake_sentence,
+        "medal-place": _medal_sentence,
+        "borderline": _borderline_sentence,
+        "copying": _copy_sentence,
+        "same-zip": lambda _: "Another team has handed in the same zip.",
+        "shared-images": _sharing_sentence,
+        "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
+        "penalised": _penalty_sentence,
+        "tau-interval": _interval_sentence,
+        "copy": lambda values: f"It is a copy and has no score. {_copy_sentence(values)}",
+        "near-duplicate": lambda _: "Another flagged entry has the same images.",
+        **{sign.name: _sign_sentence(sign) for sign in SIGNS},
+    }
+)
+"""By reason: the sentence, made of an entry's marks, numbers and findings by name."""
+
+
+STATES: tuple[QueueState, ...] = ("open", "waiting", "disputed", "unruled", "decided")
+"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, disputed
+and for an organizer to decide, labelled as memorising and for an organizer to rule on, decided."""
+_WEIGHTS: Mapping[str, int] = MappingProxyType(
+    {
+        # Medals and prizes depend on these.
+        "medal-at-stake": 4,
+        "medal-place": 4,
+        "borderline": 4,
+        # Certain copying.
+        "copying": 3,
+        "same-zip": 3,
+        "shared-images": 3,
+        "recovered": 3,
+        # Decided, or nearly decided, by the threshold.
+        "penalised": 2,
+        "tau-interval": 2,
+        # Signs of copying, by strength; several often have one cause.
+        "near-copies": 2,
+        "mirrored-copies": 2,
+        "thumbnail-copies": 2,
+        "hash-copies": 2,
+        "partly-copied": 2,
+        "relative-copies": 2,
+        "membership": 1,
+        "data-copying": 1,
+        "repeats": 1,
+        "identical-images": 1,
+        "not-authentic": 1,
+        # Settled by a rule, or by the review of another submission.
+        "copy": 1,
+        "near-duplicate": 1,
+    }
+)
+WEIGHTS: Mapping[str, int] = MappingProxyType({"unpenalised-win": sum(_WEIGHTS.values()) + 1, **_WEIGHTS})
+"""How decisive each reason is; a submission's weights add up, and the heaviest comes first. An unpenalised win in spite
+of a strong sign of copying outweighs all else: whatever is penalised already has lost what it could win."""
+CLAIM_TIME = timedelta(minutes=10)
+MAX_RIVALS = 5
+"""Reviewers who may claim an entry while the next one is being looked for."""
 
 
 @dataclass(frozen=True)
-class OtherEntry:
-    """Another submission of the same team with its public score; ``label`` only for reviewers who have given their
-    own."""
+class FlagReason:
+    """Why a submission is flagged: a stable name, and a sentence with the numbers."""
 
-    submission: Submission
-    score: Score | None
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FlaggedEntry:
+    """A flagged submission with its reasons, weight and state."""
+
+    ref: int
+    submission_id: str
+    team_id: int
+    team: str
+    reasons: Sequence[FlagReason]
+    weight: int
+    state: QueueState
+    reviews: int
     label: str | None
 
 
 @dataclass(frozen=True)
-class ReviewEntry:
-    """What one reviewer sees of a submission."""
+class Goal:
+    """How many of a track's winning places are reviewed."""
 
-    flagged: FlaggedEntry | None
-    opinions: Opinions
-    findings: Sequence[FlagReason]
-    """Measured values that bear on copying, one sentence each."""
-    duplicates: Sequence[Duplicate]
-    sharing: Sequence[SharingEntry]
-    """Entries of other teams that share images, beside the duplicates."""
-    came_first: Mapping[tuple[int, int], str]
-    """Whose images came first, a sentence by ``(of, ref)`` of each sharing entry."""
-    comparison: ImageComparison | None
-    """With how many entries its images were compared; None if they were not."""
-    others: Sequence[OtherEntry]
-    early_labels: Sequence[EarlyLabel]
-    """Early labels; only for reviewers who have given their own."""
+    track: TrackKind
+    reviewed: int
+    places: int
 
 
-def review_entry_for(
-    session: Session, state: CompetitionState, submission: Submission, reviewer: Account
-) -> ReviewEntry:
-    """A submission as this reviewer may see it: labels by others, of it and of the team's other submissions, appear
-    only after the reviewer's own review."""
-    opinions = reviews.opinions(session, submission, reviewer)
-    unblinded = opinions.own is not None or opinions.complete
-    doubles = duplicates.duplicates_of(session, [submission.ref])
-    sharing = shared_images.sharing_entries(session, [submission.ref])
-    return ReviewEntry(
-        flagged=flags.flags_of_entry(session, state, reviewer, submission),
-        opinions=opinions,
-        findings=evidence_reasons(session, state, submission),
-        duplicates=doubles,
-        sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
-        came_first=came_first(session, sharing),
-        comparison=shared_images.comparison_of(session, submission.ref),
-        others=_others(session, state, submission, unblinded=unblinded),
-        early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),
+@dataclass(frozen=True)
+class FlaggedPage:
+    """A page of the flagged submissions, heaviest first; ``counts`` (by state) and ``goals`` are of all pages."""
+
+    entries: Sequence[FlaggedEntry]
+    counts: Mapping[str, int]
+    goals: Sequence[Goal]
+    more: bool
+
+
+class NextEntry(NamedTuple):
+    """The submission that a reviewer is given, and how many of their open ones precede it."""
+
+    entry: FlaggedEntry
+    skip: int
+
+
+def list_flagged(
+    session: Session,
+    state: CompetitionState,
+    reviewer: Account,
+    *,
+    states: Sequence[QueueState] = STATES,
+    after: int = 0,
+    limit: int,
+) -> FlaggedPage:
+    """The flagged submissions in some ``states`` from number ``after + 1`` on."""
+    query = _flag_query(session, state, reviewer)
+    flagged = flags.flagged_places(session, query)
+    counts = Counter(place.state for place in flagged)
+    chosen = [place.ref for place in flagged if place.state in states][after:]
+    return FlaggedPage(
+        entries=_entries_of(session, state, query, chosen[:limit]),
+        counts={name: counts[name] for name in STATES},
+        goals=[_goal(kind, [place.state for place in flagged if kind in place.wins]) for kind in TRACK_KINDS],
+        more=len(chosen) > limit,
     )
 
 
-def _others(session: Session, state: CompetitionState, submission: Submission, *, unblinded: bool) -> list[OtherEntry]:
-    team = current_team_of(session, submission)
-    public = state.tracks["public"]
-    of_team = submissions.submissions_of(
-        session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
+def _goal(kind: TrackKind, states: Sequence[QueueState]) -> Goal:
+    """Of a track, whose winning entries have these states."""
+    return Goal(kind, sum(state in {"unruled", "decided"} for state in states), len(states))
+
+
+def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEntry | None:
+    """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``: one that
+    nobody else has claimed, if there is any. None if nothing is left."""
+    competition_id = state.competition.id
+    limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, acting.now)) + MAX_RIVALS
+    entries = list_flagged(acting.session, state, acting.actor, states=["open"], after=skip, limit=limit).entries
+    if not entries:
+        return None
+    place = next((place for place, entry in enumerate(entries) if _is_free(acting, state, entry)), 0)
+    claims.claim(acting.session, competition_id, acting.actor.id, entries[place].ref, acting.now + CLAIM_TIME)
+    return NextEntry(entries[place], skip + place)
+
+
+def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bool:
+    # Of two who look at the same time, the second one sees the claim of the first one.
+    submissions.lock_submission(acting.session, entry.ref)
+    return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, acting.now)
+
+
+def flags_of_entry(
+    session: Session, state: CompetitionState, reviewer: Account, submission: Submission
+) -> FlaggedEntry | None:
+    """One submission with its flags; None if it has none."""
+    entries = _entries_of(session, state, _flag_query(session, state, reviewer), [submission.ref])
+    return entries[0] if entries else None
+
+
+def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, refs: Sequence[int]) -> list[FlaggedEntry]:
+    """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
+    if not refs:
+        return []
+    of_page = replace(query, only=flags.with_duplicates(session, state.competition.id, refs))
+    rows = {row.ref: row for row in flags.flagged_rows(session, of_page)}
+    return _with_reasons(session, state, [rows[ref] for ref in refs if ref in rows])
+
+
+def _flag_query(session: Session, state: CompetitionState, reviewer: Account) -> FlagQuery:
+    competition = state.competition
+    last = state.awards.last_winning_rank
+    return FlagQuery(
+        competition_id=competition.id,
+        tracks=state.tracks,
+        bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
+        weights=WEIGHTS,
+        reviewer_id=reviewer.id,
+        images=competition.image_count,
+        memorising=MEMORISING,
     )
-    others = []
-    for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
-        label = labels.decided_label(session, each.ref) if unblinded else None
-        others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
-    return others
 
 
-def labelled_distances(
-    session: Session, state: CompetitionState, kind: TrackKind, *, exclude: int
-) -> list[tuple[str, float]]:
-    """Label and memorization distance of every submission with a decided label on a track, without the one with ref
-    ``exclude``."""
-    labelled = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
-    return [(row.label, row.distance) for row in labelled if row.ref != exclude]
+def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: int) -> TrackBounds:
+    threshold = tuning.newest_threshold(session, track.id)
+    interval = threshold.choice.get("interval") if threshold is not None else None
+    low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
+    winners = _winners(session, state, track, last_rank)
+    score_without_winner = math.inf if last_rank else None
+    last_score = winners[-1].score if last_rank and len(winners) == last_rank else score_without_winner
+    return TrackBounds(threshold.tau if threshold is not None else None, low, high, winners, last_score)
 
 
-def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:
-    """The measured values of a submission that bear on copying, as sentences."""
-    reasons = []
-    if submission.copied_share:
-        counts = submission.exact_copies or 0, submission.mirrored_copies or 0
-        reasons.append(FlagReason("pixel-copies", why_copy(*counts, submission.copied_share)))
-    for kind, track in state.tracks.items():
-        measured = submissions.newest_measurement(session, submission.ref, track.id)
-        if measured is None:
-            continue
-        threshold = tuning.newest_threshold(session, track.id)
-        held_out = track.preparation.heldout_distance if track.preparation is not None else None
-        prefix = f"{state.board_title(kind)}: "
-        if held_out is not None:
-            sentence = held_out_sentence(measured.memorization_distance, measured.distance_se, held_out)
-            reasons.append(FlagReason(f"{kind}-fresh", prefix + sentence))
-        if threshold is not None and threshold.tau > 0 and measured.histogram.get("counts"):
-            sentence = near_share(measured.histogram, threshold.tau / 2)
-            reasons.append(FlagReason(f"{kind}-near", prefix + sentence))
-    return reasons
+def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
+    if not last_rank:
+        return []
+    rows = rows_of(session, state, track.board_kind).page(0, last_rank)
+    return [WinningEntry(row.ref, rank, row.score) for rank, row in enumerate(rows, start=1)]
 
 
-def held_out_sentence(distance: float, error: float | None, held_out: float) -> str:
-    """A sentence: whether a submission is closer to the reference than held-out images are, and by how many standard
-    errors. It leaves out their distance, which would reveal more about the references than about the submission."""
-    side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
-    apart_by = abs(distance - held_out) / error if error else 0.0
-    how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
-    return f"its images are {side} fresh photographs are{how}."
+def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[FlaggedEntry]:
+    """Flagged submissions with their reasons as sentences; signs of copying use the sentences of their findings."""
+    with_signs = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
+    track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
+    findings = newest_findings(session, [row.ref for row in with_signs], track_ids) if with_signs else {}
+    evidence = [{kind: findings.get((row.ref, state.tracks[kind].id), ()) for kind in TRACK_KINDS} for row in rows]
+    pairs = shared_images.sharing_entries(session, [row.ref for row in rows if row.found["shares_images"]])
+    most = {pair.of: pair for pair in reversed(pairs)}
+    return [_flagged_entry(row, by_track, most.get(row.ref)) for row, by_track in zip(rows, evidence, strict=True)]
 
 
-def _rough(errors: float) -> str:
-    return f"{errors:.1f}" if errors < MAX_STANDARD_ERRORS else f"more than {MAX_STANDARD_ERRORS}"
-
-
-def near_share(histogram: Mapping[str, Any], limit: float) -> str:
-    """A sentence: the share of a submission's images nearer than ``limit``, which the mean may hide."""
-    return f"{share_below(histogram, limit):.1%} of its images are nearer than {limit:.4f}, half of tau."
-
-
-def share_below(histogram: Mapping[str, Any], limit: float) -> float:
-    """The share of a histogram's counts (equal bins from ``low`` to ``high``) below ``limit``, interpolated linearly
-    within the bin that contains it."""
-    counts: Sequence[int] = histogram["counts"]
-    low, high = histogram["low"], histogram["high"]
-    bins = (limit - low) / (high - low) * len(counts)
-    whole = min(max(int(bins), 0), len(counts))
-    part = counts[whole] * (bins - whole) if 0 <= bins < len(counts) else 0.0
-    return (sum(counts[:whole]) + part) / sum(counts)
+def _flagged_entry(
+    row: FlaggedRow, evidence: Mapping[TrackKind, Findings], sharing: SharingEntry | None
+) -> FlaggedEntry:
+    values = {**row.found, "evidence": evidence, "sharing": sharing}
+    names = sorted((name for name in WEIGHTS if values[name]), key=lambda name: -WEIGHTS[name])
+    return FlaggedEntry(
+        ref=row.ref,
+        submission_id=row.id,
+        team_id=row.team_id,
+        team=row.team,
+        reasons=[FlagReason(name, REASON_SENTENCES[name](values)) for name in names],
+        weight=row.weight,
+        state=row.state,
+        reviews=row.reviews,
+        label=row.label,
+    )

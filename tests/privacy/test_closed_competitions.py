@@ -12,7 +12,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import ReferenceSet, Submission
 from scorer.evidence.images import png_of
 from scorer.lifecycle import TRACK_KINDS
-from scorer.review.review_queue import near_share
+from scorer.review.review_entry import near_share
 from tests.factories import noise_images, set_tau, zip_of
 from tests.privacy import crawler
 from tests.privacy.canaries import COMPETING, SLUG, TAU, publish

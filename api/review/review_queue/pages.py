@@ -46,7 +46,7 @@ from scorer.db.review.flag_query import QueueState
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs, code_uploads
 from scorer.evidence.images import StoredImages
-from scorer.review import claims, flags, rebuttals, review_queue, reviews, ruling_impact, rulings
+from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
@@ -93,7 +93,9 @@ def show_queue(
 def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, after: int) -> dict[str, Any]:
     organizes = is_organizer(acting.actor, state.competition.id)
     return {
-        "queue": flags.list_flagged(acting.session, state, acting.actor, states=[shown], after=after, limit=PAGE_SIZE),
+        "queue": review_queue.list_flagged(
+            acting.session, state, acting.actor, states=[shown], after=after, limit=PAGE_SIZE
+        ),
         "claimants": claimants(acting.session, state.competition.id, acting.actor.id, acting.now),
         "agreement": reviews.agreement(acting.session, state),
         "rebuttals": rebuttals.unanswered(acting.session, state) if organizes else [],
@@ -114,7 +116,7 @@ def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
 
 
 def _next(acting: Acting, state: CompetitionState, skip: int, done: str = "") -> str:
-    claimed = claims.claim_next(acting, state, skip=skip)
+    claimed = review_queue.claim_next(acting, state, skip=skip)
     if claimed is None:
         return f"/competitions/{state.competition.slug}/review-queue?done={done}"
     return f"/submissions/{claimed.entry.submission_id}/review?skip={claimed.skip}&done={done}"
@@ -190,7 +192,7 @@ def _charts_of_tracks(session: Session, state: CompetitionState, view: ReviewEnt
 def _charts_of_track(
     session: Session, state: CompetitionState, view: ReviewEntryView, measured: MeasurementView
 ) -> TrackCharts:
-    labelled = review_queue.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
+    labelled = review_entry.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     histogram = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     strip_plot = strip_plot_of(labelled, histogram.right) if histogram else None

@@ -37,7 +37,7 @@ from scorer.db.review.flag_query import QueueState
 from scorer.evidence import closest_pairs
 from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
-from scorer.review import claims, flags, reviews
+from scorer.review import review_queue, reviews
 from scorer.submissions import access
 
 router = ApiRouter(tags=["review queue"])
@@ -55,8 +55,8 @@ def queue(
     agree. Reviewers and organizers only."""
     competition = visible_state(acting, slug)
     access.require_reviewer(competition, acting.actor)
-    page = flags.list_flagged(
-        acting.session, competition, acting.actor, states=state or flags.STATES, after=after, limit=limit
+    page = review_queue.list_flagged(
+        acting.session, competition, acting.actor, states=state or review_queue.STATES, after=after, limit=limit
     )
     return review_queue_view(competition, page, reviews.agreement(acting.session, competition), after=after)
 
@@ -71,10 +71,12 @@ def claim_next(
     given others first. Nobody is kept from reviewing it. Reviewers and organizers only."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
-    claimed = claims.claim_next(acting, state, skip=skip)
+    claimed = review_queue.claim_next(acting, state, skip=skip)
     if claimed is None:
         return NextView(entry=None, skip=skip, claimed_until=None)
-    return NextView(entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=acting.now + claims.CLAIM_TIME)
+    return NextView(
+        entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=acting.now + review_queue.CLAIM_TIME
+    )
 
 
 @router.get("/submissions/{submission_id}/review")

@@ -19,8 +19,8 @@ from scorer.db.tables import Account, ImageComparison, Review, Submission
 from scorer.evidence.closest_pairs import PairImages
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.lifecycle import TrackKind
-from scorer.review import review_queue
-from scorer.review.flags import FlaggedEntry, FlaggedPage
+from scorer.review import review_entry
+from scorer.review.review_queue import FlaggedEntry, FlaggedPage
 from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
 
 
@@ -218,7 +218,7 @@ def entry_view(
     pairs: Mapping[str, Sequence[PairImages]],
 ) -> ReviewEntryView:
     """An entry as this reviewer may see it."""
-    entry = review_queue.review_entry_for(session, state, submission, reviewer)
+    entry = review_entry.review_entry_for(session, state, submission, reviewer)
     return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=flagged_view(entry.flagged) if entry.flagged else None,
@@ -250,7 +250,7 @@ def _comparison(row: ImageComparison) -> ImageComparisonView:
     return ImageComparisonView.model_validate(row, from_attributes=True)
 
 
-def _other(other: review_queue.OtherEntry) -> OtherView:
+def _other(other: review_entry.OtherEntry) -> OtherView:
     submission = other.submission
     score = other.score
     return OtherView.model_validate(

@@ -11,8 +11,8 @@ from scorer.db.tables import Submission
 from scorer.evidence import closest_pairs
 from scorer.evidence.images import StoredImages
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.review import rebuttals, review_queue, reviews
-from scorer.review.flags import FlagReason
+from scorer.review import rebuttals, review_entry, reviews
+from scorer.review.review_queue import FlagReason
 
 NOT_YET = ("review-not-begun", "appeals-not-begun")
 
@@ -42,7 +42,7 @@ def rulings_section_of(
     if not shown:
         return RulingsSection(view, None, (), {}, refused is None, not_yet_reason)
     hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
-    reasons = review_queue.evidence_reasons(acting.session, state, submission)
+    reasons = review_entry.evidence_reasons(acting.session, state, submission)
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
     closest = closest_pairs.pairs_of_entry(acting.session, images, submission, acting.actor, shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}

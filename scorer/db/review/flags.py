@@ -2,7 +2,8 @@
 
 The facts about an entry come from layers, one selection each (tracks, winners, other teams' zips, reviews). They are
 stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a judged board as a few rows, and would join
-100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in :mod:`scorer.review.flags`.
+100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in
+:mod:`scorer.review.review_queue`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

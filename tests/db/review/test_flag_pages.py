@@ -15,8 +15,8 @@ from scorer.db.review import flags as query
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState
 from scorer.db.tables import Account, Review, Ruling, Submission, TeamMerge, Threshold
 from scorer.lifecycle import TRACK_KINDS
-from scorer.review import flags
-from scorer.review.flags import STATES
+from scorer.review import review_queue
+from scorer.review.review_queue import STATES
 from tests.db.review.test_flags import SIGNS
 from tests.factories import (
     add_evidence,
@@ -130,16 +130,16 @@ def test_pages_are_parts_of_all_rows(session: Session, now: datetime, seed: int)
     draw = random.Random(seed)
     state = competition(session, now, draw)
     people = [make_account(session, now) for _ in range(3)]
-    flag_query = flags._flag_query(session, state, people[0])
+    flag_query = review_queue._flag_query(session, state, people[0])
     add_reviews(session, draw, [row.ref for row in all_rows(session, flag_query)], people, now)
     expected = all_rows(session, flag_query)
     assert len(expected) > ENTRIES // 4
-    page = flags.list_flagged(session, state, people[0], limit=10 * ENTRIES)
+    page = review_queue.list_flagged(session, state, people[0], limit=10 * ENTRIES)
     assert [(each.ref, each.weight, each.state) for each in page.entries] == [
         (row.ref, row.weight, row.state) for row in expected
     ]
     assert [each.reasons for each in page.entries] == [
-        each.reasons for each in flags._with_reasons(session, state, expected)
+        each.reasons for each in review_queue._with_reasons(session, state, expected)
     ]
     assert page.counts == {name: sum(row.state == name for row in expected) for name in STATES}
     for goal in page.goals:
@@ -157,7 +157,7 @@ def pages_are_parts_of_the_whole(
     for states in choices:
         of_states = [row.ref for row in expected if row.state in states]
         for after in (0, 3, len(of_states) - 1, len(of_states) + 5):
-            page = flags.list_flagged(session, state, reviewer, states=states, after=max(after, 0), limit=4)
+            page = review_queue.list_flagged(session, state, reviewer, states=states, after=max(after, 0), limit=4)
             assert [each.ref for each in page.entries] == of_states[max(after, 0) :][:4]
             assert page.more == (len(of_states) > max(after, 0) + 4)
 
@@ -181,7 +181,7 @@ def test_the_statement_is_made_once_for_pages_of_one_shape(
         set_tau(session, state, "public", TAU + 0.01 * number, now)
         entry = make_submission(session, state, team, now=now, status="scored", copied_share=0.1)
         add_measurement(session, state, entry, fid=5.0, distance=0.1, now=now)
-        flag_query = flags._flag_query(session, state, make_account(session, now))
+        flag_query = review_queue._flag_query(session, state, make_account(session, now))
         rows = query.flagged_rows(session, replace(flag_query, only=[entry.ref]))
         assert [(row.ref, row.found["public_tau"]) for row in rows] == [(entry.ref, TAU + 0.01 * number)]
     assert len(made) == 1

@@ -10,8 +10,8 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, EarlyLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
 from scorer.findings import signs
-from scorer.review import flags, reviews
-from scorer.review.flags import FlaggedEntry
+from scorer.review import review_queue, reviews
+from scorer.review.review_queue import FlaggedEntry
 from tests.factories import (
     add_evidence,
     add_measurement,
@@ -51,7 +51,7 @@ def entry(session: Session, state: CompetitionState, now: datetime, **numbers: A
 
 def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, FlaggedEntry]:
     """The flagged entries by id, most decisive first."""
-    flagged_entries = flags.list_flagged(session, state, reviewer, limit=100, **asked)
+    flagged_entries = review_queue.list_flagged(session, state, reviewer, limit=100, **asked)
     return {each.submission_id: each for each in flagged_entries.entries}
 
 
@@ -216,7 +216,7 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     session.flush()
     assert states(ann)[two.id] == "open"  # an early label decides nothing
     assert list(flagged(session, state, ann, states=["open"])) == [two.id]
-    counts = flags.list_flagged(session, state, ann, states=["disputed"], limit=5).counts
+    counts = review_queue.list_flagged(session, state, ann, states=["disputed"], limit=5).counts
     assert counts == {"open": 1, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 1}
 
 
@@ -228,7 +228,7 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     entries = [entry(session, made, now - timedelta(hours=hours), fid=10 + hours) for hours in range(5)]
     set_label(session, entries[1], "legitimate", now)
     state = state_of(session, made.competition.slug, now)
-    public, private = flags.list_flagged(session, state, reviewer, limit=5).goals
+    public, private = review_queue.list_flagged(session, state, reviewer, limit=5).goals
     assert (public.reviewed, public.places) == (1, 3)  # the third place wins a prize
     assert (private.reviewed, private.places) == (0, 0)
 
@@ -300,7 +300,7 @@ def test_each_sign_of_copying_flags(
     add_evidence(session, state, again, now=now, findings=findings)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, each in entries.items():
-        alone = flags.flags_of_entry(session, state, reviewer, each)
+        alone = review_queue.flags_of_entry(session, state, reviewer, each)
         assert (alone is None) == (each is again)
         assert alone is None or names(alone) == {name}
 

@@ -430,7 +430,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
         failed_jobs.restart(Acting(session, make_account(session, now, "admin"), now), failed.id)
 
 
-def test_the_backlog_has_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_queues_have_depth_and_age(session: Session, state: CompetitionState, now: datetime) -> None:
     before = {row.queue: row for row in failed_jobs.read_unfinished(session).queues}
     leases.add_job(session, Queue.PREPARE, now=now)
     later = leases.add_job(session, Queue.PREPARE, now=now)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from api.rendering.charts.histogram import STRIP_HEIGHT, histogram_of, strip_plot_of
 from deploy.demo.entries import ENTRIES
 from deploy.demo.report import escaped_memoriser, rank_moves
-from scorer.review.review_queue import held_out_sentence, near_share, share_below
+from scorer.review.review_entry import held_out_sentence, near_share, share_below
 
 COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=60).filter(any)
 

@@ -1,0 +1,154 @@
+"""The review of one submission: everything that helps to judge it, without what would bias a reviewer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from scorer.competitions.competition_state import CompetitionState
+from scorer.db import tuning
+from scorer.db.evidence import shared_images
+from scorer.db.evidence.shared_images import SharingEntry
+from scorer.db.leaderboard import board
+from scorer.db.leaderboard.scores import Score
+from scorer.db.review import reviews as rows
+from scorer.db.submissions import duplicates, labels, submissions
+from scorer.db.submissions.duplicates import Duplicate
+from scorer.db.tables import Account, EarlyLabel, ImageComparison, Submission
+from scorer.leaderboard.explanations import why_copy
+from scorer.lifecycle import TrackKind
+from scorer.review import reviews
+from scorer.review.review_queue import FlaggedEntry, FlagReason, flags_of_entry
+from scorer.review.reviews import Opinions
+from scorer.review.shared_images import came_first
+from scorer.teams.teams import current_team_of
+
+MAX_OTHER_ENTRIES = 20
+MAX_STANDARD_ERRORS = 100
+"""Beyond this many standard errors a sentence says only "more than" it."""
+
+
+@dataclass(frozen=True)
+class OtherEntry:
+    """Another submission of the same team with its public score; ``label`` only for reviewers who have given their
+    own."""
+
+    submission: Submission
+    score: Score | None
+    label: str | None
+
+
+@dataclass(frozen=True)
+class ReviewEntry:
+    """What one reviewer sees of a submission."""
+
+    flagged: FlaggedEntry | None
+    opinions: Opinions
+    findings: Sequence[FlagReason]
+    """Measured values that bear on copying, one sentence each."""
+    duplicates: Sequence[Duplicate]
+    sharing: Sequence[SharingEntry]
+    """Entries of other teams that share images, beside the duplicates."""
+    came_first: Mapping[tuple[int, int], str]
+    """Whose images came first, a sentence by ``(of, ref)`` of each sharing entry."""
+    comparison: ImageComparison | None
+    """With how many entries its images were compared; None if they were not."""
+    others: Sequence[OtherEntry]
+    early_labels: Sequence[EarlyLabel]
+    """Early labels; only for reviewers who have given their own."""
+
+
+def review_entry_for(
+    session: Session, state: CompetitionState, submission: Submission, reviewer: Account
+) -> ReviewEntry:
+    """A submission as this reviewer may see it: labels by others, of it and of the team's other submissions, appear
+    only after the reviewer's own review."""
+    opinions = reviews.opinions(session, submission, reviewer)
+    unblinded = opinions.own is not None or opinions.complete
+    doubles = duplicates.duplicates_of(session, [submission.ref])
+    sharing = shared_images.sharing_entries(session, [submission.ref])
+    return ReviewEntry(
+        flagged=flags_of_entry(session, state, reviewer, submission),
+        opinions=opinions,
+        findings=evidence_reasons(session, state, submission),
+        duplicates=doubles,
+        sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
+        came_first=came_first(session, sharing),
+        comparison=shared_images.comparison_of(session, submission.ref),
+        others=_others(session, state, submission, unblinded=unblinded),
+        early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),
+    )
+
+
+def _others(session: Session, state: CompetitionState, submission: Submission, *, unblinded: bool) -> list[OtherEntry]:
+    team = current_team_of(session, submission)
+    public = state.tracks["public"]
+    of_team = submissions.submissions_of(
+        session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
+    )
+    others = []
+    for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
+        label = labels.decided_label(session, each.ref) if unblinded else None
+        others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
+    return others
+
+
+def labelled_distances(
+    session: Session, state: CompetitionState, kind: TrackKind, *, exclude: int
+) -> list[tuple[str, float]]:
+    """Label and memorization distance of every submission with a decided label on a track, without the one with ref
+    ``exclude``."""
+    labelled = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
+    return [(row.label, row.distance) for row in labelled if row.ref != exclude]
+
+
+def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:
+    """The measured values of a submission that bear on copying, as sentences."""
+    reasons = []
+    if submission.copied_share:
+        counts = submission.exact_copies or 0, submission.mirrored_copies or 0
+        reasons.append(FlagReason("pixel-copies", why_copy(*counts, submission.copied_share)))
+    for kind, track in state.tracks.items():
+        measured = submissions.newest_measurement(session, submission.ref, track.id)
+        if measured is None:
+            continue
+        threshold = tuning.newest_threshold(session, track.id)
+        held_out = track.preparation.heldout_distance if track.preparation is not None else None
+        prefix = f"{state.board_title(kind)}: "
+        if held_out is not None:
+            sentence = held_out_sentence(measured.memorization_distance, measured.distance_se, held_out)
+            reasons.append(FlagReason(f"{kind}-fresh", prefix + sentence))
+        if threshold is not None and threshold.tau > 0 and measured.histogram.get("counts"):
+            sentence = near_share(measured.histogram, threshold.tau / 2)
+            reasons.append(FlagReason(f"{kind}-near", prefix + sentence))
+    return reasons
+
+
+def held_out_sentence(distance: float, error: float | None, held_out: float) -> str:
+    """A sentence: whether a submission is closer to the reference than held-out images are, and by how many standard
+    errors. It leaves out their distance, which would reveal more about the references than about the submission."""
+    side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
+    apart_by = abs(distance - held_out) / error if error else 0.0
+    how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
+    return f"its images are {side} fresh photographs are{how}."
+
+
+def _rough(errors: float) -> str:
+    return f"{errors:.1f}" if errors < MAX_STANDARD_ERRORS else f"more than {MAX_STANDARD_ERRORS}"
+
+
+def near_share(histogram: Mapping[str, Any], limit: float) -> str:
+    """A sentence: the share of a submission's images nearer than ``limit``, which the mean may hide."""
+    return f"{share_below(histogram, limit):.1%} of its images are nearer than {limit:.4f}, half of tau."
+
+
+def share_below(histogram: Mapping[str, Any], limit: float) -> float:
+    """The share of a histogram's counts (equal bins from ``low`` to ``high``) below ``limit``, interpolated linearly
+    within the bin that contains it."""
+    counts: Sequence[int] = histogram["counts"]
+    low, high = histogram["low"], histogram["high"]
+    bins = (limit - low) / (high - low) * len(counts)
+    whole = min(max(int(bins), 0), len(counts))
+    part = counts[whole] * (bins - whole) if 0 <= bins < len(counts) else 0.0
+    return (sum(counts[:whole]) + part) / sum(counts)
