@@ -230,7 +230,7 @@ def later_tables(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("later_tables")
-def test_a_backup_of_earlier_tables_is_restored_into_a_started_installation(
+def test_a_backup_of_earlier_tables_is_restored_into_a_running_service(
     servers: Servers, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:
     """The first start has made the newest tables and an admin, which give way."""

@@ -546,7 +546,7 @@ def outside(installation: Installation, commands: Sequence[Command], names: Iter
     ],
     ids=["gpu", "cpu", "gpu and web", "gpu and sweep", "unknown queues", "no worker", "nothing"],
 )
-def test_what_lies_outside_is_looked_at_but_where_only_workers_run_that_need_no_way_out(
+def test_what_lies_outside_is_checked_unless_only_workers_run(
     commands: Sequence[Command], state: str, installation: Installation
 ) -> None:
     """A container or pod that scores has no way out; where web runs, the same is a fault."""
@@ -559,9 +559,7 @@ def test_a_worker_that_checks_needs_a_way_to_the_malware_scanner_alone(installat
     assert outside(installation, checking, ("malware scanner",)) == {"wrong"}
 
 
-def test_a_wrong_answer_is_a_fault_where_only_workers_run_that_need_no_way_out(
-    installation: Installation, monkeypatch: Patch
-) -> None:
+def test_a_wrong_answer_is_a_fault_where_only_workers_run(installation: Installation, monkeypatch: Patch) -> None:
     with answering(404) as url:
         here = replace(changed(installation, public_url=url), commands=lambda: [GPU])
         assert outcome_of(of_name("public address"), here).state == "wrong"
@@ -578,7 +576,7 @@ def test_command_lines_are_those_of_processes() -> None:
     assert [sys.executable, *sys.orig_argv[1:]][1:] in [list(command)[1:] for command in command_lines()]
 
 
-def test_the_folder_of_metrics_is_that_of_the_web_process_where_the_shell_has_none(
+def test_the_web_process_names_the_metrics_folder_if_the_shell_does_not(
     installation: Installation, tmp_path: Path
 ) -> None:
     """Units name it for the service's processes alone: a command that had it would add files to it."""

@@ -156,7 +156,7 @@ def test_a_queue_server_that_refuses_writes_is_named(service: Service) -> None:
         ("0051", 503, r"made by a development version .* \(migration 0051\)"),
     ],
 )
-def test_tables_of_a_later_version_are_ready_and_those_of_an_earlier_one_are_not(
+def test_tables_of_a_later_version_are_ready_and_earlier_ones_are_not(
     service: Service, monkeypatch: pytest.MonkeyPatch, revision: str | None, status: int, outcome: str
 ) -> None:
     """While a new version is rolled out, the processes of the previous one are in use."""

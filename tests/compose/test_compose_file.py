@@ -269,7 +269,7 @@ def test_processes_share_the_cores_out_and_one_without_a_gpu_has_them_all() -> N
     assert limited["worker-gpu"]["environment"]["OMP_NUM_THREADS"] == "3"
 
 
-def test_backups_are_made_and_restored_with_the_rights_of_both_and_never_by_themselves() -> None:
+def test_backups_and_restores_have_both_rights_and_never_start_alone() -> None:
     backup = services({"DOMAIN": "kennel.example.org"}, MAIN, BACKUP)["backup"]
     assert backup["profiles"] == ["backup"]
     assert set(backup["secrets"]) == {"database_owner_password", "database_password", "objects_secret_backup"}

@@ -93,9 +93,7 @@ def test_handshakes_that_never_end_count_as_connections(web: tuple[int, Path, in
 
 
 @pytest.mark.skipif(shutil.which("caddy") is None, reason="needs Debian's caddy")
-def test_the_proxy_speaks_to_the_certificate_that_it_knows_and_to_no_other(
-    web: tuple[int, Path, int], tmp_path: Path
-) -> None:
+def test_the_proxy_speaks_only_to_the_certificate_that_it_knows(web: tuple[int, Path, int], tmp_path: Path) -> None:
     port, chain, _ = web
     other = tmp_path / "other"
     other.mkdir()

@@ -59,7 +59,7 @@ def test_a_web_server_ends_with_one_sentence(settings: Settings, monkeypatch: py
         main.served_app()
 
 
-def test_garbage_collection_leaves_out_what_a_web_server_has_made_at_its_start(
+def test_garbage_collection_leaves_out_what_a_web_server_starts_with(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main, "read_settings", lambda: settings)

@@ -29,7 +29,7 @@ from tests.people import create_people
     ],
     ids=["nothing-asked", "written", "written-and-refused", "written-and-failed", "nothing-asked-and-failed"],
 )
-def test_a_request_ends_its_transaction_in_a_thread_if_it_has_used_the_database(
+def test_a_request_that_used_a_database_ends_its_transaction_in_a_thread(
     settings: Settings, use: Callable[[Session], object], error: Exception | None, handles: list[str], *, in_loop: bool
 ) -> None:
     engine = engine_of(settings)

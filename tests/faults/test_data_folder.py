@@ -60,7 +60,7 @@ def folder() -> Iterator[Path]:
 # --- the folder
 
 
-def test_a_new_folder_is_closed_to_others_except_for_the_servers_way_through(folder: Path) -> None:
+def test_a_new_folder_is_closed_to_all_but_the_servers_on_their_way(folder: Path) -> None:
     with open_data_folder(folder / "deep" / "data") as data:
         assert mode_of(data.path) == (0o711 if ROOT else 0o700)
         data.secret("one")
@@ -176,7 +176,7 @@ def test_an_account_without_name_or_home_is_one_sentence(folder: Path, monkeypat
 
 
 @pytest.mark.root
-def test_a_folder_that_the_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
+def test_a_folder_that_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     tmp_path.parent.parent.chmod(0o700)  # pytest makes it so; said here because the sentence names the first
@@ -198,7 +198,7 @@ def account(name: str = SERVICE) -> UnixAccount:
 
 
 @pytest.mark.root
-def test_servers_and_service_have_system_accounts_that_are_created_if_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_and_service_get_system_accounts_if_they_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (account(SERVERS).name, account().name) == ("kennel-db", "kennel")
     assert len({0, pwd.getpwnam("nobody").pw_uid, account(SERVERS).uid, account().uid}) == 4
     monkeypatch.setattr(unix_account, "CREATE", ("echo",))
@@ -207,7 +207,7 @@ def test_servers_and_service_have_system_accounts_that_are_created_if_missing(mo
 
 
 @pytest.mark.root
-def test_data_of_another_account_is_refused_with_the_command_that_hands_it_over(folder: Path) -> None:
+def test_data_of_another_account_is_refused_with_the_command_for_it(folder: Path) -> None:
     """Root's command on data of an ordinary user, and an ordinary user's on data of root's accounts."""
     path = folder / "da ta"
     blobs, cluster = path / "blobs", path / "postgres"
@@ -256,7 +256,7 @@ def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tm
 
 
 @pytest.mark.root
-def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(folder: Path) -> None:
+def test_a_part_reaches_only_its_code_through_closed_folders(folder: Path) -> None:
     closed = folder / "home"
     code, data = closed / "work" / "code", closed / "data"
     for path in (code, data):
@@ -282,7 +282,7 @@ def test_a_part_reaches_its_code_through_closed_folders_and_nothing_else_there(f
 
 
 @pytest.mark.root
-def test_a_part_has_the_user_and_the_groups_of_its_account_and_no_privileges() -> None:
+def test_a_part_has_its_accounts_user_and_groups_and_no_privileges() -> None:
     script = "id -u; id -g; id -G; grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status | cut -f 2 | uniq"
     command = launch_command(["/bin/sh", "-c", script], signal.SIGKILL, account())
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", extra_groups=[0, 12345])

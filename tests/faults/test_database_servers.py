@@ -284,7 +284,7 @@ def test_a_start_after_the_runner_was_killed_goes_on(used: Path) -> None:
         assert ask(postgres.owner_url, "SELECT x FROM kept") == [(2,)]
 
 
-def test_a_start_after_postgres_was_killed_goes_on_though_its_number_is_in_use(used: Path) -> None:
+def test_a_start_after_postgres_was_killed_works_with_its_number_in_use(used: Path) -> None:
     with running_postgres(used) as (postgres, supervisor):
         careful = "SET LOCAL synchronous_commit = on"  # which the servers of tests are not
         ask(postgres.owner_url, careful, "UPDATE kept SET x = 2")
@@ -357,7 +357,7 @@ def test_a_wrong_setting_is_told_before_a_server_is_started(folder: Path, monkey
 
 
 @pytest.mark.parametrize("as_root", [False, pytest.param(True, marks=pytest.mark.root)])
-def test_a_scratch_folder_that_the_parts_cannot_use_is_told_before_a_server_is_started(
+def test_an_unusable_scratch_folder_is_told_before_a_server_starts(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_root: bool
 ) -> None:
     """For root: one that only root may write to, and not the account of the workers."""

@@ -50,7 +50,7 @@ def reports(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines() if line.startswith('{"part": "part"')]
 
 
-def test_a_forked_part_is_as_one_that_was_executed_and_is_started_again_without_the_process() -> None:
+def test_a_forked_part_is_as_an_executed_one_and_restarts_without_it() -> None:
     out = io.StringIO()
     with Supervisor(Log(out), first_delay=0.01) as supervisor:
         supervisor.preload(preloading("json,gc:collect"))
@@ -85,7 +85,7 @@ with Supervisor(Log(sys.stdout)) as supervisor:
 """
 
 
-def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_forked_part_behind() -> None:
+def test_a_runner_killed_with_its_guard_leaves_no_forked_part_behind() -> None:
     with subprocess.Popen([sys.executable, "-c", RUNNER], env=ENVIRONMENT, stdout=subprocess.PIPE) as runner:
         assert runner.stdout is not None
         assert runner.stdout.readline().startswith(b'{"part": "part"')

@@ -97,7 +97,7 @@ def test_each_kind_has_its_turn_and_a_seed_gives_the_same_plan() -> None:
     assert any(len(plan) == 2 for plan in plans)
 
 
-def test_a_report_goes_on_where_it_stopped_and_counts_what_was_skipped_apart(tmp_path: Path) -> None:
+def test_a_report_goes_on_where_it_stopped_and_counts_skips_apart(tmp_path: Path) -> None:
     path = tmp_path / "faults.jsonl"
     assert report.next_seed(report.read_report(path)) == 0
     whole = Outcome(0, ["kill-web"], faults=["at scoring of entry 2", "SIGKILL"], entries={"scored": 3, "attempts": 4})
@@ -115,7 +115,7 @@ def test_a_report_goes_on_where_it_stopped_and_counts_what_was_skipped_apart(tmp
     assert "Former runs" not in summary
 
 
-def test_a_seed_that_was_run_again_counts_once_and_its_former_run_is_named() -> None:
+def test_a_seed_that_ran_again_counts_once_and_its_former_run_is_named() -> None:
     broken, mended = (Outcome(7, ["kill-web"], violations=each).as_json() for each in (["a blob is missing"], []))
     other = Outcome(8, ["kill-web"]).as_json()
     summary = report.summary_of([broken, other, mended])

@@ -110,7 +110,7 @@ def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
     assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE, UPLOADS_QUEUE])
 
 
-def test_workers_beside_a_gpu_share_the_cores_unless_the_operator_says_otherwise(
+def test_workers_beside_a_gpu_share_the_cores_unless_set_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
@@ -182,7 +182,7 @@ def test_a_reader_that_went_away_does_not_stop_the_parts(tmp_path: Path) -> None
 # --- a start that fails
 
 
-def test_a_part_that_ends_before_it_is_ready_is_reported_with_its_last_line() -> None:
+def test_a_part_that_ends_before_it_is_ready_is_reported_by_its_last_line() -> None:
     child = Child("api", ["/bin/sh", "-c", "echo cannot import x; exit 3"], ready=lambda: False, restart=True)
     with (
         Supervisor(Log(None)) as supervisor,
@@ -267,7 +267,7 @@ def test_processes_that_a_crashed_part_started_end_with_it(tmp_path: Path) -> No
     assert not lives(int(file.read_text()))
 
 
-def test_restarts_double_their_delay_to_a_minute_and_begin_again_after_a_process_that_ran() -> None:
+def test_restart_delays_double_to_a_minute_and_reset_after_a_good_run() -> None:
     restarts = RestartPolicy()
     delays = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
     assert [restarts.delay(1.0) for _ in delays] == delays
@@ -284,7 +284,7 @@ def test_a_part_deaf_to_its_stop_signal_is_forced() -> None:
     assert "kennel     | worker did not stop within 0.1 s and was forced to." in out.getvalue()
 
 
-def test_each_part_has_a_session_of_its_own_and_stop_may_be_called_anywhere(tmp_path: Path) -> None:
+def test_each_part_has_its_own_session_and_stop_may_be_called_anywhere(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(shell("api", f"echo $$ > {file}; {POLITE}"))

@@ -335,7 +335,7 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         end_all(processes, PLAN, host)
 
 
-def test_without_a_gpu_the_process_for_scores_starts_and_ends_when_it_is_told_to(host: Host) -> None:
+def test_without_a_gpu_the_scoring_process_starts_and_ends_on_command(host: Host) -> None:
     plan = replace(PLAN, gpus=0)
     written = units(plan)
     with started(host, {name: written[name] for name in ("kennel-migrate", "kennel-score")}) as processes:

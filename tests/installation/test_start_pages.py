@@ -187,7 +187,7 @@ def test_the_commands_on_the_start_pages_work() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(BARE))
-def test_a_page_that_installs_says_where_the_programs_are_before_it_types_one(page: str) -> None:
+def test_a_page_that_installs_first_says_where_the_programs_are(page: str) -> None:
     with machine() as newcomer:
         lines = [line for block in blocks((ROOT / "docs" / page).read_text()) for line in lines_of(block, newcomer)]
         first = next(index for index, line in enumerate(lines) if line.startswith("kennel "))
@@ -211,7 +211,7 @@ def test_every_page_that_the_runbook_links_is_executed() -> None:
     assert {page.relative_to(ROOT / "docs").as_posix() for page in linked} <= set(EXECUTED)
 
 
-def test_commands_in_the_sentences_of_the_runbook_are_in_a_block_there_or_on_a_page_that_it_links() -> None:
+def test_commands_in_the_runbooks_sentences_are_in_a_block_or_linked_page() -> None:
     """Where they are typed by a test, or say that they are not."""
     runbook = ROOT / "docs" / RUNBOOK
     shown = [

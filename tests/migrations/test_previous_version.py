@@ -218,7 +218,7 @@ def test_the_previous_version_answers_while_the_newest_migrations_run(
         assert installation.scored(entry)["measurements"]
 
 
-def test_web_processes_of_this_and_the_previous_version_serve_side_by_side(installation: Installation) -> None:
+def test_web_processes_of_this_and_the_last_version_serve_side_by_side(installation: Installation) -> None:
     """As while one is exchanged for the other: what one takes, the other shows."""
     migrations.upgrade(installation.owner_url, APP)
     port = free_port()

@@ -67,9 +67,7 @@ def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatc
     return {each.name for each in secrets}
 
 
-def test_after_the_close_a_penalised_team_sees_what_is_against_it_on_the_public_track(
-    world: Environment, penalised: set[str]
-) -> None:
+def test_after_the_close_a_penalised_team_sees_its_public_evidence(world: Environment, penalised: set[str]) -> None:
     result = crawl(world, roles=COMPETING, safe=True)
     assert not result.broken
     assert not [str(each) for each in result.leaks]
@@ -113,9 +111,7 @@ def test_a_receipt_has_private_numbers_once_they_are_published(
     assert not after.seen["visitor"]
 
 
-def test_a_provisional_board_shows_scores_and_to_its_team_an_entrys_evidence(
-    world: Environment, penalised: set[str]
-) -> None:
+def test_a_provisional_board_shows_scores_and_its_evidence_to_a_team(world: Environment, penalised: set[str]) -> None:
     with world.rewriting() as session:
         publish(session, NOW, final=False)
     result = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)

@@ -129,7 +129,7 @@ PROMISES = (
     ),
     Promise(
         "An accepted zip outlives a lost acknowledgement of its COMMIT.",
-        f"{UPLOADS}::test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
+        f"{UPLOADS}::test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged",
         "api/http/received_blobs.py",
         "    except KennelError:\n        store.discard([received.key])",
         "    except Exception:\n        store.discard([received.key])",
@@ -249,7 +249,7 @@ PROMISES = (
     ),
     Promise(
         "A worker process that gets SIGTERM while it computes gives its job back, without an attempt, and ends.",
-        f"{HEALTH}::test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends",
+        f"{HEALTH}::test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm",
         "worker/runtime/startup.py",
         "@worker_shutting_down.connect\n",
         "",

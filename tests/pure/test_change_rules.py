@@ -63,7 +63,7 @@ CASES: list[tuple[str, Any, Any, Standing, bool]] = [
 
 
 @pytest.mark.parametrize(("name", "before", "after", "standing", "allowed"), CASES)
-def test_a_field_changes_when_and_as_far_as_nobody_loses_what_was_promised(
+def test_a_field_changes_as_long_as_nobody_loses_what_was_promised(
     name: str, before: Any, after: Any, standing: Standing, allowed: bool
 ) -> None:
     faults = faults_of({name: before}, {name: after}, standing)

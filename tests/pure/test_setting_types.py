@@ -24,7 +24,7 @@ def refusal_of(setting: TypeAdapter[Any], address: str) -> str:
 
 
 @pytest.mark.parametrize("password", ["p@sekret:1", "p@ss:w/rd%#? &+sekret", "1/sekret@x", "p@sekret/1"])
-def test_an_address_that_cannot_be_read_is_refused_without_a_piece_of_its_password(password: str) -> None:
+def test_an_unreadable_address_is_refused_without_any_of_its_password(password: str) -> None:
     assert "DATABASE_PASSWORD" in refusal_of(DATABASE, f"postgresql://app:{password}@localhost:5432/kennel")
 
 

@@ -7,7 +7,7 @@ from tests.factories import noise_images
 from tests.stories.conftest import RunningService
 
 
-def test_a_flagged_entry_is_labelled_ruled_on_and_appealed_before_publication(live: RunningService) -> None:
+def test_a_flagged_entry_is_labelled_ruled_on_and_appealed_in_time(live: RunningService) -> None:
     slug, ada, eve = live.competition(), live.person("ada"), live.person("eve")
     organizer = live.admin.admin
     live.scored(ada, slug, noise_images(10))

@@ -49,9 +49,7 @@ REMOVING = {
 
 
 @pytest.mark.parametrize(("clock", "left"), [("right", set()), ("wrong", REMOVING)])
-def test_whatever_is_periodic_is_done_but_nothing_is_removed_by_a_wrong_clock(
-    tmp_path: Path, clock: str, left: set[str]
-) -> None:
+def test_periodic_work_is_done_but_a_wrong_clock_removes_nothing(tmp_path: Path, clock: str, left: set[str]) -> None:
     addresses = {
         "DATABASE_URL": "postgresql://x@127.0.0.1:1/x",
         "REDIS_URL": "redis://127.0.0.1:1/0",

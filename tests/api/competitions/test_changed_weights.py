@@ -59,7 +59,7 @@ def test_the_references_are_prepared_anew_for_changed_weights(service: Service) 
         assert preparations.finished_preparation(session, state, "private", space) is None
 
 
-def test_an_extractor_whose_weights_no_worker_has_is_refused_with_the_command_that_installs_them(
+def test_an_extractor_without_weights_is_refused_with_the_command_for_it(
     service: Service,
 ) -> None:
     slug = service.competition()

@@ -71,7 +71,7 @@ def test_texts_in_place_of_numbers_are_all_found_together(service: Service) -> N
     assert named == ["image_count", "daily_limit", "late_submissions", "medals.gold", "public.epsilon"]
 
 
-def test_a_change_is_told_to_everybody_who_competes_or_has_accepted_the_rules_and_logged(service: Service) -> None:
+def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(service: Service) -> None:
     slug = service.competition(rules="Be fair.", title="Dogs", prizes=[{"place": 1, "amount": "$50"}])
     version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
     for who in ("ada", "bob"):
@@ -159,7 +159,7 @@ def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> No
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")
 
 
-def test_the_public_extractor_changes_while_nothing_is_scored_and_takes_its_threshold_along(service: Service) -> None:
+def test_the_public_extractor_changes_with_its_threshold_before_scores(service: Service) -> None:
     slug = service.competition()
     thresholds = f"/competitions/{slug}/tracks/public/thresholds"
     chosen = {"method": "manual", "tau": 0.3, "reason": "for the former extractor"}

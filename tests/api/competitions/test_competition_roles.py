@@ -121,7 +121,7 @@ def test_the_last_organizer_is_suspended_once_somebody_else_decides(service: Ser
     assert service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension).is_success
 
 
-def test_the_last_admin_who_has_not_competed_stays_where_nobody_else_organizes(service: Service) -> None:
+def test_the_last_admin_who_has_not_competed_stays_without_organizers(service: Service) -> None:
     """Another admin, who has competed there, decides nothing."""
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))

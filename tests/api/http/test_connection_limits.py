@@ -229,7 +229,7 @@ def test_a_trusted_proxy_counts_in_total_only(monkeypatch: pytest.MonkeyPatch) -
         assert (_status(address, "127.0.0.2"), _status(address, "127.0.0.3")) == (b"503", b"200")
 
 
-def test_a_new_connection_takes_the_place_of_the_one_that_has_waited_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_connection_replaces_the_one_that_has_waited_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS", 2)
     begun = CHUNKED + b"1\r\nx\r\n"
     with serve(_app()) as address, _connect(address, begun), _connect(address, GET) as oldest:

@@ -187,7 +187,7 @@ def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.
         assert httpx.post(f"{address}/1", content=b"y", trust_env=False).status_code == 200
 
 
-def test_the_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
     arrived: list[int] = []
     whole: list[int] = []

@@ -404,7 +404,7 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     assert service.call("organizer", "GET", f"{where}/{asked['id']}").json()["state"] == "done"
 
 
-def test_a_release_reports_progress_within_tables_and_may_have_long_statements(
+def test_a_release_reports_progress_in_tables_and_has_long_statements(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A table of a million rows takes longer than a job may take without progress, and its query than others may."""

@@ -219,7 +219,7 @@ def test_what_cannot_be_read_and_what_is_not_spoken(service: Service, slug: str)
     assert "no competition" in refusal_message(rpc(service, "GetLeaderboard", competitionName="cats"), 404)
 
 
-def test_private_scores_wait_for_the_publication_and_entries_for_their_team(service: Service) -> None:
+def test_private_scores_wait_for_publication_and_entries_for_their_team(service: Service) -> None:
     slug = service.competition()
     refs = [
         service.scored(who, slug, noise_images(seed))["ref"] for seed, who in enumerate(("ada", "ada", "bob"), start=20)

@@ -181,7 +181,7 @@ def test_a_past_board_counts_as_several_requests(service: Service, monkeypatch: 
     assert arena.get(as_of=then).status_code == 429
 
 
-def test_a_comparison_of_boards_counts_as_several_requests_before_it_is_made(
+def test_a_comparison_of_boards_counts_first_as_several_requests(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arena = Arena(service)
@@ -290,7 +290,7 @@ def test_a_publication_is_not_held_back(arena: Arena, monkeypatch: pytest.Monkey
     assert waiting.result(60).status_code == 200
 
 
-def test_the_board_of_the_days_start_is_made_again_only_where_it_has_changed(
+def test_the_board_of_the_days_start_is_made_again_only_if_it_changed(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connections = Connections(arena.service.context.settings, max_connections=2)

@@ -192,7 +192,7 @@ def test_past_boards_are_those_that_were_shown(service: Service) -> None:
     assert then("ada", days=0.8, track="private").status_code == 403
 
 
-def test_a_past_private_board_is_of_final_picks_though_the_track_was_replaced(service: Service) -> None:
+def test_a_past_private_board_is_of_final_picks_after_a_replacement(service: Service) -> None:
     arena = Arena(service, final_picks=1)
     arena.entry("ada", 10.0, 50.0)
     arena.entry("ada", 11.0, 5.0)

@@ -51,7 +51,7 @@ def released_ranks(arena: Arena) -> list[dict[str, Any]]:
     return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
 
 
-def test_a_board_says_how_certain_its_ranks_are_as_soon_as_errors_are_known(service: Service) -> None:
+def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(service: Service) -> None:
     """Ada leads by half a standard error; what is measured anew has no error until its evidence is there."""
     prizes = [{"place": 1, "amount": "a bone"}, {"place": 7, "amount": "nothing"}]
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=prizes, final_picks=1)
@@ -147,7 +147,7 @@ def test_beside_tau_a_score_may_lie_on_either_side(service: Service) -> None:
     assert page.count("beside tau: 9.8") == 1
 
 
-def test_entries_that_their_own_generator_does_not_produce_are_marked_for_reviewers(service: Service) -> None:
+def test_entries_that_their_generator_does_not_produce_are_marked(service: Service) -> None:
     """What an audit has found is for reviewers until the final board."""
     arena = Arena(service)
     verdicts = {"ada": "other-distribution", "bob": "no-difference", "eve": "another-generator"}

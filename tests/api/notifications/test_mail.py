@@ -261,7 +261,7 @@ def test_a_server_that_takes_no_mail_costs_none(
     assert sorted(envelope.rcpt_tos for envelope in handler.taken) == [["n0@example.org"], ["n1@example.org"]]
 
 
-def test_one_refused_recipient_keeps_no_other_mail_back_and_is_shown_to_the_admin(
+def test_a_refused_recipient_delays_no_other_mail_and_the_admin_sees_it(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:

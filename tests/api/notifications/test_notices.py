@@ -117,7 +117,7 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
     assert re.search(rf"^https://kennel\.example\.org/submissions/{entry['id']}\r$", content, re.MULTILINE)
 
 
-def test_a_webhook_is_made_by_somebody_at_a_browser_and_its_secret_is_shown_once(service: Service) -> None:
+def test_a_webhook_is_made_in_a_browser_and_its_secret_is_shown_once(service: Service) -> None:
     refused(service.call("ada", "POST", "/webhooks", json={"url": URL}), 403, "session-needed")
     csrf = signed_in(service, "ada")
     made = hook(service, csrf)

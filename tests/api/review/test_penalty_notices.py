@@ -87,7 +87,7 @@ def test_a_late_disqualification_says_until_when_it_can_be_appealed(walk: Walk) 
     assert_until(told(walk, "bob")[0]["body"], in_a_week())
 
 
-def test_a_disqualification_before_the_provisional_board_says_when_appeals_are_taken(walk: Walk) -> None:
+def test_an_early_disqualification_says_when_appeals_are_taken(walk: Walk) -> None:
     with walk.arena.begin() as session:
         session.get_one(Competition, walk.arena.state.competition.id).review_days = 21
     assert rule(walk.arena, walk.entries["bob"], "disqualify").status_code == 201

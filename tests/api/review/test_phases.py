@@ -169,7 +169,7 @@ def test_appeals_end_with_their_days(service: Service) -> None:
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
 
 
-def test_what_comes_after_the_provisional_board_can_be_appealed_for_as_long(service: Service) -> None:
+def test_what_follows_the_provisional_board_can_be_appealed_for_as_long(service: Service) -> None:
     """Nobody is disqualified or penalised on its last day and has no time left."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
@@ -253,7 +253,7 @@ def test_a_penalty_that_a_ruling_lets_stand_can_be_appealed_for_as_long(service:
     assert walk.rebut("bob").json()["track"] == "private"
 
 
-def test_what_comes_after_a_withdrawal_can_be_appealed_before_the_board_is_final_again(service: Service) -> None:
+def test_what_follows_a_withdrawal_can_be_appealed_before_the_final_board(service: Service) -> None:
     """Whoever is disqualified then was told of an appeal once the provisional board is published: it has to come."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)

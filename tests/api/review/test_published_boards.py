@@ -50,7 +50,7 @@ def private(arena: Arena, who: str | None = None, **params: Any) -> list[str]:
     return ranks(arena.board(who, track="private", **params))
 
 
-def test_nothing_that_a_published_board_is_read_by_changes_until_it_is_withdrawn(arena: Arena) -> None:
+def test_what_a_published_board_is_read_by_is_fixed_until_withdrawal(arena: Arena) -> None:
     service, slug = arena.service, arena.slug
     service.hire("rita")
     cheat = arena.entry("eve", 1.0, 1.0, s=0.4)
@@ -136,7 +136,7 @@ def test_a_published_board_is_ranked_once_whatever_comes_after_the_close(
     assert ranked == []
 
 
-def test_on_publishing_again_those_whose_rank_moves_are_told_and_everybody_sees_what_changed(arena: Arena) -> None:
+def test_a_second_publication_shows_changes_and_tells_those_who_move(arena: Arena) -> None:
     service = arena.service
     versions = f"/competitions/{arena.slug}/leaderboard/versions"
     assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
@@ -191,7 +191,7 @@ def awards(arena: Arena, **params: Any) -> list[Any]:
     return [(place["medal"], place["prize"]) for place in places]
 
 
-def test_an_earlier_version_shows_the_medals_and_prizes_that_it_was_published_with(arena: Arena) -> None:
+def test_an_earlier_version_shows_the_medals_and_prizes_of_its_time(arena: Arena) -> None:
     with arena.begin() as session:
         competition = session.get_one(Competition, arena.state.competition.id)
         competition.medals = {"gold": 1, "silver": 2, "bronze": 2}

@@ -108,7 +108,7 @@ def test_what_needs_eyes_and_why(reviewed: ReviewedCompetition) -> None:
     assert [one["entries"][0], *rest] == queue["entries"]
 
 
-def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(reviewed: ReviewedCompetition) -> None:
+def test_two_reviewers_are_blind_to_each_other_and_agreement_decides(reviewed: ReviewedCompetition) -> None:
     first = reviewed.review("rita", "near", "aug", intent="intended", note="a training image, nudged")
     assert first.status_code == 201, first.text
     assert (first.json()["own"]["label"], first.json()["others"], first.json()["complete"]) == ("aug", [], False)
@@ -140,7 +140,7 @@ def test_two_reviewers_are_blind_to_each_other_and_their_agreement_decides(revie
     assert labels.get(reviewed.entries["near"]) == "aug"
 
 
-def test_an_organizer_who_is_neither_of_them_decides_where_reviewers_disagree(reviewed: ReviewedCompetition) -> None:
+def test_another_organizer_decides_where_reviewers_disagree(reviewed: ReviewedCompetition) -> None:
     path = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
     reviewed.review("rita", "honest", "legitimate")
     assert reviewed.review("organizer", "honest", "ae", intent="intended").json()["disputed"]
@@ -280,7 +280,7 @@ def test_pairs_are_cut_from_the_zips_themselves(reviewed: ReviewedCompetition) -
     assert reviewed.service.call("rita", "GET", f"{path}/public/99/generated").status_code == 404
 
 
-def test_a_penalised_team_sees_what_it_may_appeal_against_and_attaches_code(reviewed: ReviewedCompetition) -> None:
+def test_a_penalised_team_sees_what_it_may_appeal_and_attaches_code(reviewed: ReviewedCompetition) -> None:
     service, near = reviewed.service, f"/submissions/{reviewed.entries['near']}"
 
     def statuses(who: str) -> list[int]:

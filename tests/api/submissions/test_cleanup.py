@@ -132,7 +132,7 @@ def test_bytes_that_were_half_written_are_not_recorded(
     assert service.call("ada", "GET", path).json()["state"] == "done"
 
 
-def test_an_upload_for_which_the_disk_has_no_room_becomes_a_submission_once_it_has(
+def test_an_upload_becomes_a_submission_once_the_disk_has_room(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = begun(service, slug)
@@ -222,9 +222,7 @@ def test_what_no_row_refers_to_goes_and_what_one_does_stays(service: Service, sl
     }
 
 
-def test_files_of_a_release_that_failed_go_and_those_of_finished_and_unfinished_ones_stay(
-    service: Service, slug: str
-) -> None:
+def test_only_files_of_releases_that_failed_are_removed(service: Service, slug: str) -> None:
     where = f"/competitions/{slug}/releases"
     finished = service.call("organizer", "POST", where, json={}).json()["id"]
     service.run_jobs()

@@ -121,7 +121,7 @@ class BodyLimit:
         await send({"type": "http.response.body", "body": b"<h1>413 Request Entity Too Large</h1>"})
 
 
-def test_our_own_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: Service) -> None:
+def test_our_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: Service) -> None:
     slug = service.competition(image_count=20, image_size=128)
     content = zip_of(noise_images(4, 20, 128))
     proxy: Any = BodyLimit(service.app, len(content) // 3)

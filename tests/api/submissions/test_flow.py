@@ -262,7 +262,7 @@ def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: 
     assert refused.json()["type"].endswith("references-fixed")
 
 
-def test_a_new_held_out_set_moves_the_first_threshold_until_a_person_chooses(service: Service) -> None:
+def test_a_new_held_out_set_moves_the_threshold_until_a_person_chooses(service: Service) -> None:
     slug = service.competition()
     thresholds, public = f"/competitions/{slug}/tracks/public/thresholds", f"/competitions/{slug}/tracks/public"
 

@@ -113,7 +113,7 @@ def test_an_upload_that_was_given_up_counts_while_its_address_takes_bytes(servic
     assert list(service.context.blobs.older_than("uploads", later)) == []
 
 
-def test_an_address_keeps_its_reservation_and_takes_a_share_of_the_free_bytes(
+def test_an_address_keeps_its_reservation_and_shares_the_free_bytes(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(service, monkeypatch, max_competition_bytes=SHARE * len(ZIP))

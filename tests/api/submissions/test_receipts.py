@@ -80,7 +80,7 @@ def test_only_who_sees_an_entry_with_a_score_gets_its_receipt(service: Service) 
     assert (refused.status_code, refused.json()["type"]) == (404, "urn:kennel:problem:no-score")
 
 
-def test_another_key_signs_after_a_rotation_and_the_former_one_still_checks(service: Service) -> None:
+def test_a_new_key_signs_after_a_rotation_and_the_old_one_still_checks(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     before = receipt_of(service, entry["id"])["jws"]

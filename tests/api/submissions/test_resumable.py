@@ -461,7 +461,7 @@ def test_who_began_in_time_may_finish_within_the_grace(
         refused(answer, 409, "closed")
 
 
-def test_uploads_that_may_still_become_entries_are_listed_to_whoever_began_them(service: Service, slug: str) -> None:
+def test_unfinished_uploads_are_listed_to_whoever_began_them(service: Service, slug: str) -> None:
     described = words(filename="mine.zip", note="first words", lastmodified="7")
     path = begun(service, slug, Upload_Metadata=described)
     send(service, path, 0, ZIP[:10])
@@ -484,7 +484,7 @@ def test_uploads_that_may_still_become_entries_are_listed_to_whoever_began_them(
     assert listed() == []
 
 
-def test_after_the_grace_period_nothing_is_listed_that_could_not_be_finished(service: Service, slug: str) -> None:
+def test_after_the_grace_period_no_unfinishable_upload_is_listed(service: Service, slug: str) -> None:
     begun(service, slug)
     change = {"closes_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).is_success
@@ -544,9 +544,7 @@ def test_a_straight_upload_and_a_resumable_one_share_their_keys(service: Service
     assert len(stored(service, "submissions")) == 1
 
 
-def test_a_straight_repetition_with_other_bytes_is_refused_even_if_it_hides_its_length(
-    service: Service, slug: str
-) -> None:
+def test_a_repetition_with_other_bytes_is_refused_even_without_a_length(service: Service, slug: str) -> None:
     straight = f"/competitions/{slug}/submissions"
     once = {"Idempotency-Key": "once"}
     assert service.call("ada", "POST", straight, content=ZIP, headers=once).status_code == 202

@@ -349,7 +349,7 @@ def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeyp
     assert len(blobs(service)) == 1
 
 
-def test_an_accepted_zip_is_kept_when_the_acknowledgement_of_its_commit_is_lost(service: Service) -> None:
+def test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged(service: Service) -> None:
     """In a fail-over the row is there although COMMIT has raised; its zip was deleted, and scoring failed later."""
     slug = service.competition()
     content = zip_of(noise_images(10))

@@ -82,7 +82,7 @@ def test_a_copy_says_why_it_has_no_score(service: Service) -> None:
 # The sprite
 
 
-def test_the_sprite_shows_the_entrys_own_images_to_its_team_and_to_organizers(service: Service) -> None:
+def test_the_sprite_shows_an_entrys_images_to_its_team_and_organizers(service: Service) -> None:
     slug = service.competition()
     images = noise_images(10)
     entry = service.scored("ada", slug, images)
@@ -141,7 +141,7 @@ def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -
     assert [len(each) for each in rows] == [2, 1, 0], "the same set again is no new choice"
 
 
-def test_only_entries_of_ones_own_that_have_a_score_or_may_get_one_can_be_picked_and_not_too_many(
+def test_only_some_own_entries_with_a_possible_score_can_be_picked(
     service: Service,
 ) -> None:
     slug, other = service.competition(), service.competition()
@@ -263,7 +263,7 @@ def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
     refused(service.call(None, "GET", path), 401, "no-token")
 
 
-def test_code_may_be_replaced_until_the_close_and_only_the_newest_bytes_are_kept(service: Service) -> None:
+def test_code_is_replaced_until_the_close_and_only_the_newest_is_kept(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     path = f"/submissions/{entry['id']}/code"

@@ -145,7 +145,7 @@ def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) ->
     assert not run_next(service.context, Queue.SCORE), "no work is left"
 
 
-def test_an_entry_that_is_being_checked_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
+def test_an_entry_under_check_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
     held = claimed(service.context, Queue.CHECK)

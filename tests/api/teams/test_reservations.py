@@ -71,7 +71,7 @@ def test_two_transactions_do_not_reserve_the_same_bytes(service: Service, slug: 
             take(second)
 
 
-def test_a_reservation_without_a_byte_is_released_and_the_first_byte_renews_it(service: Service, slug: str) -> None:
+def test_an_empty_reservation_is_released_and_the_first_byte_renews_it(service: Service, slug: str) -> None:
     limit_competition(service, 4 * len(ZIP))
     path = begun(service, slug)
     assert (staged(service, slug), used(service, slug)[1]) == (len(ZIP), len(ZIP))

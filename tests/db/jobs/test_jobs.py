@@ -253,7 +253,7 @@ def test_a_sweep_sends_no_more_messages_than_workers_can_take(
     assert retries.announce_due(session, {}) == {"announced_check": 2}
 
 
-def test_a_job_whose_submission_has_gone_another_way_fails_and_stops_nobody(
+def test_a_job_whose_submission_went_another_way_fails_and_stops_nobody(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     """It ran, and its submission stayed where it was, with nobody told."""
@@ -271,7 +271,7 @@ def test_a_job_whose_submission_has_gone_another_way_fails_and_stops_nobody(
     assert held.submission_ref == other.ref
 
 
-def test_an_outcome_is_not_recorded_for_a_submission_that_has_gone_another_way(
+def test_no_outcome_is_recorded_for_a_submission_that_went_another_way(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     submission = queued(session, state, make_team(session, state, now), now)
@@ -300,7 +300,7 @@ def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
     assert status_of(session, odd) == "scored"
 
 
-def test_a_measurement_is_newer_than_a_published_board_whatever_the_workers_clock_says(
+def test_a_measurement_is_newer_than_a_published_board_by_any_clock(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)

@@ -177,7 +177,7 @@ def ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> CompetitionState
     return make_competition(session, MOMENT, opens_at=MOMENT - timedelta(days=1), closes_at=CLOSES)
 
 
-def test_an_upload_from_before_the_close_that_ends_within_the_grace_is_not_late(
+def test_an_upload_begun_before_the_close_is_not_late_within_the_grace(
     session: Session, ready: CompetitionState
 ) -> None:
     ready.competition.late_submissions = True

@@ -93,7 +93,7 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     assert "10% of its images" in entries[copying.id].reasons[0].words
 
 
-def test_an_unpenalised_winner_with_a_strong_sign_comes_before_whatever_is_penalised(
+def test_an_unpenalised_winner_with_a_strong_sign_precedes_the_penalised(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
     winner = entry(session, state, now, fid=10)

@@ -136,7 +136,7 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     assert open_points(session, state, now) == {}
 
 
-def test_a_ruling_that_spared_a_winner_before_the_label_does_not_settle_it(
+def test_a_ruling_that_spared_a_winner_before_the_label_settles_nothing(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     """Unless it disqualifies: the newest ruling counts."""
@@ -250,9 +250,7 @@ def test_publishing_while_teams_may_appeal_is_a_point(session: Session, now: dat
     assert open_points(session, state, now + timedelta(days=1)) == {}
 
 
-def test_the_final_board_waits_until_teams_could_appeal_against_the_provisional_one(
-    session: Session, now: datetime
-) -> None:
+def test_the_final_board_waits_for_appeals_against_the_provisional_one(session: Session, now: datetime) -> None:
     state = make_competition(session, now, closes_at=now - timedelta(days=9), review_days=1, appeal_days=3)
     for kind in ("public", "private"):
         set_tau(session, state, kind, 0.2, now)

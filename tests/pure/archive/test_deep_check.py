@@ -205,7 +205,7 @@ def test_a_wrong_size_is_read_from_the_header(width: int, height: int) -> None:
     ],
     ids=lambda c: c[0].decode() if isinstance(c, tuple) else "",
 )
-def test_chunks_that_change_what_is_shown_are_refused_before_and_after_the_data(refused: Chunk, says: str) -> None:
+def test_chunks_that_change_what_is_shown_are_refused_around_the_data(refused: Chunk, says: str) -> None:
     assert fault(png(PIXELS, before=[refused])).startswith(says)
     assert fault(png(PIXELS, after=[refused])).startswith(says)
 

@@ -102,7 +102,7 @@ def test_names_in_unknown_encodings_are_taken_and_shown_by_their_bytes(names: li
     assert all(name.isascii() for name in listing.names)
 
 
-def test_backslashes_of_an_unknown_encoding_separate_folders_where_they_are_no_second_byte() -> None:
+def test_backslashes_of_an_unknown_encoding_separate_or_are_second_bytes() -> None:
     files = ["漢\\表.png", "漢\\1.png"]
     listing = list_images(raw_zip([BrokenZipEntry(name.encode("cp932"), PNG) for name in files]), ImageSpec(2, 8))
     assert listing.names == ("\\x8a\\xbf/1.png", "\\x8a\\xbf/\\x95\\x5c.png")
@@ -126,7 +126,7 @@ def unicode_path(raw: bytes, name: bytes) -> bytes:
     return struct.pack("<HHBL", 0x7075, 5 + len(name), 1, zlib.crc32(raw)) + name
 
 
-def test_the_unicode_path_field_has_the_name_if_it_was_made_for_these_bytes() -> None:
+def test_the_unicode_path_field_has_the_name_if_made_for_these_bytes() -> None:
     timestamp = struct.pack("<HHBL", 0x5455, 5, 1, 0)
     entries = [
         BrokenZipEntry(b"?.png", PNG, extra=timestamp + unicode_path(b"?.png", f"图{i}.png".encode())) for i in range(2)

@@ -7,7 +7,7 @@ from scorer.archive import find_training_image_copies, hash_pixels, mirror_image
 from tests.pure.archive.broken_files import random_images
 
 
-def test_images_have_the_same_hash_if_and_only_if_they_have_the_same_pixels() -> None:
+def test_images_have_the_same_hash_just_if_they_have_the_same_pixels() -> None:
     images = random_images(20)
     images[7] = images[3]
     images[11] = images[3]
@@ -35,7 +35,7 @@ def test_mirrored_flips_left_and_right_alone() -> None:
     np.testing.assert_array_equal(mirror_images(images)[:, 2, 5], images[:, 2, 2])
 
 
-def test_copies_are_counted_and_traced_to_the_first_reference_that_they_equal() -> None:
+def test_copies_are_counted_and_traced_to_the_first_equal_reference() -> None:
     reference = random_images(6, seed=1)
     reference[5] = reference[2]
     images = random_images(8, seed=2)

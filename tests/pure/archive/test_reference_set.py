@@ -49,7 +49,7 @@ def test_images_of_the_right_size_pass_unchanged() -> None:
     np.testing.assert_array_equal(read.mirrored_hashes, hash_pixels(mirror_images(images)))
 
 
-def test_one_image_of_another_size_makes_the_array_float_and_leaves_the_others_exact() -> None:
+def test_an_image_of_another_size_makes_a_float_array_with_others_exact() -> None:
     images = random_images(3)
     members = [(f"{index}.png", png(image)) for index, image in enumerate(images)]
     read = read_references(zipped([*members, ("wide.png", png(WIDE))]), 8)
@@ -121,7 +121,7 @@ def test_a_turned_photograph_is_set_upright() -> None:
     np.testing.assert_array_equal(one(content), np.rot90(WIDE[:8, :8], -1))
 
 
-def test_names_of_any_depth_are_in_order_of_their_bytes_whatever_the_order_in_the_file() -> None:
+def test_names_of_any_depth_are_in_byte_order_whatever_the_files_order() -> None:
     images = random_images(3)
     names = ("n2/husky/1.png", "n10/pug/1.png", "z.png")
     read = read_references(zipped([(n, png(i)) for n, i in zip(names, images, strict=True)]), 8)

@@ -109,7 +109,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", IN_DATABASE)
-def test_a_faulty_server_or_address_is_one_sentence_of_every_command_of_the_operator(
+def test_a_faulty_server_or_address_is_one_sentence_of_admin_commands(
     name: str,
     fault: str,
     unreachable: str,

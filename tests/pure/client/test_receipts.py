@@ -113,7 +113,7 @@ def verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-def test_the_command_prints_a_receipt_also_of_a_later_version_with_more_fields(verify: Any) -> None:
+def test_the_command_prints_a_receipt_of_a_later_version_with_more_fields(verify: Any) -> None:
     later = {**RECEIPT, "version": 2, "scores": [{**SCORE, "mifid": None, "interval": [1, 2]}]}
     for receipt in (RECEIPT, later):
         done = verify(json.dumps(signed(receipt)))
@@ -143,9 +143,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("field", "receipt"), WRONG)
-def test_what_is_signed_and_no_receipt_of_a_known_form_is_told_by_its_field(
-    verify: Any, field: str, receipt: Any
-) -> None:
+def test_signed_bytes_that_are_no_known_receipt_are_told_by_the_field(verify: Any, field: str, receipt: Any) -> None:
     with pytest.raises(Unreadable):
         verified_receipt(signed(receipt), [jwk_of(KEY)])
     for options in ((), ("--json",)):
@@ -188,7 +186,7 @@ def test_what_is_no_set_of_keys_is_told_in_a_sentence(verify: Any, keys: Any) ->
 
 
 @pytest.mark.parametrize("issuer", ["", "nowhere", "file:///etc/passwd", "http://[::1", "http://\x1b[2J\x07/"])
-def test_an_issuer_that_is_no_address_is_told_without_what_controls_a_terminal(verify: Any, issuer: str) -> None:
+def test_an_issuer_that_is_no_address_is_told_without_terminal_controls(verify: Any, issuer: str) -> None:
     done = verify(json.dumps(signed({**RECEIPT, "issuer": issuer})), keys=None)
     assert (done.status, done.out) == (ExitCode.NO_ANSWER, "")
     assert done.err.startswith("No answer from ")

@@ -47,7 +47,7 @@ def test_parts_import_the_code_that_started_them(tmp_path: Path) -> None:
         ({"KENNEL_DEVICE": "cpu"}, False, "cpu", {"scorer"}),
     ],
 )
-def test_a_gpu_that_computes_has_a_worker_that_only_scores_unless_the_operator_wants_none(
+def test_a_working_gpu_has_a_scoring_worker_unless_none_is_wanted(
     asked: dict[str, str], faulty: bool, device: str, workers: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``auto`` is what workers compute on by themselves; a GPU that does not compute is none."""

@@ -50,7 +50,7 @@ def test_the_golden_value_and_its_direction() -> None:
     assert memorization_distance(training, generated) == pytest.approx(0.17331461124324724, rel=1e-13)
 
 
-def test_half_of_the_training_set_is_a_copy_from_generated_to_reference_only() -> None:
+def test_half_of_the_training_set_is_a_copy_only_towards_the_reference() -> None:
     training = features(1, 600, 32).astype(np.float32)
     generated = training[np.random.default_rng(2).integers(0, 600, 300)]
     assert memorization_distance(generated, training) == 0.0

@@ -174,7 +174,7 @@ def test_a_rank_wins_a_medal_and_a_prize() -> None:
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-def test_the_public_board_awards_medals_only_while_the_competition_is_open(phase: Phase) -> None:
+def test_the_public_board_awards_medals_only_in_an_open_competition(phase: Phase) -> None:
     assert board_awards(FINAL, "private", phase) == FINAL
     is_open = phase in {Phase.DRAFT, Phase.OPEN}
     assert board_awards(FINAL, "public", phase) == (Awards(FINAL.medals) if is_open else NO_AWARDS)

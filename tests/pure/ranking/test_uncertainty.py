@@ -131,7 +131,7 @@ def test_intervals_and_probabilities_mean_what_they_say(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FIELDS)
-def test_intervals_and_probabilities_mean_what_they_say_in_2000_competitions(kind: str) -> None:
+def test_intervals_and_probabilities_are_right_in_2000_competitions(kind: str) -> None:
     """With the numbers, on the standard output."""
     report = simulate(FIELDS[kind], 2_000, seed=2)
     print(kind, *report.lines(), sep="\n")  # noqa: T201 - the counts, for people
@@ -139,7 +139,7 @@ def test_intervals_and_probabilities_mean_what_they_say_in_2000_competitions(kin
 
 
 @pytest.mark.slow
-def test_errors_of_measured_sets_cover_what_their_generator_has_on_average() -> None:
+def test_errors_of_measured_sets_cover_their_generators_average() -> None:
     """2,000 sets of features of one generator, measured: FID, memorization distance, and penalised scores of both."""
     random = np.random.default_rng(3)
     dimension, images, runs = 16, 800, 2_000

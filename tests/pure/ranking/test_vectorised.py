@@ -97,7 +97,7 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
 
 
 @given(st.lists(st.sampled_from([3, 4, 7, 900, 10**12]), max_size=9))
-def test_teams_are_numbered_in_the_order_of_their_ids_whether_these_are_close_or_far(ids: list[int]) -> None:
+def test_teams_are_numbered_by_their_ids_whether_these_are_close_or_far(ids: list[int]) -> None:
     teams = np.array(ids, np.int64)
     entries = replace(some(*range(len(ids))), team=teams)
     codes, count = JudgedEntries(entries, JudgingRules(0.2, EPSILON, DECIMALS)).codes

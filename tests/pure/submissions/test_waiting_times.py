@@ -61,7 +61,7 @@ def test_nothing_arrives_after_the_close(closes_in: float, expected: float) -> N
     assert seconds_of(queue_with_arrivals(0, 20.0), 1, closes_in) == pytest.approx(expected, abs=10)
 
 
-def test_where_more_arrives_than_is_done_a_second_entry_waits_for_the_close() -> None:
+def test_if_more_arrives_than_is_done_a_second_entry_waits_for_the_close() -> None:
     assert seconds_of(queue_with_arrivals(0, 5.0), 1, 300) == pytest.approx(100 + 300 / 5 * 10, rel=0.15)
 
 

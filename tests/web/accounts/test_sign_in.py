@@ -88,7 +88,7 @@ def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
     assert send(service, "/signin", fields).url.path == "/account"
 
 
-def test_a_visitor_who_may_see_it_once_signed_in_is_led_to_the_sign_in_and_back(service: Service) -> None:
+def test_a_visitor_who_must_sign_in_first_is_led_there_and_back(service: Service) -> None:
     slug = service.competition()
     wanted = f"/competitions/{slug}?track=private&search=a"
     page = service.http.get(wanted, headers=HTML)
@@ -192,7 +192,7 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     assert str(asked.url).endswith("/signin?next=%2Faccount"), "nobody is signed in"
 
 
-def test_too_many_requests_for_mails_are_refused_with_the_time_to_come_again(
+def test_too_many_requests_for_mails_are_refused_with_a_time_to_return(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_up(service)

@@ -82,7 +82,7 @@ def signs(view: Any) -> set[str]:
     return {each["name"] for each in view["signs"]}
 
 
-def test_each_kind_of_copy_is_flagged_for_its_reason_and_an_honest_entry_for_none(
+def test_copies_are_flagged_for_their_reasons_and_an_honest_entry_is_not(
     service: Service, slug: str, entries: dict[str, str]
 ) -> None:
     wanted = {

@@ -56,7 +56,7 @@ def numbers(page: Element) -> dict[str, str]:
 # An entry
 
 
-def test_a_score_of_many_digits_is_set_smaller_so_that_it_leaves_room_for_the_next(service: Service) -> None:
+def test_a_score_of_many_digits_is_smaller_to_leave_room_for_the_next(service: Service) -> None:
     for decimals, is_long in ((5, False), (10, True)):
         slug = service.competition(score_decimals=decimals)
         entry = service.scored("ada", slug, near_copies())["id"]
@@ -69,7 +69,7 @@ def test_a_score_of_many_digits_is_set_smaller_so_that_it_leaves_room_for_the_ne
             assert ("long" in score.attributes.get("class", "")) == (is_long and not page), score.text
 
 
-def test_an_entry_shows_its_numbers_its_verdict_its_histogram_and_its_images(service: Service) -> None:
+def test_an_entry_shows_its_numbers_verdict_histogram_and_images(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10), note="first <b>try</b>")
     (measured,) = entry["measurements"]

@@ -227,7 +227,7 @@ def close_now(service: Service, slug: str) -> None:
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-def test_a_browser_goes_on_after_cuts_and_after_a_reload_in_the_grace_period(
+def test_a_browser_goes_on_after_cuts_and_a_reload_in_the_grace_period(
     browser: Browser, service: Service, tmp_path: Path, forgets: bool
 ) -> None:
     count, size = 40, 128

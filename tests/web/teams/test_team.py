@@ -153,7 +153,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     assert members(service, slug, "ada") == ["ada"]
 
 
-def test_what_cannot_be_done_is_refused_on_the_same_page_and_nothing_of_it_stays(service: Service) -> None:
+def test_what_cannot_be_done_is_refused_on_the_page_and_leaves_nothing(service: Service) -> None:
     slug = service.competition(daily_limit=1, opens_at=datetime.now(UTC) - timedelta(seconds=1))
     here = f"/competitions/{slug}/team"
     create(service, slug, "eve", "Eve's")

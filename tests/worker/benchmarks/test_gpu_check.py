@@ -216,7 +216,7 @@ def test_make_runs_it() -> None:
     assert "python -m benchmarks.gpu_check --device cuda:3" in dry.stdout
 
 
-def test_the_idle_share_is_told_from_before_the_first_batch_to_after_the_last() -> None:
+def test_the_idle_share_spans_before_the_first_batch_to_after_the_last() -> None:
     seen = entries.Observed(
         uploaded=[1.0, 2.0],
         public={"b": 20.0, "a": 12.0},

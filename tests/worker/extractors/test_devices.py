@@ -166,7 +166,7 @@ def test_the_batch_is_the_largest_that_fits(folder: Path, monkeypatch: pytest.Mo
     assert extractor_on(HostGpu(room=50), folder, monkeypatch).provenance["batch_size"] == 32
 
 
-def test_weights_and_activations_of_all_networks_that_stay_loaded_have_room(
+def test_weights_and_activations_of_all_loaded_networks_have_room(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both tracks' networks, in each of the two processes that take turns."""

@@ -488,7 +488,7 @@ def test_weights_that_cannot_be_read_are_one_sentence(
 
 
 @pytest.mark.parametrize(("refused", "named"), [("stat", "{folder}"), ("read_text", "{folder}/inception_v3.sha256")])
-def test_a_folder_and_a_recorded_hash_that_cannot_be_read_are_one_sentence(
+def test_an_unreadable_folder_or_recorded_hash_is_one_sentence(
     refused: str, named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -94,7 +94,7 @@ def test_a_url_is_downloaded_and_a_file_of_other_names_converted(
 
 
 @pytest.mark.parametrize("spec", LOCAL, ids=lambda spec: spec.name)
-def test_the_published_file_of_every_network_is_installed_if_its_tensors_are_right(
+def test_each_networks_published_file_is_installed_if_tensors_are_right(
     spec: ExtractorSpec, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Networks of their published names and kinds of layers; large ones with fewer of them. A file of other numbers is

@@ -256,7 +256,7 @@ def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) 
     assert (deliveries(context)[0].error or "").startswith("It answered 307. Redirects are not followed")
 
 
-def test_a_receiver_that_is_gone_ends_its_webhook_and_the_owner_is_notified(
+def test_a_receiver_that_is_gone_ends_its_webhook_and_notifies_the_owner(
     context: WorkerContext, receiver: Receiver
 ) -> None:
     with contextmanager(serve)(Receiver(status=410)) as gone:

@@ -64,7 +64,7 @@ def test_nothing_begins_without_an_entry_that_can_be_measured(service: Service) 
     assert rescoring(service, slug).json()["campaigns"] == []
 
 
-def test_corrected_references_are_some_that_the_track_has_and_were_uploaded(service: Service, slug: str) -> None:
+def test_corrected_references_are_uploaded_ones_that_the_track_has(service: Service, slug: str) -> None:
     unused = start(service, slug, track="public", references={"private_extra": UNKNOWN})
     assert slug_of(unused) == (422, "unused-role")
     assert slug_of(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
@@ -209,9 +209,7 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> 
     assert started(service, slug, track="private")["track"] == "private", "which is another one now"
 
 
-def test_a_campaign_of_a_replaced_track_measures_nothing_once_its_references_are_prepared(
-    service: Service, slug: str
-) -> None:
+def test_a_campaign_of_a_replaced_track_measures_nothing_when_prepared(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", references={"held_out": reference_set(service, slug)})
     assert campaign["state"] == "preparing"
     make_former(service)

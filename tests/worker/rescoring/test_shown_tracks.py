@@ -271,7 +271,7 @@ def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> 
     assert board(service, slug)["entries"][0]["shown"] == {}
 
 
-def test_the_csv_has_a_column_for_each_and_the_page_those_that_were_chosen(service: Service) -> None:
+def test_the_csv_has_a_column_for_each_and_the_page_the_chosen_ones(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     added(service, slug, "seen", "memorization_distance", visibility="everybody")

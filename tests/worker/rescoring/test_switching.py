@@ -52,7 +52,7 @@ def undo(service: Service, slug: str, campaign: Any) -> None:
     assert (answer.status_code, answer.json().get("state")) == (201, "taken back"), answer.text
 
 
-def test_a_campaign_that_two_scorer_versions_measured_is_never_switched_on(
+def test_a_campaign_of_two_scorer_versions_is_never_switched_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that is upgraded in the middle of a campaign would mix two versions on the board."""
@@ -96,7 +96,7 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
     assert tau_of(service, slug) == 0.25, "a person chose it after the switch, in the same feature space"
 
 
-def test_an_undo_of_another_extractor_restores_the_tau_of_its_feature_space(service: Service) -> None:
+def test_an_undo_of_another_extractor_restores_its_feature_spaces_tau(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     choose(service, slug, 0.0625)
@@ -126,7 +126,7 @@ def penalties_told(service: Service, who: str) -> list[str]:
     return [each["body"] for each in listed if "provisional board" in each["body"] and "penalised" in each["body"]]
 
 
-def test_whom_new_measurements_penalise_on_the_provisional_board_may_appeal_and_is_told(
+def test_teams_newly_penalised_on_a_provisional_board_hear_of_appeals(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition(appeal_days=7)
@@ -196,7 +196,7 @@ def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Servic
     assert places(service, slug, "private") == before
 
 
-def test_a_campaign_is_not_switched_on_once_the_track_has_other_references_than_when_it_began(
+def test_a_campaign_is_not_switched_on_after_its_references_changed(
     service: Service,
     slug: str,
 ) -> None:
@@ -221,9 +221,7 @@ def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service:
     switch(service, slug, older)
 
 
-def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_decisions(
-    service: Service, slug: str
-) -> None:
+def test_a_replaced_private_tracks_campaign_has_no_preview_or_decision(service: Service, slug: str) -> None:
     current = in_force(service, slug)
     measured = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs()
@@ -237,7 +235,7 @@ def test_a_campaign_of_a_replaced_private_track_is_over_for_previews_as_for_deci
         assert slug_of(preview_of(service, slug, campaign)) == (409, "former-track"), "as its decision"
 
 
-def test_a_score_that_is_being_measured_against_the_former_references_begins_anew_at_a_switch(
+def test_a_score_measured_against_old_references_restarts_at_a_switch(
     service: Service,
     slug: str,
 ) -> None:
@@ -258,7 +256,7 @@ def test_a_score_that_is_being_measured_against_the_former_references_begins_ane
         assert (job.state, job.holder) == ("waiting", None), "what its worker measured is not taken"
 
 
-def test_a_cancelled_campaign_measures_nothing_once_its_references_are_prepared(service: Service, slug: str) -> None:
+def test_a_cancelled_campaign_measures_nothing_when_prepared(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor=OTHER)
     assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
     assert run_next(service.context, Queue.PREPARE)

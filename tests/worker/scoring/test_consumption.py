@@ -68,9 +68,7 @@ def test_a_worker_is_idle_when_none_of_its_processes_runs_a_task() -> None:
     assert consumption.no_task_runs()
 
 
-def test_a_worker_reports_obeys_no_remote_control_and_ends_when_it_no_longer_receives(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_worker_reports_obeys_no_remote_control_and_ends_when_cut_off(service: Service, tmp_path: Path) -> None:
     settings = service.context.settings
     environment = {
         **os.environ,

@@ -285,7 +285,7 @@ def test_as_many_processes_as_cores_where_they_can_be_limited(monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_entry_that_crashes_the_decoder_is_rejected_and_others_are_scored(service: Service) -> None:
+def test_an_entry_that_crashes_the_decoder_is_rejected_others_are_scored(service: Service) -> None:
     context = service.context
     context.settings = context.settings.model_copy(update={"decoding_processes": 1})
     slug = service.competition()

@@ -248,7 +248,7 @@ main()
 """
 
 
-def test_a_worker_of_two_processes_decodes_the_next_entry_while_it_computes(service: Service, tmp_path: Path) -> None:
+def test_a_worker_of_two_processes_decodes_an_entry_while_it_computes(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     entries = [
         service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"]

@@ -108,7 +108,7 @@ def claimed(service: Service, worker: str) -> leases.Claim | None:
 
 
 @pytest.mark.parametrize("works", ["has finished a job", "runs a job"])
-def test_what_has_failed_on_one_worker_is_left_to_others_while_there_are_any(
+def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch, works: str
 ) -> None:
     sound = other_worker(service)
@@ -257,9 +257,7 @@ main()
 """A worker that computes batches of features until it is told to stop, or for longer than that takes."""
 
 
-def test_a_worker_that_gets_sigterm_while_it_computes_gives_its_job_back_and_ends(
-    service: Service, checked: list[str]
-) -> None:
+def test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm(service: Service, checked: list[str]) -> None:
     def computed() -> list[int]:
         return [job.id for job in scoring_jobs(service) if (job.state, job.stage) == ("running", "features")]
 

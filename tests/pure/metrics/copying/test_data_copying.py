@@ -284,7 +284,7 @@ def test_the_likeliest_kernel_density_keeps_the_distances(seed: int, sizes: tupl
 
 @given(seed=st.integers(0, 2**32 - 1), bandwidth=st.floats(0.003, 3.0))
 @settings(max_examples=examples(30), deadline=None)
-def test_the_lemmas_distance_is_the_nearest_one_unless_the_bandwidth_is_large(seed: int, bandwidth: float) -> None:
+def test_the_lemmas_distance_is_the_nearest_unless_bandwidth_is_large(seed: int, bandwidth: float) -> None:
     random = np.random.default_rng(seed)
     training, rows = (random.standard_normal((count, 2), np.float32).astype(np.float64) for count in (60, 40))
     nearest = data_copying(rows, copying_reference_in(cut_at(0, [0.0], 2), training, rows)).placed.distance ** 2

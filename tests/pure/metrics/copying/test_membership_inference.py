@@ -37,7 +37,7 @@ def test_it_is_the_definition() -> None:
     assert test.nearest.p_value < 1e-6
 
 
-def test_whoever_knows_no_training_image_tells_none_even_if_nothing_looks_real() -> None:
+def test_without_known_training_images_none_is_told_if_nothing_looks_real() -> None:
     """Chance is that of the training and held-out images: both are drawn anew each time."""
     below = 0
     for seed in range(0, 600, 3):

@@ -66,7 +66,7 @@ def shapes(seed: int, count: int) -> np.ndarray:
     return noise_images(seed, count, 4).repeat(4, axis=1).repeat(4, axis=2)
 
 
-def test_blurred_noisy_and_mirrored_copies_are_found_and_new_images_are_not() -> None:
+def test_blurred_noisy_and_mirrored_copies_are_found_but_not_new_images() -> None:
     training = shapes(1, 300)
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
     blurred = (training[:20].astype(int) + np.roll(training[:20], 1, axis=1) + np.roll(training[:20], 1, axis=2)) // 3

@@ -74,7 +74,7 @@ def test_stored_sums_of_the_reference_change_nothing() -> None:
 # Statistics
 
 
-def test_two_samples_of_one_law_are_at_zero_on_average_and_on_either_side_of_it() -> None:
+def test_two_samples_of_one_law_are_on_average_at_zero_and_on_both_sides() -> None:
     values = np.array([squared_mmd(rows(2 * seed, 30, 5), rows(2 * seed + 1, 45, 5)).value for seed in range(400)])
     assert abs(values.mean()) < 3.0 * values.std(ddof=1) / np.sqrt(len(values))
     assert 0.2 < float((values < 0.0).mean()) < 0.8
