@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("api", "client/kennel_client", "deploy", "scorer", "worker")
 CONTRACTED = (*PACKAGES, "benchmarks")
 MAX_TEMPLATE_COLUMNS = 160
+MAX_TEST_NAME = 70
 PLANTED = {
     "scorer/submissions/intake.py": "from scorer.review import review_queue",
     "scorer/leaderboard/rows.py": "from scorer.teams import quotas",
@@ -124,5 +125,16 @@ def test_templates_stay_readable() -> None:
         for path in sorted((ROOT / "api").glob("**/templates/*.*"))
         for number, line in enumerate(path.read_text().split("\n"), start=1)
         if len(line) > MAX_TEMPLATE_COLUMNS
+    ]
+    assert long == []
+
+
+def test_names_of_tests_are_short() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}::{node.name}"
+        for path in modules(["tests"])
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name.startswith("test_") and len(node.name) >= MAX_TEST_NAME
     ]
     assert long == []
