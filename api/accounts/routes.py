@@ -50,7 +50,7 @@ def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
         email=body.email,
         invitation=body.invitation,
     )
-    return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()), from_attributes=True)
+    return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()))
 
 
 @router.post("/admin/accounts", status_code=201)
@@ -62,7 +62,7 @@ def create(body: NewAccount, acting: ActingAdmin, caller: SignedIn) -> NewAccoun
     subject = f"account:{account.handle}"
     after = {"role": account.role}
     audit_log.record_action(acting, "account.created", subject, after=after)
-    view = AccountView.model_validate(account, from_attributes=True)
+    view = AccountView.model_validate(account)
     return NewAccountView(**view.model_dump(), token=secret)
 
 
@@ -70,7 +70,7 @@ def create(body: NewAccount, acting: ActingAdmin, caller: SignedIn) -> NewAccoun
 def change_role(handle: str, body: NewRole, acting: ActingAdmin, caller: SignedIn) -> AccountView:
     """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
     changed = accounts.change_role(acting, handle, body.role)
-    return AccountView.model_validate(changed, from_attributes=True)
+    return AccountView.model_validate(changed)
 
 
 @router.post("/admin/invitations", status_code=201)
@@ -83,7 +83,7 @@ def invite(body: NewInvitation, acting: ActingCompetitionCreator, settings: AppS
 @router.get("/me")
 def me(caller: KnownCaller) -> MeView:
     """The account of this token or session, and its scopes."""
-    view = AccountView.model_validate(caller.account, from_attributes=True)
+    view = AccountView.model_validate(caller.account)
     return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
 from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
@@ -24,7 +24,7 @@ class NewRole(Request):
     role: Role
 
 
-class AccountView(BaseModel):
+class AccountView(RecordView):
     handle: str
     name: str
     role: str
@@ -159,7 +159,7 @@ class SessionView(BaseModel):
     )
 
 
-class OpenSessionView(BaseModel):
+class OpenSessionView(RecordView):
     """One of your open sessions."""
 
     id: int
@@ -181,7 +181,7 @@ class NewToken(Request):
     scopes: set[Scope] = Field({"read", "submit"}, min_length=1)
 
 
-class TokenView(BaseModel):
+class TokenView(RecordView):
     """An API token, without its secret."""
 
     id: int

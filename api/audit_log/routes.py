@@ -5,19 +5,19 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, Admin, DbSession
 from api.http.paging import After
 from api.http.routing import ApiRouter
-from api.http.views import Page
+from api.http.views import Page, RecordView
 from scorer import audit_log
 from scorer.competitions import competition_state
 from scorer.db.audit_log import AuditFilter
 
 
-class AuditEntryView(BaseModel):
+class AuditEntryView(RecordView):
     """One act."""
 
     id: int
@@ -77,5 +77,5 @@ def of_competition(
 
 def _page(session: Session, filters: AuditFilter, after: int | None, limit: int) -> AuditPage:
     entries = audit_log.list_entries(session, filters, before=after, limit=limit + 1)
-    views = [AuditEntryView.model_validate(each, from_attributes=True) for each in entries[:limit]]
+    views = [AuditEntryView.model_validate(each) for each in entries[:limit]]
     return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

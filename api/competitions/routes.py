@@ -127,8 +127,7 @@ def _views(session: Session, states: Sequence[CompetitionState], account: Accoun
     def view(state: CompetitionState) -> CompetitionView:
         competition = state.competition
         window = appeal_windows.window_of(state)
-        fields = {name: getattr(competition, name, None) for name in CompetitionView.model_fields}
-        fields |= {
+        fields = {
             "phase": state.phase,
             "tracks": _track_views(state, account, thresholds),
             "rebuttals_from": window.begins,
@@ -138,7 +137,7 @@ def _views(session: Session, states: Sequence[CompetitionState], account: Accoun
             "invited": None if invited is None else competition.id in invited,
             "missing": list(state.missing) if roles.is_organizer(account, competition.id) else None,
         }
-        return CompetitionView(**fields)
+        return CompetitionView.of(competition, **fields)
 
     return [view(state) for state in states]
 
@@ -167,7 +166,7 @@ def accept_rules(slug: str, body: Acceptance, acting: ActingSubmitter) -> Accept
     """Accept the rules in the version that you have read; entering needs it. 409 if they have changed since."""
     state = competition_state.visible_state(acting, slug)
     accepted = rules.accept_rules(acting, state, body.rules_sha256)
-    return AcceptanceView.model_validate(accepted, from_attributes=True)
+    return AcceptanceView.model_validate(accepted)
 
 
 @router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs, or the file of features."))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.accounts.accounts import MAX_EMAIL_LENGTH
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.spec import Prize
@@ -18,7 +18,7 @@ class Acceptance(Request):
     rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
 
 
-class AcceptanceView(BaseModel):
+class AcceptanceView(RecordView):
     """An accepted version of the rules."""
 
     rules_sha256: str
@@ -60,7 +60,7 @@ class TrackView(BaseModel):
     tau: float | None
 
 
-class CompetitionView(BaseModel):
+class CompetitionView(RecordView):
     """A competition as everyone may see it; the private track is shown to organizers only."""
 
     slug: str
@@ -128,7 +128,7 @@ class OfferedRole(Request):
     role: RoleName
 
 
-class RoleView(BaseModel):
+class RoleView(RecordView):
     """A person's role in a competition."""
 
     competition: str

@@ -1,14 +1,13 @@
 """Schemas of evidence, and how responses are made."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import INTERVAL_COVERAGE, ReasonView, ShownNumberView, shown_numbers
+from api.http.views import INTERVAL_COVERAGE, ReasonView, RecordView, ShownNumberView, shown_numbers
 from scorer.db.tables import Account, Submission
 from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
@@ -70,7 +69,7 @@ class CellView(BaseModel):
     examples: MatchesView | None
 
 
-class SummaryView(BaseModel):
+class SummaryView(RecordView):
     """The evidence on a track in one sentence, made by a fixed rule from its signs."""
 
     verdict: Verdict = Field(
@@ -127,7 +126,7 @@ def evidence_view(session: Session, submission: Submission, kind: TrackKind, acc
             "found_at": evidence.created_at if evidence else None,
             "outdated": visible.outdated,
             "seed": evidence.seed if evidence else None,
-            "summary": asdict(visible.summary) if visible.summary is not None else None,
+            "summary": visible.summary,
             "signs": _signs(visible),
             "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
             "cells": [_cell(each, matches) for each in cells],

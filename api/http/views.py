@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
@@ -28,6 +28,18 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class RecordView(BaseModel):
+    """A view that has the attributes of a record as its fields."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, record: object, **others: object) -> Self:
+        """The view of a record, with ``others`` for the fields that are not the record's attributes."""
+        names = [name for name in cls.model_fields if name not in others and hasattr(record, name)]
+        return cls.model_validate({name: getattr(record, name) for name in names} | others)
+
+
 class Page(BaseModel):
     """A part of a list."""
 
@@ -40,14 +52,14 @@ class RequeuedView(BaseModel):
     requeued: int
 
 
-class ReasonView(BaseModel):
+class ReasonView(RecordView):
     """A reason for a flag, or a finding."""
 
     name: str = Field(examples=["borderline"])
     words: str
 
 
-class PairView(BaseModel):
+class PairView(RecordView):
     """A generated image and the reference image nearest to it."""
 
     number: int
@@ -61,18 +73,10 @@ class PairView(BaseModel):
 
 def pair_view(pair: PairImages) -> PairView:
     """A pair of images, with its distances."""
-    return PairView(
-        number=pair.number,
-        image=pair.place,
-        reference_name=pair.reference_name,
-        distance=pair.distance,
-        difference=pair.difference,
-        mirrored_difference=pair.mirrored_difference,
-        mirrored=pair.is_mirrored,
-    )
+    return PairView.of(pair, image=pair.place, mirrored=pair.is_mirrored)
 
 
-class RankChangeView(BaseModel):
+class RankChangeView(RecordView):
     """A team whose rank changes; null: no rank."""
 
     team: str
@@ -80,7 +84,7 @@ class RankChangeView(BaseModel):
     after: int | None
 
 
-class AwardBoundaryView(BaseModel):
+class AwardBoundaryView(RecordView):
     """The last place that wins something, and by how much its score is better than that of the next place."""
 
     rank: int
@@ -95,7 +99,7 @@ class AwardBoundaryView(BaseModel):
     highest_difference: float
 
 
-class ShownTrackProgressView(BaseModel):
+class ShownTrackProgressView(RecordView):
     """How far a shown track is."""
 
     state: ShownState
@@ -108,7 +112,7 @@ class ShownTrackProgressView(BaseModel):
     error: str | None = Field(description="Of the job that failed last.")
 
 
-class ShownTrackView(BaseModel):
+class ShownTrackView(RecordView):
     """A number that is shown beside the ranked ones."""
 
     name: str
@@ -124,7 +128,7 @@ class ShownTrackView(BaseModel):
     progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
 
 
-class ShownValueView(BaseModel):
+class ShownValueView(RecordView):
     """An entry's value on a shown track."""
 
     value: float | None = Field(description="Null where the metric gives no number.")
@@ -153,9 +157,8 @@ def shown_numbers(
 
 def _shown_number(number: shown_tracks.ShownNumber) -> ShownNumberView:
     shown, metric = number.shown, METRICS[number.shown.metric]
-    terms = {name: getattr(shown, name) for name in ("name", "extractor", "reference")}
-    return ShownNumberView(
-        **terms,
+    return ShownNumberView.of(
+        shown,
         title=metric.title,
         better=metric.direction,
         interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
@@ -166,21 +169,10 @@ def _shown_number(number: shown_tracks.ShownNumber) -> ShownNumberView:
 def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:
     """A shown track; for organizers with its ``status``."""
     metric = METRICS[shown.metric]
-    progress = None
-    if status is not None:
-        progress = ShownTrackProgressView(
-            **{name: getattr(status, name) for name in ShownTrackProgressView.model_fields}
-        )
-    return ShownTrackView(
-        name=shown.name,
-        metric=metric.name,
+    return ShownTrackView.of(
+        shown,
         title=metric.title,
         better=metric.direction,
-        constants=shown.constants,
-        extractor=shown.extractor,
-        reference=shown.reference,
         interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
-        visibility=shown.visibility,
-        created_at=shown.created_at,
-        progress=progress,
+        progress=status,
     )

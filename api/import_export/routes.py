@@ -111,17 +111,13 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
     release = status.release
     job = status.job
     shows_error = is_organizer(account, release.competition_id) and status.state != JobState.DONE
-    return ReleaseView(
-        id=release.id,
+    return ReleaseView.of(
+        release,
         state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
         error=job.error if job and shows_error else None,
-        images=release.images,
         shown=status.shown,
-        sha256=release.sha256,
-        created_at=release.created_at,
-        finished_at=release.finished_at,
         files=[FileView(**each) for each in release.files or ()],
     )
 
@@ -153,7 +149,7 @@ async def load(
         result = await run_in_threadpool(_load_results, begin, slug, file, sha256, options, author, now)
     if not result.added:
         response.status_code = 200
-    return ImportView.of(result)
+    return ImportView.of(result, competition=result.state.competition.slug)
 
 
 def _load_results(

@@ -1,25 +1,22 @@
 """Schemas of data releases."""
 
 from datetime import datetime
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.import_export.data_release import ReleaseImages
-from scorer.import_export.import_results import ImportResult
 
 
-class ReproducedView(BaseModel):
+class ReproducedView(RecordView):
     """How closely recomputed scores match the scores in the imported table."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     compared: int
     largest_relative_difference: float | None
 
 
-class ImportView(BaseModel):
+class ImportView(RecordView):
     """The result of an import."""
 
     competition: str
@@ -33,13 +30,6 @@ class ImportView(BaseModel):
     reproduced: dict[str, ReproducedView] = Field(
         description="By track, if a tau was given and the table has scores that are not sealed."
     )
-
-    @classmethod
-    def of(cls, result: ImportResult) -> Self:
-        """The view of an import."""
-        reproduced = {name: ReproducedView.model_validate(each) for name, each in result.reproduced.items()}
-        fields = {name: getattr(result, name, None) for name in cls.model_fields}
-        return cls(**fields | {"competition": result.state.competition.slug, "reproduced": reproduced})
 
 
 class NewRelease(Request):
@@ -69,7 +59,7 @@ class FileView(BaseModel):
     rows: int | None = None
 
 
-class ReleaseView(BaseModel):
+class ReleaseView(RecordView):
     """A data release."""
 
     id: str

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from api.http.views import Page
+from api.http.views import Page, RecordView
 from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
 from scorer.competitions.shown_tracks import NAME
 from scorer.insights.figures import PAIRED, SHOWN_TRACK_FIGURE, Figure, Transaction
@@ -82,7 +82,7 @@ class FigureView(BaseModel):
         yield b"]}"
 
 
-class ExhibitView(BaseModel):
+class ExhibitView(RecordView):
     """An entry at a rank of the board, and some of its images."""
 
     rank: int
@@ -92,22 +92,19 @@ class ExhibitView(BaseModel):
     images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
 
     @classmethod
-    def of(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
+    def of_entry(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
         """The view of a gallery entry."""
         submission = entry.submission
         path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
-        fields = {name: getattr(entry, name) for name in ("rank", "team", "score")}
-        return cls(**fields, submission_id=submission.id, images=path if submission.sprite_key else None)
+        return cls.of(entry, submission_id=submission.id, images=path if submission.sprite_key else None)
 
 
 class ExhibitPage(Page):
     entries: list[ExhibitView]
 
 
-class TwinView(BaseModel):
+class TwinView(RecordView):
     """One of several entries with the same contents."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     id: str
     ref: int
@@ -116,7 +113,7 @@ class TwinView(BaseModel):
     accepted_at: datetime
 
 
-class TwinsView(BaseModel):
+class TwinsView(RecordView):
     """Entries of different teams with the same zip, or with the same images under whatever names."""
 
     same: Literal["zip", "images"]

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.http.dependencies import ActingAdmin, Admin, DbSession
 from api.http.routing import ApiRouter
-from api.http.views import Request, RequeuedView
+from api.http.views import RecordView, Request, RequeuedView
 from scorer.db.jobs.pauses import list_pauses
 from scorer.jobs import failed_jobs, pauses
 from scorer.review import failed_scores
@@ -33,7 +33,7 @@ class PauseWish(Request):
     reason: str = Field("", max_length=1000)
 
 
-class PauseView(BaseModel):
+class PauseView(RecordView):
     """A pause that holds: of a queue, a competition or a worker."""
 
     queue: str | None
@@ -44,7 +44,7 @@ class PauseView(BaseModel):
     created_at: datetime
 
 
-class QueueView(BaseModel):
+class QueueView(RecordView):
     """A queue with jobs."""
 
     queue: str
@@ -55,7 +55,7 @@ class QueueView(BaseModel):
     lost: int = Field(description="Running jobs whose worker has not renewed its lease in time; the sweep frees them.")
 
 
-class JobView(BaseModel):
+class JobView(RecordView):
     """A job that runs or has failed."""
 
     id: int
@@ -76,7 +76,7 @@ class JobView(BaseModel):
     finished_at: datetime | None
 
 
-class UnfinishedJobsView(BaseModel):
+class UnfinishedJobsView(RecordView):
     """All unfinished jobs."""
 
     queues: list[QueueView]
@@ -91,13 +91,7 @@ router = ApiRouter(prefix="/admin/jobs", tags=["jobs"])
 @router.get("")
 def show(session: DbSession, admin: Admin) -> UnfinishedJobsView:
     """The queues with their depth and age, the running jobs, the failed ones with their errors, and what is paused."""
-    unfinished = failed_jobs.read_unfinished(session)
-    return UnfinishedJobsView(
-        queues=[QueueView.model_validate(each, from_attributes=True) for each in unfinished.queues],
-        running=[JobView.model_validate(each, from_attributes=True) for each in unfinished.running],
-        pauses=[PauseView.model_validate(each, from_attributes=True) for each in unfinished.pauses],
-        failed=[JobView.model_validate(each, from_attributes=True) for each in unfinished.failed],
-    )
+    return UnfinishedJobsView.model_validate(failed_jobs.read_unfinished(session))
 
 
 @router.post("/requeue")
@@ -115,4 +109,4 @@ def pause(body: PauseWish, acting: ActingAdmin) -> list[PauseView]:
     waits keeps its place. Returns all pauses that hold."""
     subject = pauses.PauseSubject(body.queue, body.competition, body.worker)
     pauses.set_paused(acting, subject, paused=body.paused, reason=body.reason)
-    return [PauseView.model_validate(each, from_attributes=True) for each in list_pauses(acting.session)]
+    return [PauseView.model_validate(each) for each in list_pauses(acting.session)]

@@ -14,7 +14,7 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board, charge_rows
 from api.http.routing import ApiRouter
-from api.http.views import RankChangeView, ShownValueView, shown_track_view
+from api.http.views import RankChangeView, shown_track_view
 from api.leaderboard.uncertainty import uncertainty_json
 from api.leaderboard.views import (
     BenchmarkView,
@@ -34,7 +34,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.leaderboard.all_places import all_places
-from scorer.leaderboard.board import Benchmark, Board, Place
+from scorer.leaderboard.board import Board
 from scorer.lifecycle import TrackKind
 
 router = ApiRouter(tags=["leaderboard"])
@@ -122,14 +122,8 @@ def _body(acting: Acting[Account | None], state: CompetitionState, query: BoardQ
 
 
 def _view(board: Board, account: Account | None) -> BoardView:
-    hidden = set() if is_organizer(account, board.state.competition.id) else {"submission_id", "label"}
-
-    def fields(row: object) -> dict[str, object]:
-        return {name: value for name, value in vars(row).items() if name not in hidden}
-
-    def place(row: Place) -> PlaceView:
-        return PlaceView.model_validate(fields(row) | {"shake_up": row.shake_up, "shown": _shown_of(row)})
-
+    organizer = is_organizer(account, board.state.competition.id)
+    hidden = {} if organizer else {"submission_id": None, "label": None}
     last = board.places[-1].rank if board.places else None
     return BoardView(
         competition=board.state.competition.slug,
@@ -138,19 +132,15 @@ def _view(board: Board, account: Account | None) -> BoardView:
         as_of=board.as_of,
         tau=board.tau,
         teams=board.teams,
-        entries=[place(each) for each in board.places],
-        own=place(board.own) if board.own else None,
-        benchmarks=[BenchmarkView.model_validate(vars(each) | {"shown": _shown_of(each)}) for each in board.benchmarks],
-        copies=[CopyView.model_validate(fields(copy)) for copy in board.copies],
-        disqualified=[DisqualifiedView.model_validate(fields(each)) for each in board.disqualified],
+        entries=[PlaceView.of(place, **hidden) for place in board.places],
+        own=PlaceView.of(board.own, **hidden) if board.own else None,
+        benchmarks=[BenchmarkView.model_validate(benchmark) for benchmark in board.benchmarks],
+        copies=[CopyView.of(copy, **hidden) for copy in board.copies],
+        disqualified=[DisqualifiedView.of(team, **hidden) for team in board.disqualified],
         measured_by=list(board.measured_by),
         shown_tracks=[shown_track_view(each) for each in board.shown_tracks],
         next_after=last if last is not None and last < board.teams else None,
     )
-
-
-def _shown_of(row: Place | Benchmark) -> dict[str, ShownValueView]:
-    return {name: ShownValueView(**value._asdict()) for name, value in row.shown.items()}
 
 
 @router.get("/competitions/{slug}/leaderboard/versions")
@@ -166,9 +156,9 @@ def list_versions(
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)
     return BoardVersionsView(
-        versions=[BoardVersionView.model_validate(vars(act)) for act in state.publications],
+        versions=[BoardVersionView.model_validate(act) for act in state.publications],
         changes=page.total,
-        moves=[RankChangeView.model_validate(vars(row)) for row in page.rows],
+        moves=[RankChangeView.model_validate(row) for row in page.rows],
         next_after=page.next_after,
     )
 

@@ -27,7 +27,7 @@ def _body(session: Session, state: CompetitionState, track: TrackKind, account: 
         track=track,
         teams=shown.teams,
         without_error=shown.without_error,
-        places=[UncertainPlaceView.model_validate(vars(place)) for place in shown.places],
-        boundaries=[AwardBoundaryView.model_validate(vars(each)) for each in shown.boundaries],
+        places=[UncertainPlaceView.model_validate(place) for place in shown.places],
+        boundaries=[AwardBoundaryView.model_validate(boundary) for boundary in shown.boundaries],
     )
     return view.model_dump_json().encode()

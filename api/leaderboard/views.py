@@ -10,13 +10,13 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import AwardBoundaryView, Page, RankChangeView, ShownTrackView, ShownValueView
+from api.http.views import AwardBoundaryView, Page, RankChangeView, RecordView, ShownTrackView, ShownValueView
 from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.all_places import AllPlaces, PlaceLine
 from scorer.lifecycle import TrackKind
 
 
-class PlaceView(BaseModel):
+class PlaceView(RecordView):
     rank: int
     team: str
     score: float
@@ -42,7 +42,7 @@ class PlaceView(BaseModel):
     )
 
 
-class BenchmarkView(BaseModel):
+class BenchmarkView(RecordView):
     team: str
     score: float
     fid: float
@@ -51,7 +51,7 @@ class BenchmarkView(BaseModel):
     shown: dict[str, ShownValueView] = Field(description="As of a place.")
 
 
-class CopyView(BaseModel):
+class CopyView(RecordView):
     team: str
     mifid: None = None
     copy_: Literal[True] = Field(True, serialization_alias="copy")
@@ -61,7 +61,7 @@ class CopyView(BaseModel):
     label: str | None = Field(None, description="Organizers only.")
 
 
-class DisqualifiedView(BaseModel):
+class DisqualifiedView(RecordView):
     team: str
     reason: str = Field(description="The ruling's reason, in short.")
     submission_id: str | None = Field(None, description="Organizers only.")
@@ -86,7 +86,7 @@ class BoardView(Page):
     shown_tracks: list[ShownTrackView] = Field(description="The numbers that stand beside the ranked ones.")
 
 
-class BoardVersionView(BaseModel):
+class BoardVersionView(RecordView):
     """A publication of the private board, or its withdrawal."""
 
     published: bool
@@ -103,7 +103,7 @@ class BoardVersionsView(BaseModel):
     next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
 
 
-class UncertainPlaceView(BaseModel):
+class UncertainPlaceView(RecordView):
     """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
 
     rank: int

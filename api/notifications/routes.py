@@ -39,7 +39,7 @@ def index(
 
 def _page_of(newest: Sequence[Notice], limit: int, unread: int) -> NoticePage:
     return NoticePage(
-        notices=[NoticeView.model_validate(each, from_attributes=True) for each in newest[:limit]],
+        notices=[NoticeView.model_validate(each) for each in newest[:limit]],
         unread=unread,
         next_after=newest[limit - 1].id if len(newest) > limit else None,
     )

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.notifications.notices import Kind
 
 
-class NoticeView(BaseModel):
+class NoticeView(RecordView):
     """A notice to a person."""
 
     id: int
@@ -46,7 +46,7 @@ class NewWebhook(Request):
     url: str = Field(max_length=2000, examples=["https://hooks.example.org/kennel"])
 
 
-class WebhookView(BaseModel):
+class WebhookView(RecordView):
     """A webhook, without its secret."""
 
     id: int
@@ -64,7 +64,7 @@ class NewWebhookView(WebhookView):
     secret: str = Field(description="The key of its signatures. Shown once.")
 
 
-class DeliveryView(BaseModel):
+class DeliveryView(RecordView):
     """The delivery of a notice to a webhook."""
 
     id: int = Field(description="The `webhook-id` of the request: the same at each attempt.")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, RankChangeView, Request
+from api.http.views import Page, RankChangeView, RecordView, Request
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.lifecycle import TrackKind
 from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
@@ -37,14 +37,14 @@ class CampaignDecision(Request):
     )
 
 
-class CampaignActView(BaseModel):
+class CampaignActView(RecordView):
     kind: Literal["pause", "resume", "cancel", "switch", "undo"]
     reason: str
     by: str
     created_at: datetime
 
 
-class CampaignView(BaseModel):
+class CampaignView(RecordView):
     """A rescoring campaign and how far it is."""
 
     id: int
@@ -76,7 +76,7 @@ class CampaignPage(Page):
     campaigns: list[CampaignView]
 
 
-class AwardChangeView(BaseModel):
+class AwardChangeView(RecordView):
     team: str
     before: str | None
     after: str | None
@@ -103,10 +103,10 @@ class SwitchPreviewView(BaseModel):
 def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignView:
     """A campaign, how far it is, and what is allowed to be decided about it."""
     campaign, difference = status.campaign, status.difference
-    return CampaignView(
+    return CampaignView.of(
+        status,
         id=campaign.id,
         track=status.track.kind,
-        state=status.state,
         reason=campaign.reason,
         by=campaign.author.handle,
         created_at=campaign.created_at,
@@ -114,22 +114,13 @@ def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignVie
         extractor=campaign.preparation.extractor,
         references=campaign.preparation_id,
         new_references=not campaign.keeps_references,
-        done=status.done,
-        waiting=status.waiting,
-        failed=status.failed,
-        error=status.error,
-        missing=status.missing,
-        without_zip=status.without_zip,
         measured=difference.measured,
         changed=difference.changed,
         fid_difference=difference.fid,
         distance_difference=difference.distance,
         scorer_versions=list(difference.versions),
         allowed=list(allowed),
-        acts=[
-            CampaignActView(kind=act.kind, reason=act.reason, by=act.author.handle, created_at=act.created_at)
-            for act in status.acts
-        ],
+        acts=[CampaignActView.of(act, by=act.author.handle) for act in status.acts],
     )
 
 
@@ -139,9 +130,9 @@ def preview_view(preview: SwitchPreview) -> SwitchPreviewView:
         BoardImpactView(
             track=board.kind,
             moves=board.total,
-            first_moves=[RankChangeView.model_validate(vars(move)) for move in board.moves],
-            medals=[AwardChangeView.model_validate(vars(change)) for change in board.medals],
-            prizes=[AwardChangeView.model_validate(vars(change)) for change in board.prizes],
+            first_moves=[RankChangeView.model_validate(move) for move in board.moves],
+            medals=[AwardChangeView.model_validate(change) for change in board.medals],
+            prizes=[AwardChangeView.model_validate(change) for change in board.prizes],
             penalised_before=board.penalised_before,
             penalised_after=board.penalised_after,
         )

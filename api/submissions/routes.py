@@ -242,7 +242,7 @@ def ask_for_code(submission_id: str, body: NewCodeRequest, acting: ActingOrganiz
     """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
     competition has closed. A later request replaces this one. Organizers only."""
     made = code_uploads.request_code(acting, submission_id, until=body.until, text=body.text)
-    return CodeRequestView.model_validate(made, from_attributes=True)
+    return CodeRequestView.model_validate(made)
 
 
 @results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, Request, ShownNumberView, shown_numbers
+from api.http.views import Page, RecordView, Request, ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
 from scorer.db.jobs import job_queue
 from scorer.db.submissions.submissions import SubmissionDetails, details_by_ref
@@ -28,7 +28,7 @@ class NewCodeRequest(Request):
     text: str = Field("", max_length=code_uploads.MAX_TEXT_LENGTH)
 
 
-class CodeRequestView(BaseModel):
+class CodeRequestView(RecordView):
     """A request for the code of an entry."""
 
     until: datetime
@@ -36,7 +36,7 @@ class CodeRequestView(BaseModel):
     created_at: datetime
 
 
-class CodeView(BaseModel):
+class CodeView(RecordView):
     """The code attached to a submission, which reviewers and organizers can download."""
 
     kind: Literal["zip", "notebook"]
@@ -55,7 +55,7 @@ class ClosestPairView(BaseModel):
     distance: float = Field(description="The cosine distance of their features.")
 
 
-class MeasurementView(BaseModel):
+class MeasurementView(RecordView):
     """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
 
     track: TrackKind
@@ -76,7 +76,7 @@ class MeasurementView(BaseModel):
     provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
 
 
-class SubmissionView(BaseModel):
+class SubmissionView(RecordView):
     """A submission as its team sees it. The status ``scored`` refers to the public track."""
 
     id: str
@@ -181,9 +181,9 @@ def submission_views(
     judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
     shown = shown_numbers(session, submissions, account, for_review=for_review)
     return [
-        SubmissionView(
-            **{name: getattr(submission, name, None) for name in SubmissionView.model_fields}
-            | _progress_fields(progress.get(submission.ref, JobProgress()), organizer=organizer)
+        SubmissionView.of(
+            submission,
+            **_progress_fields(progress.get(submission.ref, JobProgress()), organizer=organizer)
             | _code_fields(details[submission.ref])
             | {
                 "competition": submission.competition.slug,
@@ -192,20 +192,15 @@ def submission_views(
                 "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
                 "measurements": [_measurement(each, organizer=organizer) for each in judged[submission.ref]],
                 "shown": shown[submission.ref],
-            }
+            },
         )
         for submission in submissions
     ]
 
 
 def _progress_fields(progress: JobProgress, *, organizer: bool) -> dict[str, Any]:
-    return {
-        "stage": progress.stage,
-        "fraction": progress.fraction,
-        "queue_position": progress.queue_position,
-        "paused": progress.paused,
-        "private_state": progress.private_state if organizer else None,
-    }
+    fields = {name: getattr(progress, name) for name in ("stage", "fraction", "queue_position", "paused")}
+    return fields | {"private_state": progress.private_state if organizer else None}
 
 
 def _code_fields(details: SubmissionDetails) -> dict[str, Any]:
@@ -219,25 +214,18 @@ def _code_fields(details: SubmissionDetails) -> dict[str, Any]:
 
 def code_view(code: CodeAttachment) -> CodeView:
     """Attached code as its team sees it: kind, size and hash."""
-    fields = {name: getattr(code, name) for name in ("kind", "bytes", "sha256", "created_at")}
-    return CodeView(**fields, attached_by=code.author.handle)
+    return CodeView.of(code, attached_by=code.author.handle)
 
 
 def _measurement(judged: submission_scores.JudgedMeasurement, *, organizer: bool) -> MeasurementView:
     mifid = judged.mifid
-    return MeasurementView(
-        track=judged.track,
+    return MeasurementView.of(
+        judged,
         fid=judged.measurement.fid,
         memorization_distance=judged.measurement.memorization_distance,
         distance_se=judged.measurement.distance_se,
-        tau=judged.tau,
-        penalised=judged.penalised,
         copy_=judged.copy,
-        disqualified=judged.disqualified,
         mifid=None if mifid is None or math.isnan(mifid) else mifid,
-        rank=judged.rank,
-        would_be_rank=judged.would_be_rank,
-        explanation=judged.explanation,
         histogram=judged.measurement.histogram,
         measured_at=judged.measurement.created_at,
         closest_pairs=judged.measurement.closest_pairs if organizer else None,

@@ -159,15 +159,13 @@ def _view(state: CompetitionState, roster: Roster) -> TeamView:
 
 def _invitation(invitation: TeamInvitation) -> TeamInvitationView:
     person, other = invitation.account, invitation.invited_team
-    return TeamInvitationView(
-        id=invitation.id,
+    return TeamInvitationView.of(
+        invitation,
         kind="join" if other is None else "merge",
         team=invitation.team.name,
         handle=person.handle if person is not None else None,
         invited_team=other.name if other is not None else None,
         invited_by=invitation.inviter.handle,
-        state=invitation.state,
-        created_at=invitation.created_at,
     )
 
 

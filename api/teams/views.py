@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
@@ -59,7 +59,7 @@ class MemberView(BaseModel):
     leader: bool
 
 
-class TeamInvitationView(BaseModel):
+class TeamInvitationView(RecordView):
     """An invitation to a person (`handle`) or to another team (`invited_team`)."""
 
     id: int

@@ -22,7 +22,7 @@ def list_accounts(
 ) -> AccountPage:
     """All accounts, oldest first, and how many sessions, tokens and webhooks each has. Admins only."""
     found = accounts.account_summaries(acting.session, search, after=after, limit=limit + 1, now=acting.now)
-    views = [AccountSummaryView.model_validate(each, from_attributes=True) for each in found[:limit]]
+    views = [AccountSummaryView.model_validate(each) for each in found[:limit]]
     return AccountPage(accounts=views, next_after=found[limit - 1].id if len(found) > limit else None)
 
 
@@ -30,7 +30,7 @@ def list_accounts(
 def suspend(handle: str, body: SuspensionWish, acting: ActingAdmin) -> AccountView:
     """Suspend an account, which ends its sessions, tokens and webhooks, or let it sign in again. Admins only."""
     changed = administration.set_suspended(acting, handle, suspended=body.suspended, reason=body.reason)
-    return AccountView.model_validate(changed, from_attributes=True)
+    return AccountView.model_validate(changed)
 
 
 @router.delete("/{handle}/credentials", status_code=204)

@@ -17,7 +17,7 @@ router = ApiRouter(prefix="/tokens", tags=["tokens"])
 def index(session: DbSession, account: CurrentUser, wanted: Paging) -> TokenPage:
     """Your valid tokens, newest first."""
     page = wanted.of_all(api_tokens.list_tokens(session, account))
-    views = [TokenView.model_validate(each, from_attributes=True) for each in page.rows]
+    views = [TokenView.model_validate(each) for each in page.rows]
     return TokenPage(tokens=views, next_after=page.next_after)
 
 
@@ -28,7 +28,7 @@ def create(body: NewToken, response: Response, session: DbSession, caller: Signe
     secret = new_secret()
     token = api_tokens.issue_own(Acting(session, caller.account, now), secret, name=body.name, scopes=body.scopes)
     response.headers["Cache-Control"] = "no-store"
-    view = TokenView.model_validate(token, from_attributes=True)
+    view = TokenView.model_validate(token)
     return NewTokenView(**view.model_dump(), token=secret)
 
 

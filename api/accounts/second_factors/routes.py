@@ -51,7 +51,7 @@ def list_second_factors(session: DbSession, caller: SignedIn, settings: AppSetti
     """Your second factors, and how many recovery codes are left."""
     factors = second_factors.list_factors(session, caller.account)
     return SecondFactorsView(
-        factors=[SecondFactorView.model_validate(each, from_attributes=True) for each in factors],
+        factors=[SecondFactorView.model_validate(each) for each in factors],
         recovery_codes=second_factors.count_recovery_codes(session, caller.account),
         required=second_factors.is_required(caller.account, settings.require_second_factor),
     )

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field, SecretStr
 
-from api.http.views import Request
+from api.http.views import RecordView, Request
 from scorer.accounts.passkeys import MAX_CREDENTIAL_LENGTH
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH
 
@@ -49,7 +49,7 @@ class NewPasskey(Request):
     )
 
 
-class SecondFactorView(BaseModel):
+class SecondFactorView(RecordView):
     """A second factor: `totp` or `passkey`."""
 
     id: int

@@ -37,7 +37,7 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
 def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
     """Your open sessions, the last used first."""
     page = wanted.of_all(sessions.list_sessions(acting))
-    views = [OpenSessionView.model_validate(each, from_attributes=True) for each in page.rows]
+    views = [OpenSessionView.model_validate(each) for each in page.rows]
     return OpenSessionPage(sessions=views, next_after=page.next_after)
 
 

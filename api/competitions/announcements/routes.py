@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.http.dependencies import ActingOrganizer, ActingVisitor
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
 from scorer.leaderboard.standings import visible_state
@@ -20,7 +20,7 @@ class NewAnnouncement(Request):
     text: str = Field(min_length=1, max_length=announcements.MAX_TEXT_LENGTH, description="Markdown.")
 
 
-class AnnouncementView(BaseModel):
+class AnnouncementView(RecordView):
     """What the organizers have told everybody."""
 
     id: int
@@ -42,7 +42,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
     state = visible_state(acting, slug)
     listed = announcements.list_announcements(acting.session, state, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(listed, lambda each: each.id)
-    views = [AnnouncementView.model_validate(each, from_attributes=True) for each in page.rows]
+    views = [AnnouncementView.model_validate(each) for each in page.rows]
     return AnnouncementPage(announcements=views, next_after=page.next_after)
 
 
@@ -52,4 +52,4 @@ def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> Annou
     only."""
     state = state_of(acting.session, slug, acting.now)
     announcement = announcements.announce(acting, state, body.title, body.text)
-    return AnnouncementView.model_validate(announcement, from_attributes=True)
+    return AnnouncementView.model_validate(announcement)

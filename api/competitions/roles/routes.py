@@ -65,12 +65,10 @@ def decline(slug: str, session: DbSession, caller: KnownCaller, now: Now) -> Non
 
 
 def _view(slug: str, role: CompetitionRole) -> RoleView:
-    return RoleView(
+    return RoleView.of(
+        role,
         competition=slug,
         handle=role.account.handle,
         name=role.account.name,
-        role=role.role,
         offered_by=role.author.handle if role.author is not None else None,
-        offered_at=role.offered_at,
-        accepted_at=role.accepted_at,
     )

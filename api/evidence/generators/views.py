@@ -1,12 +1,12 @@
 """Schemas of generator uploads and audits, and how responses are made."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
+from api.http.views import RecordView
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
@@ -73,7 +73,7 @@ class PowerView(BaseModel):
     )
 
 
-class ErrorsView(BaseModel):
+class ErrorsView(RecordView):
     """A histogram of recovery errors, on one logarithmic axis."""
 
     edges: list[float] = Field(description="Of the bins, ascending; the first bin holds all smaller errors, too.")
@@ -200,7 +200,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         recovered_share=recovery.recovered_share,
         match=report.pop("match"),
         power=report.pop("power"),
-        histogram=ErrorsView(**asdict(error_histogram(report["errors"]))) if report["errors"] else None,
+        histogram=ErrorsView.model_validate(error_histogram(report["errors"])) if report["errors"] else None,
         starts=report.pop("starts"),
         stability=report.pop("stability"),
         report=report,

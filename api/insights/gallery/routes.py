@@ -7,7 +7,7 @@ from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.http.security_headers import INERT_HEADERS
-from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView, TwinView
+from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView
 from api.openapi.files import PICTURE
 from scorer.competitions.competition_state import state_of
 from scorer.insights import gallery
@@ -31,7 +31,7 @@ def index(
     page = wanted.of_all(
         gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, acting.actor)
     )
-    views = [ExhibitView.of(slug, each, seed) for each in page.rows]
+    views = [ExhibitView.of_entry(slug, each, seed) for each in page.rows]
     return ExhibitPage(entries=views, next_after=page.next_after)
 
 
@@ -60,8 +60,5 @@ def images(
 def twins(slug: str, acting: ActingOrganizer, wanted: Paging) -> TwinsPage:
     """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
     page = wanted.of_all(gallery.shared_submissions_of(acting.session, state_of(acting.session, slug, acting.now)))
-    views = [
-        TwinsView.model_validate({"same": each.same, "entries": [TwinView.model_validate(row) for row in each.entries]})
-        for each in page.rows
-    ]
+    views = [TwinsView.model_validate(shared) for shared in page.rows]
     return TwinsPage(twins=views, next_after=page.next_after)

@@ -68,7 +68,7 @@ def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     )
     means, agreement = human_ratings.mean_ratings(acting.session, study)
     view = _view(human_ratings.study_status(acting.session, study), agreement)
-    view.means = [MeanView.model_validate(each, from_attributes=True) for each in means]
+    view.means = [MeanView.model_validate(each) for each in means]
     return view
 
 
@@ -96,7 +96,6 @@ def end(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
 def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> StudyView:
     study = status.study
     job = status.job
-    fields: dict[str, Any] = {name: getattr(study, name) for name in ("id", "images", "grids", "side", "wanted")}
     kinds = [
         KindView(
             kind=kind,
@@ -108,15 +107,13 @@ def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stu
         for kind in human_ratings.RATING_KINDS
         if kind in status.totals
     ]
-    return StudyView(
-        **fields,
+    return StudyView.of(
+        study,
         state=status.state,
         stage=job.stage if job else None,
         fraction=job.fraction if job else None,
         error=job.error if job and status.state == JobState.FAILED else None,
         entries=len(study.submission_refs),
-        created_at=study.created_at,
-        ended_at=study.ended_at,
         kinds=kinds,
     )
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
 
 
@@ -33,7 +33,7 @@ class KindView(BaseModel):
     agreement: float | None = Field(description="Krippendorff's alpha, interval: 1 all agree, 0 as by chance.")
 
 
-class MeanView(BaseModel):
+class MeanView(RecordView):
     """The mean rating of an entry, from 1 to 5."""
 
     submission_id: str
@@ -45,7 +45,7 @@ class MeanView(BaseModel):
     ratings: int
 
 
-class StudyView(BaseModel):
+class StudyView(RecordView):
     """A rating study."""
 
     id: int

@@ -30,7 +30,7 @@ REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPage:
     """Your webhooks."""
     page = wanted.of_all(webhooks.list_webhooks(session, account))
-    views = [WebhookView.model_validate(each, from_attributes=True) for each in page.rows]
+    views = [WebhookView.model_validate(each) for each in page.rows]
     return WebhookPage(webhooks=views, next_after=page.next_after)
 
 
@@ -59,7 +59,7 @@ def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser, want
     """The latest deliveries of a webhook and their outcome, newest first."""
     latest = webhooks.deliveries(session, account, webhook_id, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(latest, lambda each: each.id)
-    views = [DeliveryView.model_validate(each, from_attributes=True) for each in page.rows]
+    views = [DeliveryView.model_validate(each) for each in page.rows]
     return DeliveryPage(deliveries=views, next_after=page.next_after)
 
 
@@ -68,4 +68,4 @@ def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRate
     """Send a webhook a test delivery."""
     rates.hit("webhook-ping", caller.account.id)
     delivery = webhooks.ping(Acting(session, caller.account, now), webhook_id)
-    return DeliveryView.model_validate(delivery, from_attributes=True)
+    return DeliveryView.model_validate(delivery)

@@ -6,11 +6,11 @@ from pydantic import BaseModel, Field
 
 from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
-from api.http.views import AwardBoundaryView, Request, RequeuedView
+from api.http.views import AwardBoundaryView, RecordView, Request, RequeuedView
 from scorer.competitions import competition_state
 from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
-from scorer.review.checklist import ChecklistPoint, checklist
+from scorer.review.checklist import checklist
 
 
 class NewPublication(Request):
@@ -30,7 +30,7 @@ class NewPublication(Request):
     )
 
 
-class PublicationView(BaseModel):
+class PublicationView(RecordView):
     published: bool
     final: bool = Field(description="Whether it is the final board; false: the provisional one.")
     reason: str
@@ -38,7 +38,7 @@ class PublicationView(BaseModel):
     as_of: datetime = Field(description="Nothing newer is on the published final board.")
 
 
-class ConcernView(BaseModel):
+class ConcernView(RecordView):
     """One open case of a point: an entry, or a failed job."""
 
     submission_id: str
@@ -47,7 +47,7 @@ class ConcernView(BaseModel):
     evidence: str | None = Field(description="A page that shows it, a path on this site.")
 
 
-class PointView(BaseModel):
+class PointView(RecordView):
     """A point of the checklist before publication."""
 
     name: str = Field(examples=["medals"])
@@ -65,7 +65,7 @@ class ActView(PublicationView):
     by: str
 
 
-class ZipTotalView(BaseModel):
+class ZipTotalView(RecordView):
     """How many zips, and their bytes."""
 
     zips: int
@@ -76,7 +76,7 @@ class RemovedZipsView(ZipTotalView):
     last_at: datetime | None = Field(description="When the last one left.")
 
 
-class ZipRetentionView(BaseModel):
+class ZipRetentionView(RecordView):
     """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
     somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
 
@@ -110,21 +110,14 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
     state = competition_state.state_of(acting.session, slug, acting.now)
     seen = checklist(acting.session, state, acting.now, final=final)
     acts = publication.publication_history(acting.session, state)
-    history = [ActView.model_validate(vars(act) | {"by": act.author.handle}) for act in acts]
-    points = [_point(each) for each in seen.points]
+    history = [ActView.of(act, by=act.author.handle) for act in acts]
+    points = [PointView.model_validate(point) for point in seen.points]
     zips = zip_retention.zip_retention(acting.session, state, settings.kept_zip_days, acting.now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
-    zips_view = ZipRetentionView.model_validate(zips, from_attributes=True)
-    apart = [
-        AwardBoundaryView.model_validate(vars(each)) for each in uncertainty.award_boundaries(acting.session, state)
-    ]
+    zips_view = ZipRetentionView.model_validate(zips)
+    boundaries = uncertainty.award_boundaries(acting.session, state)
+    apart = [AwardBoundaryView.model_validate(boundary) for boundary in boundaries]
     return ChecklistView(**values, points=points, boundaries=apart, history=history, zips=zips_view)
-
-
-def _point(point: ChecklistPoint) -> PointView:
-    concerns = [ConcernView.model_validate(each, from_attributes=True) for each in point.concerns]
-    fields = {name: getattr(point, name) for name in ("name", "title", "passed", "count", "words", "link")}
-    return PointView(**fields, concerns=concerns)
 
 
 @router.post("", status_code=201)
@@ -133,7 +126,7 @@ def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> Publica
     a reason for publishing all the same; 409 if the board is not the one of `after` any more. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     act = publication.publish(acting, state, **body.model_dump())
-    return PublicationView.model_validate(act, from_attributes=True)
+    return PublicationView.model_validate(act)
 
 
 @router.post("/requeue")

@@ -18,6 +18,7 @@ from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UN
 from api.openapi.files import PICTURE, file_answer
 from api.review.review_queue.views import (
     EarlyLabelView,
+    FlaggedView,
     LabelView,
     NewEarlyLabel,
     NewLabel,
@@ -27,7 +28,6 @@ from api.review.review_queue.views import (
     ReviewEntryView,
     ReviewQueueView,
     entry_view,
-    flagged_view,
     opinions_view,
     review_queue_view,
 )
@@ -74,9 +74,8 @@ def claim_next(
     claimed = review_queue.claim_next(acting, state, skip=skip)
     if claimed is None:
         return NextView(entry=None, skip=skip, claimed_until=None)
-    return NextView(
-        entry=flagged_view(claimed.entry), skip=claimed.skip, claimed_until=acting.now + review_queue.CLAIM_TIME
-    )
+    entry = FlaggedView.model_validate(claimed.entry)
+    return NextView(entry=entry, skip=claimed.skip, claimed_until=acting.now + review_queue.CLAIM_TIME)
 
 
 @router.get("/submissions/{submission_id}/review")
@@ -173,4 +172,4 @@ def label_early(submission_id: str, body: NewEarlyLabel, acting: ActingOrganizer
     """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
     Organizers only."""
     label = reviews.record_early_label(acting, submission_id, body.label)
-    return EarlyLabelView.model_validate(label, from_attributes=True)
+    return EarlyLabelView.model_validate(label)

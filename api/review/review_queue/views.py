@@ -8,19 +8,18 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, PairView, ReasonView, Request, pair_view
+from api.http.views import Page, PairView, ReasonView, RecordView, Request, pair_view
 from api.review.rulings.views import CaseView, case_view
 from api.submissions.views import SubmissionView, submission_view
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.review.flag_query import QueueState
-from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, ImageComparison, Review, Submission
+from scorer.db.tables import Account, Review, Submission
 from scorer.evidence.closest_pairs import PairImages
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.lifecycle import TrackKind
 from scorer.review import review_entry
-from scorer.review.review_queue import FlaggedEntry, FlaggedPage
+from scorer.review.review_queue import FlaggedPage
 from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
 
 
@@ -29,14 +28,14 @@ class NewLabel(Request):
     note: str = Field("", max_length=5000)
 
 
-class LabelView(BaseModel):
+class LabelView(RecordView):
     submission_id: str
     label: LabelName
     note: str
     created_at: datetime
 
 
-class FlaggedView(BaseModel):
+class FlaggedView(RecordView):
     """A flagged entry."""
 
     submission_id: str
@@ -49,7 +48,7 @@ class FlaggedView(BaseModel):
     label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
 
 
-class GoalView(BaseModel):
+class GoalView(RecordView):
     """How many of the places that win something are reviewed."""
 
     track: TrackKind
@@ -91,7 +90,7 @@ class NewReview(Request):
     note: str = Field("", max_length=5000)
 
 
-class ReviewView(BaseModel):
+class ReviewView(RecordView):
     """One reviewer's review."""
 
     reviewer: str
@@ -101,7 +100,7 @@ class ReviewView(BaseModel):
     created_at: datetime
 
 
-class OpinionsView(BaseModel):
+class OpinionsView(RecordView):
     """The reviews of an entry that you may see: those of others only once no more are accepted."""
 
     own: ReviewView | None
@@ -112,7 +111,7 @@ class OpinionsView(BaseModel):
     decided: LabelView | None
 
 
-class DoubleView(BaseModel):
+class DoubleView(RecordView):
     """Another entry with the same zip or the same images."""
 
     submission_id: str
@@ -122,7 +121,7 @@ class DoubleView(BaseModel):
     accepted_at: datetime
 
 
-class SharingView(BaseModel):
+class SharingView(RecordView):
     """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
 
     submission_id: str
@@ -139,7 +138,7 @@ class SharingView(BaseModel):
     )
 
 
-class ImageComparisonView(BaseModel):
+class ImageComparisonView(RecordView):
     """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
 
     compared: int = Field(description="How many entries it was compared with.")
@@ -147,7 +146,7 @@ class ImageComparisonView(BaseModel):
     created_at: datetime
 
 
-class OtherView(BaseModel):
+class OtherView(RecordView):
     """Another entry of the same team, judged on the public track."""
 
     submission_id: str
@@ -159,7 +158,7 @@ class OtherView(BaseModel):
     label: LabelName | None
 
 
-class EarlyLabelView(BaseModel):
+class EarlyLabelView(RecordView):
     """An early label, which decides nothing."""
 
     label: LabelName
@@ -196,18 +195,12 @@ def review_queue_view(
     kappa = None if math.isnan(agreement.kappa) else agreement.kappa
     return ReviewQueueView(
         competition=state.competition.slug,
-        entries=[flagged_view(each) for each in queue.entries],
+        entries=[FlaggedView.model_validate(entry) for entry in queue.entries],
         counts=dict(queue.counts),
-        goals=[GoalView(**vars(each)) for each in queue.goals],
+        goals=[GoalView.model_validate(goal) for goal in queue.goals],
         agreement=AgreementView(entries=agreement.entries, agreed=agreement.agreed, kappa=kappa),
         next_after=after + len(queue.entries) if queue.more else None,
     )
-
-
-def flagged_view(flagged: FlaggedEntry) -> FlaggedView:
-    """An entry in the queue."""
-    fields = vars(flagged) | {"reasons": [ReasonView(**vars(each)) for each in flagged.reasons]}
-    return FlaggedView.model_validate(fields)
 
 
 def entry_view(
@@ -221,33 +214,22 @@ def entry_view(
     entry = review_entry.review_entry_for(session, state, submission, reviewer)
     return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
-        flagged=flagged_view(entry.flagged) if entry.flagged else None,
-        findings=[ReasonView(**vars(each)) for each in entry.findings],
+        flagged=FlaggedView.model_validate(entry.flagged) if entry.flagged else None,
+        findings=[ReasonView.model_validate(finding) for finding in entry.findings],
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
-        doubles=[_double(each) for each in entry.duplicates],
+        doubles=[DoubleView.of(row, submission_id=row.id) for row in entry.duplicates],
         sharing=[_sharing(each, entry.came_first[each.of, each.ref]) for each in entry.sharing],
-        comparison=_comparison(entry.comparison) if entry.comparison else None,
+        comparison=ImageComparisonView.model_validate(entry.comparison) if entry.comparison else None,
         others=[_other(each) for each in entry.others],
         opinions=opinions_view(submission, entry.opinions),
-        early_labels=[EarlyLabelView.model_validate(each, from_attributes=True) for each in entry.early_labels],
+        early_labels=[EarlyLabelView.model_validate(each) for each in entry.early_labels],
         case=case_view(session, state, submission, inside=True),
     )
 
 
-def _double(row: Duplicate) -> DoubleView:
-    fields = {name: getattr(row, name) for name in ("ref", "team", "same_zip", "accepted_at")}
-    return DoubleView.model_validate(fields | {"submission_id": row.id})
-
-
 def _sharing(row: SharingEntry, came_first: str) -> SharingView:
-    names = ("ref", "team", "accepted_at", "images", "equal", "share", "examples")
-    fields = {name: getattr(row, name) for name in names}
     words = shared_images_sentence(row.images, row.equal, row.share)
-    return SharingView.model_validate(fields | {"submission_id": row.id, "words": words, "came_first": came_first})
-
-
-def _comparison(row: ImageComparison) -> ImageComparisonView:
-    return ImageComparisonView.model_validate(row, from_attributes=True)
+    return SharingView.of(row, submission_id=row.id, words=words, came_first=came_first)
 
 
 def _other(other: review_entry.OtherEntry) -> OtherView:
@@ -269,17 +251,13 @@ def _other(other: review_entry.OtherEntry) -> OtherView:
 def opinions_view(submission: Submission, opinions: Opinions) -> OpinionsView:
     """The reviews of an entry as its viewer may see them."""
     decided = opinions.decided
-    label = {name: getattr(decided, name) for name in ("label", "note", "created_at")} if decided else None
-    return OpinionsView(
+    return OpinionsView.of(
+        opinions,
         own=_review(opinions.own) if opinions.own else None,
         others=[_review(each) for each in opinions.others],
-        count=opinions.count,
-        complete=opinions.complete,
-        disputed=opinions.disputed,
-        decided=LabelView.model_validate(label | {"submission_id": submission.id}) if label else None,
+        decided=LabelView.of(decided, submission_id=submission.id) if decided else None,
     )
 
 
 def _review(review: Review) -> ReviewView:
-    fields = {name: getattr(review, name) for name in ("label", "intent", "note", "created_at")}
-    return ReviewView.model_validate(fields | {"reviewer": review.reviewer.handle})
+    return ReviewView.of(review, reviewer=review.reviewer.handle)

@@ -19,9 +19,9 @@ from api.review.rulings.views import (
     RebuttalView,
     RulingView,
     StakePage,
+    StakeView,
     case_view,
     rebuttal_view,
-    ruling_impact_view,
     ruling_view,
 )
 from scorer.competitions.competition_state import state_of
@@ -64,7 +64,7 @@ def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> St
     submission, _ = access.find_with_rulings(acting.session, submission_id, acting.actor)
     state = state_of(acting.session, submission.competition.slug, acting.now)
     page = wanted.of_all(ruling_impact.ruling_impacts_of(acting.session, state, submission))
-    return StakePage(stakes=[ruling_impact_view(each) for each in page.rows], next_after=page.next_after)
+    return StakePage(stakes=[StakeView.model_validate(impact) for impact in page.rows], next_after=page.next_after)
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
@@ -89,4 +89,4 @@ def answer(rebuttal_id: RowId, body: NewAnswer, acting: ActingOrganizer) -> Answ
     """Answer a rebuttal, once: grant it with a new ruling, which is made in the same act, or refuse it. Organizers
     only."""
     decision = rebuttals.answer(acting, rebuttal_id, ruling=body.ruling, text=body.answer)
-    return AnswerView.model_validate(decision, from_attributes=True)
+    return AnswerView.model_validate(decision)

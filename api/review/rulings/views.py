@@ -6,14 +6,13 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
 from scorer.lifecycle import TrackKind
 from scorer.review import rebuttals, rulings
-from scorer.review.ruling_impact import RulingImpact
 from scorer.review.rulings import RulingKind
 
 
@@ -35,7 +34,7 @@ class NewRuling(Request):
     )
 
 
-class RulingView(BaseModel):
+class RulingView(RecordView):
     """A ruling."""
 
     id: int
@@ -46,7 +45,7 @@ class RulingView(BaseModel):
     created_at: datetime
 
 
-class WinView(BaseModel):
+class WinView(RecordView):
     """A rank, and the medal and prize that it wins."""
 
     rank: int | None
@@ -54,7 +53,7 @@ class WinView(BaseModel):
     prize: str | None
 
 
-class TurnView(BaseModel):
+class TurnView(RecordView):
     """A team that would win something other than now."""
 
     team: str
@@ -62,7 +61,7 @@ class TurnView(BaseModel):
     after: WinView
 
 
-class StakeView(BaseModel):
+class StakeView(RecordView):
     """The impact of another ruling on an entry on a track's board."""
 
     kind: RulingKind
@@ -91,7 +90,7 @@ class NewAnswer(Request):
     answer: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
 
-class AnswerView(BaseModel):
+class AnswerView(RecordView):
     """The answer to a rebuttal."""
 
     granted: bool
@@ -100,7 +99,7 @@ class AnswerView(BaseModel):
     created_at: datetime
 
 
-class RebuttalView(BaseModel):
+class RebuttalView(RecordView):
     """A rebuttal, with its answer if there is one."""
 
     id: int
@@ -145,27 +144,12 @@ def case_view(session: Session, state: CompetitionState, submission: Submission,
 
 def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
     """A ruling; ``inside``: with its author and whether it counts the label ``other`` as memorising."""
-    fields = {name: getattr(ruling, name) for name in ("id", "kind", "reason", "created_at")}
-    extra = {"author": ruling.author.handle, "memorising": ruling.memorising} if inside else {}
-    return RulingView.model_validate(fields | extra)
-
-
-def ruling_impact_view(impact: RulingImpact) -> StakeView:
-    """The impact of another ruling."""
-    turns = [
-        TurnView(team=turn.team, before=WinView(**turn.before._asdict()), after=WinView(**turn.after._asdict()))
-        for turn in impact.turns
-    ]
-    return StakeView(kind=impact.kind, track=impact.track, before=impact.before, after=impact.after, turns=turns)
+    hidden = {} if inside else {"memorising": None}
+    return RulingView.of(ruling, author=ruling.author.handle if inside else None, **hidden)
 
 
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
     """A rebuttal with its answer."""
     rebuttal, answer = appeal
-    fields = {name: getattr(rebuttal, name) for name in ("id", "ruling_id", "track", "text", "created_at")}
-    return RebuttalView(
-        **fields,
-        submission_id=submission.id,
-        written_by=rebuttal.author.handle,
-        answer=AnswerView.model_validate(answer, from_attributes=True) if answer else None,
-    )
+    handle = rebuttal.author.handle
+    return RebuttalView.of(rebuttal, submission_id=submission.id, written_by=handle, answer=answer)

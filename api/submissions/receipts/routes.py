@@ -3,18 +3,17 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.http.dependencies import ActingReader, AppSettings, CurrentCaller, DbSession
 from api.http.routing import ApiRouter, Router
+from api.http.views import RecordView
 from scorer.lifecycle import Phase, TrackKind
 from scorer.submissions import receipts
 
 
-class ReceiptScoreView(BaseModel):
+class ReceiptScoreView(RecordView):
     """An entry's score on a track, and what it was measured with."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     track: TrackKind
     mifid: float | None = Field(description="The score, lower is better; null for a copy, which has none.")
@@ -33,10 +32,8 @@ class ReceiptScoreView(BaseModel):
     measured_at: datetime
 
 
-class ReceiptView(BaseModel):
+class ReceiptView(RecordView):
     """The scores of an entry as of ``issued_at``. Private ones are in it once they are published."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     issuer: str = Field(description="The address of the service that has signed it.")
     issued_at: datetime

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from scorer.blobs import Blobs
 from scorer.db.tables import Upload
 from scorer.submissions.uploads import staged_key
@@ -42,7 +42,7 @@ class UploadProblem(BaseModel):
     faults: list[str]
 
 
-class UploadView(BaseModel):
+class UploadView(RecordView):
     """An upload: where to send the bytes, how many have arrived, and its outcome."""
 
     id: str
@@ -76,8 +76,7 @@ def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
     """An upload as its team sees it."""
     problem = upload.problem
     finishing = upload.state == "receiving" and upload.completed_at is not None
-    fields = {name: getattr(upload, name, None) for name in UploadView.model_fields}
-    fields |= {
+    fields = {
         "competition": upload.competition.slug,
         "state": "finishing" if finishing else upload.state,
         "offset": upload.received,
@@ -88,7 +87,7 @@ def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
             type=f"urn:kennel:problem:{problem['slug']}", title=problem["message"], faults=problem["faults"]
         ),
     }
-    return UploadView.model_validate(fields)
+    return UploadView.of(upload, **fields)
 
 
 def _url(upload: Upload, store: Blobs, now: datetime) -> str | None:

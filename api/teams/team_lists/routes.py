@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import ActingOrganizer, ActingReader, RowId
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
-from api.http.views import Page, Request
+from api.http.views import Page, RecordView, Request
 from api.openapi.files import also_as
 from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
@@ -40,7 +40,7 @@ class MessagePage(Page):
     messages: list[MessageView]
 
 
-class ListedMemberView(BaseModel):
+class ListedMemberView(RecordView):
     """A member of a team."""
 
     handle: str
@@ -48,7 +48,7 @@ class ListedMemberView(BaseModel):
     joined_at: datetime
 
 
-class TeamLineView(BaseModel):
+class TeamLineView(RecordView):
     """A team as organizers see it."""
 
     id: int
@@ -81,12 +81,8 @@ def index(
     if format == "csv":
         return _members_csv(slug, list_teams(acting.session, competition_id, search))
     page = list_teams(acting.session, competition_id, search, after=after, limit=limit + 1)
-    more = len(page) > limit
-    return TeamPage(teams=[_team_view(each) for each in page[:limit]], next_after=page[limit - 1].id if more else None)
-
-
-def _team_view(team: ListedTeam) -> TeamLineView:
-    return TeamLineView(**team._asdict() | {"members": [ListedMemberView(**each._asdict()) for each in team.members]})
+    views = [TeamLineView.model_validate(team) for team in page[:limit]]
+    return TeamPage(teams=views, next_after=views[-1].id if len(page) > limit else None)
 
 
 def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:

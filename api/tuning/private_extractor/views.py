@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Request
+from api.http.views import RecordView, Request
 from scorer.competitions.competition_state import CompetitionState
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.tuning import extractor_choice, extractor_comparison
@@ -31,7 +31,7 @@ class NewPrivateExtractor(Request):
     )
 
 
-class ComparedExtractorView(BaseModel):
+class ComparedExtractorView(RecordView):
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
@@ -103,6 +103,5 @@ def comparison_view(status: ComparisonStatus) -> ComparisonView:
 
 
 def _compared(extractor: ComparedExtractor) -> ComparedExtractorView:
-    fields: dict[str, Any] = dict(vars(extractor))
-    choice = fields.pop("choice")
-    return ComparedExtractorView(**fields, choice=choice_as_json(choice) | {"tau": choice.tau} if choice else None)
+    choice = extractor.choice
+    return ComparedExtractorView.of(extractor, choice=choice_as_json(choice) | {"tau": choice.tau} if choice else None)

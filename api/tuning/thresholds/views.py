@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, RankChangeView, Request
+from api.http.views import Page, RankChangeView, RecordView, Request
 from kennel_client.names import ThresholdMethod
 from scorer.db.tables import Threshold
 from scorer.lifecycle import TrackKind
@@ -66,7 +66,7 @@ class NewUndo(Request):
     after: int | None = Field(None, description="As for a new threshold.")
 
 
-class ChangeView(BaseModel):
+class ChangeView(RecordView):
     """An entry that is penalised or freed, or near tau."""
 
     submission_id: str
@@ -75,7 +75,7 @@ class ChangeView(BaseModel):
     label: str | None
 
 
-class AwardMoveView(BaseModel):
+class AwardMoveView(RecordView):
     """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
 
     team: str
@@ -83,7 +83,7 @@ class AwardMoveView(BaseModel):
     after: str | None
 
 
-class ReviewsView(BaseModel):
+class ReviewsView(RecordView):
     """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
 
     places: int = Field(description="Medal places that can be filled.")
@@ -150,7 +150,7 @@ class OptionPage(Page):
     choices: list[OptionView]
 
 
-class ThresholdView(BaseModel):
+class ThresholdView(RecordView):
     """A past or present tau, and what it changed among the entries of that time."""
 
     id: int
@@ -192,21 +192,19 @@ def retuning_view(retuning: Retuning, kind: TrackKind, method: str, threshold: T
         method=method,
         choice=choice_as_json(retuning.choice),
         counts=ImpactCounts(entries=impact.entries, below=impact.below, **totals),
-        reviews=ReviewsView(**vars(impact.reviews)),
-        reviews_before=ReviewsView(**vars(impact.reviews_before)),
+        reviews=ReviewsView.model_validate(impact.reviews),
+        reviews_before=ReviewsView.model_validate(impact.reviews_before),
         **_lists_of(retuning.lists),
     )
 
 
 def _lists_of(pages: Mapping[Any, ImpactPage]) -> dict[str, Any]:
-    return {name: [vars(row) for row in page.rows] for name, page in pages.items()}
+    return {name: page.rows for name, page in pages.items()}
 
 
 def impact_page_view(page: ImpactPage) -> ImpactPageView:
     """A page of a list."""
-    return ImpactPageView.model_validate(
-        {"total": page.total, "entries": [vars(row) for row in page.rows], "next_after": page.next_after}
-    )
+    return ImpactPageView.model_validate({"total": page.total, "entries": page.rows, "next_after": page.next_after})
 
 
 def option_view(option: Option) -> OptionView:
@@ -220,14 +218,9 @@ def option_view(option: Option) -> OptionView:
 def threshold_view(step: ThresholdStep) -> ThresholdView:
     """A tau of the history."""
     row = step.threshold
-    return ThresholdView(
-        id=row.id,
-        tau=row.tau,
-        method=row.method,
-        choice=row.choice,
-        reason=row.reason,
+    return ThresholdView.of(
+        row,
         author=row.author.handle if row.author else None,
-        created_at=row.created_at,
         standing=step.standing,
         penalised_count=step.penalised.total,
         freed_count=step.freed.total,
