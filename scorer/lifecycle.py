@@ -126,9 +126,9 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "recover-reading": "reading the generator",
         "recover-generated": "looking for the generator's own images",
         "recover-train": "looking for training images",
-        "recover-held_out": "looking for fresh images",
+        "recover-held_out": "looking for held-out images",
         "recover-near_train": "looking for training images near to the entry",
-        "recover-near_held_out": "looking for fresh images near to the entry",
+        "recover-near_held_out": "looking for held-out images near to the entry",
         "recover-entry": "looking for the entry's images",
         "recover-distorted": "looking for distorted images",
     }

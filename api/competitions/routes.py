@@ -260,5 +260,5 @@ def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> 
         error=job.error if job else None,
         missing_weights=weights,
         images=track.preparation.count,
-        heldout_distance=track.preparation.heldout_distance,
+        held_out_distance=track.preparation.held_out_distance,
     )

@@ -50,7 +50,7 @@ class PreparationView(BaseModel):
         None, description="How the operator installs the extractor's weights, if no running worker has them."
     )
     images: int | None = None
-    heldout_distance: float | None = None
+    held_out_distance: float | None = None
 
 
 class TrackView(BaseModel):

@@ -29,7 +29,7 @@ class FindingView(BaseModel):
     sentence: str
     standard_error: float | None = Field(description="null where there is none.")
     error_kind: ErrorKind | None = Field(
-        description="What the standard error is the spread of. sampling: the value over fresh images of the same"
+        description="What the standard error is the spread of. sampling: the value over new images of the same"
         " generator. null: the value around what chance makes, if the test's hypothesis holds.",
     )
     interval_coverage: float | None = Field(description=INTERVAL_COVERAGE)

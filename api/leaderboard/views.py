@@ -110,7 +110,7 @@ class UncertainPlaceView(RecordView):
     team: str
     score: float
     standard_error: float | None = Field(
-        description="Of the score, over fresh images of the same generator, penalised or not as it was measured."
+        description="Of the score, over new images of the same generator, penalised or not as it was measured."
     )
     lowest_score: float | None = Field(
         description="The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without "

@@ -51,9 +51,9 @@ MATCHED = {
 """The verdicts on whether a generator is the entry's."""
 GROUPS = {
     "train": "training images",
-    "held_out": "fresh images",
+    "held_out": "held-out images",
     "near_train": "training images near to the entry",
-    "near_held_out": "fresh images near to the entry",
+    "near_held_out": "held-out images near to the entry",
     "generated": "images of its own",
     "entry": "images of the entry",
 }
@@ -63,10 +63,10 @@ RECOVERY_NUMBERS = {
     "recovery_ks": "KS distance",
     "recovery_near_gap": "MRE-gap near the entry",
     "recovery_train": "MRE, training images",
-    "recovery_held_out": "MRE, fresh images",
+    "recovery_held_out": "MRE, held-out images",
     "recovery_generated": "MRE, its own",
     "recovery_train_verbatim": "Found, training images",
-    "recovery_held_out_verbatim": "Found, fresh images",
+    "recovery_held_out_verbatim": "Found, held-out images",
     "recovery_generated_verbatim": "Found, its own",
     "recovery_entry_verbatim": "Found, the entry's",
     "recovery_power": "Memory found from",

@@ -101,7 +101,7 @@ def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) ->
 def outcomes_found_by(zoo: Zoo, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
     """The entries of these methods to which a rule of the service applies on either track."""
     taus = {
-        (each.seed, track): choose_tau([], method="heldout", heldout_distance=each.fresh[track]).tau
+        (each.seed, track): choose_tau([], method="held_out", held_out_distance=each.held_out_distance[track]).tau
         for each in zoo.seeds
         for track in TRACK_KINDS
     }

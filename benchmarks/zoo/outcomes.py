@@ -46,7 +46,7 @@ class SeedResult:
     """Numbers of images by kind: those of the reference, ``entry`` and ``photographs``."""
     extractors: Mapping[TrackKind, str]
     """Extractor by track."""
-    fresh: Mapping[TrackKind, float]
+    held_out_distance: Mapping[TrackKind, float]
     """Memorization distance of the held-out images by track."""
     cells: Mapping[TrackKind, int]
     """Number of cells for C_T by track."""

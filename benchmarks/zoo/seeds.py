@@ -59,7 +59,7 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> SeedR
             "photographs": plan.photographs,
         },
         extractors=names,
-        fresh={track: space.held_out_distance for track, space in spaces.items()},
+        held_out_distance={track: space.held_out_distance for track, space in spaces.items()},
         cells={track: space.cells for track, space in spaces.items()},
         outcomes=tuple(outcomes),
     )
@@ -104,5 +104,5 @@ def reference_space(extractor: str, inputs: Inputs, held_out: NDArray[np.int64],
     """A track's prepared reference, with these of the held-out images; the private one has additional images."""
     training, others = features_of(extractor, inputs.train), inputs.held_out[held_out]
     extra = [features_of(extractor, inputs.private_extra)] if private else []
-    mirrored, fresh = (features_of(extractor, images) for images in (mirror_images(inputs.train), others))
-    return space_of(inputs.train, others, training, mirrored, fresh, np.concatenate([training, *extra]))
+    mirrored, held_out_features = (features_of(extractor, images) for images in (mirror_images(inputs.train), others))
+    return space_of(inputs.train, others, training, mirrored, held_out_features, np.concatenate([training, *extra]))

@@ -268,7 +268,7 @@ class ComparedExtractorView(TypedDict):
     measured: int
     failed: int
     error: str | None
-    heldout_distance: float | None
+    held_out_distance: float | None
     choice: dict[str, Any] | None
     lacks: str | None
 
@@ -645,7 +645,7 @@ class LackView(TypedDict):
 class OptionView(TypedDict):
     """The tau that one automatic method would choose, or what it lacks."""
 
-    method: Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
+    method: Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"]
     tau: float | None
     choice: dict[str, Any] | None
     lacks: LackView | None
@@ -682,7 +682,7 @@ class PreparationView(TypedDict):
     error: NotRequired[str | None]
     missing_weights: NotRequired[str | None]
     images: NotRequired[int | None]
-    heldout_distance: NotRequired[float | None]
+    held_out_distance: NotRequired[float | None]
 
 
 class PrivateExtractorView(TypedDict):
@@ -786,7 +786,7 @@ class RetuningView(TypedDict):
     tau: float
     previous_id: int | None
     previous_tau: float | None
-    method: Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"] | Literal["undo"]
+    method: Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"] | Literal["undo"]
     choice: dict[str, Any]
     counts: ImpactCounts
     penalised: list[ChangeView]

@@ -2,6 +2,6 @@
 
 from typing import Literal
 
-ThresholdMethod = Literal["margin", "heldout", "otsu", "accuracy", "paper", "manual"]
+ThresholdMethod = Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"]
 """How a track's tau is chosen, the default first."""
 TrackKind = Literal["public", "private"]

@@ -178,7 +178,7 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
     )
     if farther:
         bias = (
-            f"Fresh photographs themselves have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} "
+            f"Held-out images themselves have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} "
             "ranked entries are farther from the training images than that: tiles of few photographs resemble each "
             f"other, and blurred samples resemble none of them. {bias}"
         )

@@ -116,7 +116,7 @@ class Installation:
     def workers(self) -> Sequence[WorkerReport]:
         """What running workers report of themselves."""
         with self.sessions() as session:
-            return worker_reports.fresh_reports(session)
+            return worker_reports.recent_reports(session)
 
 
 State = Literal["ok", "wrong", "skipped"]

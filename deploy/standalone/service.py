@@ -134,7 +134,7 @@ def _ready_with_report(child: Child, sessions: Sessions) -> Child:
 
     def has_reported() -> bool:
         with sessions() as session:
-            return any(report.worker == worker for report in worker_reports.fresh_reports(session))
+            return any(report.worker == worker for report in worker_reports.recent_reports(session))
 
     return replace(child, ready=has_reported)
 

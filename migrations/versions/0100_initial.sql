@@ -311,7 +311,7 @@ CREATE TABLE preparations (
     held_out_set_id BIGINT CONSTRAINT fk_preparations_held_out_set_id REFERENCES reference_sets (id),
     count INTEGER,
     dimension INTEGER,
-    heldout_distance DOUBLE PRECISION,
+    held_out_distance DOUBLE PRECISION,
     provenance JSONB,
     created_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ

@@ -214,7 +214,7 @@ def record_preparation(
     *,
     count: int,
     dimension: int,
-    heldout_distance: float | None,
+    held_out_distance: float | None,
     provenance: dict[str, Any],
     now: datetime,
 ) -> bool:
@@ -224,7 +224,7 @@ def record_preparation(
     preparation = session.get_one(Preparation, claim.preparation_id)
     preparation.count = count
     preparation.dimension = dimension
-    preparation.heldout_distance = heldout_distance
+    preparation.held_out_distance = held_out_distance
     preparation.provenance = provenance
     preparation.finished_at = now
     for track in competitions.tracks_with_preparation(session, preparation.id):
@@ -246,20 +246,20 @@ def unset_preparation(session: Session, track: Track, *, now: datetime) -> None:
 
 def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
     """Set tau = s(held-out) / 2 unless a person has chosen a threshold; without held-out images a person has to."""
-    if preparation.heldout_distance is None:
+    if preparation.held_out_distance is None:
         return
     newest = tuning.newest_threshold(session, track.id)
     chosen_by_person = newest is not None and newest.author_id is not None
-    same = newest is not None and newest.choice.get("heldout_distance") == preparation.heldout_distance
+    same = newest is not None and newest.choice.get("held_out_distance") == preparation.held_out_distance
     if chosen_by_person or same:
         return
-    choice = choose_tau([], method="heldout", heldout_distance=preparation.heldout_distance)
+    choice = choose_tau([], method="held_out", held_out_distance=preparation.held_out_distance)
     session.add(
         Threshold(
             track_id=track.id,
             tau=choice.tau,
-            method="heldout",
-            choice={"heldout_distance": preparation.heldout_distance},
+            method="held_out",
+            choice={"held_out_distance": preparation.held_out_distance},
             reason="Half the memorization distance of the held-out photographs, before anything was labelled.",
             author_id=None,
             created_at=now,

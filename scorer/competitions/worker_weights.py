@@ -20,7 +20,7 @@ DEFAULT_EXTRACTORS: Mapping[TrackKind, str] = MappingProxyType({"public": "incep
 
 def preparing_workers(session: Session) -> Sequence[WorkerReport]:
     """The reports of the running workers that prepare references."""
-    return [report for report in worker_reports.fresh_reports(session) if Queue.PREPARE in report.queues]
+    return [report for report in worker_reports.recent_reports(session) if Queue.PREPARE in report.queues]
 
 
 def missing_weights(extractor: str, workers: Sequence[WorkerReport]) -> str | None:

@@ -16,7 +16,7 @@ def overall_sentence(test: MannWhitney) -> str:
         return "All distances to the training images are equal, so nothing can be said of copying."
     closer = (
         f"In {format_percent(1.0 - test.share)} of all comparisons a generated image is closer to the training images"
-        " than a fresh photograph is; 50 % is expected of an honest entry"
+        " than a held-out image is; 50 % is expected of an honest entry"
     )
     if test.p_smaller < SIGNIFICANCE_LEVEL:
         chance = f"(Z = {test.z:.1f}, {format_p_value(test.p_smaller)})"
@@ -64,7 +64,7 @@ def cell_sentence(cell: CellCopying) -> str:
     """The sentence for one cell."""
     name = f"Region {cell.cell + 1}"
     if cell.rank_sum is None:
-        return f"{name} has {cell.generated:,} generated and {cell.held_out:,} fresh images: too few to compare."
+        return f"{name} has {cell.generated:,} generated and {cell.held_out:,} held-out images: too few to compare."
     compared = f"{cell.generated:,} generated images with {cell.held_out:,} photographs"
     closer = format_percent(1.0 - cell.rank_sum.share)
     return f"{name}: comparing {compared}, the generated one is the closer in {closer} (Z = {cell.rank_sum.z:+.1f})."

@@ -17,7 +17,7 @@ SHARE = "share"
 HIGHER, LOWER = "higher is better", "lower is better"
 
 ErrorKind = Literal["sampling", "null"]
-"""What a standard error is the spread of. ``sampling``: the value over fresh images of the same generator, the
+"""What a standard error is the spread of. ``sampling``: the value over new images of the same generator, the
 references being given. ``null``: the value around what chance makes, if the test's hypothesis holds."""
 
 INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(

@@ -64,7 +64,7 @@ def _limits(match: GeneratorMatch) -> str:
     """From which share of foreign images on reach tells."""
     if match.detectable.with_80 is None:
         return (
-            f"But it makes {format_percent(match.held_out.verbatim)} of fresh images, too, so that it can make the"
+            f"But it makes {format_percent(match.held_out.verbatim)} of held-out images, too, so that it can make the"
             " entry's says little."
         )
     share = format_percent(match.detectable.with_80)

@@ -22,9 +22,9 @@ SQUARED = "mean squared error, pixels in -1..1"
 NEAR = " near to the entry"
 KIND_PHRASES = {
     "train": "training images",
-    "held_out": "fresh images",
+    "held_out": "held-out images",
     "near_train": f"training images{NEAR}",
-    "near_held_out": f"fresh images{NEAR}",
+    "near_held_out": f"held-out images{NEAR}",
     "generated": "images of its own",
     "entry": "images of the entry",
 }
@@ -44,13 +44,15 @@ def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmir
             " so nothing can be said of copying."
         )
     if gap is None:
-        return "The generator makes fresh images without any error, so training images can't be made better."
+        return "The generator makes held-out images without any error, so training images can't be made better."
     near = " that the entry is near to" if result is comparisons.near else ""
     compared = f"Half of the training images{near} are made with an error {format_percent(abs(gap))}"
-    compared += f" {'smaller' if gap >= 0 else 'larger'} than half of the fresh ones{near}"
+    compared += f" {'smaller' if gap >= 0 else 'larger'} than half of the held-out ones{near}"
     chance = format_p_value(comparisons.p_value)
     if comparisons.verdict == "copies":
-        doubt = ". But the fresh images are of another kind, which may be a part of it." if _differs(likeness) else "."
+        doubt = (
+            ". But the held-out images are of another kind, which may be a part of it." if _differs(likeness) else "."
+        )
         return f"{compared}, and not by chance ({chance}): the generator remembers what it was trained on{doubt}"
     if comparisons.p_value < SIGNIFICANCE_LEVEL and gap > 0:
         return f"{compared}, hardly by chance ({chance}), but less than the {format_percent(MIN_GAP)} that counts."
@@ -83,15 +85,15 @@ def recovery_findings(
 def _gap(result: RecoveryTest, *, near: bool = False) -> Finding:
     name, which = ("recovery_near_gap", NEAR) if near else ("recovery_gap", "")
     direction = "0 is best; above 0 is copying"
-    unit = "share of the fresh images' error"
+    unit = "share of the held-out images' error"
     if result.gap is None:
-        sentence = "Fresh images are made without any error, so there is no gap."
+        sentence = "Held-out images are made without any error, so there is no gap."
         return Finding(name, None, unit, direction, sentence)
     within = "too few targets for an interval"
     if result.gap_low is not None and result.gap_high is not None:
         within = f"with at least 95 % certainty between {result.gap_low:+.3f} and {result.gap_high:+.3f}"
     sentence = (
-        f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on fresh"
+        f"The median error is {result.train.median:.3g} on training and {result.held_out.median:.3g} on held-out"
         f" images{which}: a gap of {result.gap:+.3f} ({within}); above {MIN_GAP:+.1f} it counts."
     )
     return Finding(name, result.gap, unit, direction, sentence, p_value=result.test.p_value)
@@ -105,7 +107,7 @@ def _test(result: RecoveryTest, tests: int, *, near: bool = False) -> Finding:
     able = "no difference could be shown with so few" if needed is None else f"from {needed:.2f} on it counts"
     sentence = (
         f"At one error, {format_percent(test.statistic)} {side} of the {train} training images{which} than of the"
-        f" {held_out} fresh ones are below it ({format_p_value(test.p_value)}; {able});"
+        f" {held_out} held-out ones are below it ({format_p_value(test.p_value)}; {able});"
         f" that training errors are the smaller ones has {format_p_value(test.p_smaller)}."
     )
     return Finding(name, test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
@@ -113,7 +115,7 @@ def _test(result: RecoveryTest, tests: int, *, near: bool = False) -> Finding:
 
 def _median(kind: str, summary: ErrorSummary) -> Finding:
     what = KIND_PHRASES[kind]
-    direction = "far below that of fresh images is copying" if kind.endswith("train") else LOWER
+    direction = "far below that of held-out images is copying" if kind.endswith("train") else LOWER
     sentence = f"Of {summary.count} {what} half are made with an error below {summary.median:.3g}."
     name = f"recovery_{kind}"
     return Finding(name, summary.median, SQUARED, direction, sentence, summary.median_error, error_kind="sampling")
@@ -124,16 +126,16 @@ def _share(kind: str, summary: ErrorSummary) -> Finding:
         f"{format_percent(summary.verbatim)} of {summary.count} {KIND_PHRASES[kind]} are found verbatim"
         f" and {format_percent(summary.plausible)} plausibly."
     )
-    direction = "far above that of fresh images is copying" if kind.endswith("train") else HIGHER
+    direction = "far above that of held-out images is copying" if kind.endswith("train") else HIGHER
     name = f"recovery_{kind}_verbatim"
     return Finding(name, summary.verbatim, SHARE, direction, sentence, summary.verbatim_error, error_kind="sampling")
 
 
 def _likeness(test: KolmogorovSmirnov) -> Finding:
-    comparison = "Training and fresh images are equally rough, as far as can be told"
+    comparison = "Training and held-out images are equally rough, as far as can be told"
     if _differs(test):
         rougher = "rougher" if test.training_is_smaller else "smoother"
-        comparison = f"The fresh images are {rougher} than the training images, which alone makes errors differ"
+        comparison = f"The held-out images are {rougher} than the training images, which alone makes errors differ"
     sentence = f"{comparison} ({format_p_value(test.p_value)})."
     return Finding("recovery_likeness", test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
 

@@ -112,8 +112,8 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
 def relative_mmd_finding(test: RelativeMmd) -> Finding:
     """The difference of the relative MMD test."""
     outcome = (
-        f"By the kernel distance, generated images are {test.generated:.2g} from the training images and fresh"
-        f" photographs {test.held_out:.2g}"
+        f"By the kernel distance, generated images are {test.generated:.2g} from the training images and held-out"
+        f" images {test.held_out:.2g}"
     )
     conclusion = f"{outcome}: no difference that chance doesn't make."
     if test.p_closer < SIGNIFICANCE_LEVEL:
@@ -205,7 +205,7 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
     if held_out is None:
         return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", error, error_kind="sampling")
     chance = p_fewer(authenticity, held_out)
-    sentence += f", and {format_percent(held_out.share)} of fresh photographs"
+    sentence += f", and {format_percent(held_out.share)} of held-out images"
     fewer = (
         f" ({format_p_value(chance)}): some are versions of training images."
         if chance < SIGNIFICANCE_LEVEL

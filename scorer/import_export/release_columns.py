@@ -11,7 +11,7 @@ from typing import Literal
 from scorer.ranking.awards import MEDALS
 
 ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
-CHOICE_NUMBERS = ("memorization_margin", "auc", "cohens_d", "heldout_distance")
+CHOICE_NUMBERS = ("memorization_margin", "auc", "cohens_d", "held_out_distance")
 """The statistics of a choice of tau that a release holds."""
 CONFUSION = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
@@ -85,7 +85,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("unit", "text", "Its unit."),
             Column("direction", "text", "What a good entry has, and what copying looks like."),
             _nullable("standard_error", "float", "Of that number; null where it has none."),
-            _nullable("error_kind", "text", "sampling: its spread over fresh images; null: its spread by chance."),
+            _nullable("error_kind", "text", "sampling: its spread over new images; null: its spread by chance."),
             _nullable("p_value", "float", "As the method describes it; null where it has none."),
             Column("found_at", "time", "When."),
         ),
@@ -155,7 +155,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),
             _nullable(
                 *("standard_error", "float"),
-                "Of the score, over fresh images, penalised or not as measured; null beyond the first 500 ranks, too.",
+                "Of the score, over new images, penalised or not as measured; null beyond the first 500 ranks, too.",
             ),
             _nullable("first_rank", "int", "Where the 95 % interval of the rank begins."),
             _nullable("last_rank", "int", "Where it ends."),

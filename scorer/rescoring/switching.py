@@ -112,17 +112,17 @@ def _locked(session: Session, state: CompetitionState, campaign: RescoringCampai
 
 def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
     """The threshold that a switch brings with it; None: the one in force stays. ``Invalid`` for one that is no distance
-    (``bad-tau``), and without any to begin with in another feature space (``no-heldout-distance``)."""
+    (``bad-tau``), and without any to begin with in another feature space (``no-held-out-distance``)."""
     campaign = status.campaign
     if tau is not None and not 0 <= tau <= 2:
         raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
     if tau is not None or not campaign.changes_space:
         return tau
-    if campaign.preparation.heldout_distance is None:
+    if campaign.preparation.held_out_distance is None:
         raise Invalid(
-            "no-heldout-distance", "There are no held-out images to begin with: say which tau the track starts with."
+            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
         )
-    return campaign.preparation.heldout_distance / 2
+    return campaign.preparation.held_out_distance / 2
 
 
 def former_tau(session: Session, status: CampaignStatus) -> float | None:

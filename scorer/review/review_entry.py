@@ -114,11 +114,11 @@ def evidence_reasons(session: Session, state: CompetitionState, submission: Subm
         if measured is None:
             continue
         threshold = tuning.newest_threshold(session, track.id)
-        held_out = track.preparation.heldout_distance if track.preparation is not None else None
+        held_out = track.preparation.held_out_distance if track.preparation is not None else None
         prefix = f"{state.board_title(kind)}: "
         if held_out is not None:
             sentence = held_out_sentence(measured.memorization_distance, measured.distance_se, held_out)
-            reasons.append(FlagReason(f"{kind}-fresh", prefix + sentence))
+            reasons.append(FlagReason(f"{kind}-held-out", prefix + sentence))
         if threshold is not None and threshold.tau > 0 and measured.histogram.get("counts"):
             sentence = near_share(measured.histogram, threshold.tau / 2)
             reasons.append(FlagReason(f"{kind}-near", prefix + sentence))
@@ -131,7 +131,7 @@ def held_out_sentence(distance: float, error: float | None, held_out: float) -> 
     side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
     apart_by = abs(distance - held_out) / error if error else 0.0
     how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
-    return f"its images are {side} fresh photographs are{how}."
+    return f"its images are {side} held-out images are{how}."
 
 
 def _rough(errors: float) -> str:

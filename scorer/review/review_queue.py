@@ -117,7 +117,7 @@ REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProx
         "copying": _copy_sentence,
         "same-zip": lambda _: "Another team has handed in the same zip.",
         "shared-images": _sharing_sentence,
-        "recovered": lambda _: "A generator that was handed in for it makes training images better than fresh ones.",
+        "recovered": lambda _: "A generator that was handed in for it makes training images better than held-out ones.",
         "penalised": _penalty_sentence,
         "tau-interval": _interval_sentence,
         "copy": lambda values: f"It is a copy and has no score. {_copy_sentence(values)}",

@@ -48,7 +48,7 @@ def replace_extractor(
 
     ``Conflict``: the private board is published (``published``), the track has this extractor already (``no-change``),
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure
-    (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-heldout-distance``).
+    (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-held-out-distance``).
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     former = competitions.tracks_of(acting.session, state.competition.id)["private"]
@@ -96,9 +96,9 @@ def _require_possible(
         raise Conflict(
             "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
         )
-    if preparation.heldout_distance is None and change.tau is None:
+    if preparation.held_out_distance is None and change.tau is None:
         raise Invalid(
-            "no-heldout-distance", "There are no held-out images to begin with: say which tau the track starts with."
+            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
         )
     return preparation
 

@@ -44,7 +44,7 @@ class ComparedExtractor:
     measured: int
     failed: int
     error: str | None
-    heldout_distance: float | None
+    held_out_distance: float | None
     choice: ThresholdChoice | None
     """By ``margin``, over the labelled entries that are measured; None where that is impossible: ``lacks`` says why."""
     lacks: str | None
@@ -207,7 +207,7 @@ def _compared(
         measured=len(distances),
         failed=len(errors),
         error=errors[0] if errors else None,
-        heldout_distance=preparation.heldout_distance,
+        held_out_distance=preparation.held_out_distance,
         choice=choice,
         lacks=lacks,
     )

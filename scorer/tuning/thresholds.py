@@ -92,7 +92,7 @@ class TrackEntries:
         return LabelledDistances(
             self.board.judged.columns.distance[competing],
             self.labels.memorising[competing],
-            preparation.heldout_distance if preparation else None,
+            preparation.held_out_distance if preparation else None,
         )
 
     def choose(self, request: TuningRequest) -> ThresholdChoice:

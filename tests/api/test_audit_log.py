@@ -46,7 +46,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     ]
     ((who, what, before, after),) = entries(service, "threshold.chosen")
     assert (who, what) == ("organizer", f"track:{slug}/public")
-    assert (before["method"], after) == ("heldout", {"tau": 0.3, "method": "manual", "reason": "seen"})
+    assert (before["method"], after) == ("held_out", {"tau": 0.3, "method": "manual", "reason": "seen"})
     assert len(entries(service, "references.attached")) == 3
     assert len(entries(service, "references.prepared")) == 2
     assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]

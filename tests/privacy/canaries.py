@@ -271,7 +271,7 @@ def _references(session: Session, planted: Canaries, state: CompetitionState, au
             held_out_set_id=sets["held_out"].id,
             count=count,
             dimension=32,
-            heldout_distance=HELD_OUT,
+            held_out_distance=HELD_OUT,
             provenance={"reference": planted.word(f"preparation-provenance-{kind}", "reference")},
             created_at=now,
             finished_at=now,

@@ -171,7 +171,7 @@ def _held_out_of(
             "relative_distance": relative_originals(around).distance,
         }
 
-    arrays = cache("fresh", compare)
+    arrays = cache("held-out", compare)
     rest = _part(progress, 0.6, 1.0)
     cells = cache(
         "cells", _or_reason(lambda: copying_reference(training.features, held_out, seed=SEED, progress=rest).arrays())

@@ -56,9 +56,9 @@ def reference_thumbnails_of(
 
     by_hash = None
     if have_hashes(thumbnails.hashes).sum() >= 2:
-        by_hash = Originals(**cache("fresh-hashes", find_originals_by_hash))
+        by_hash = Originals(**cache("held-out-hashes", find_originals_by_hash))
     return replace(
-        thumbnails, held_out=Originals(**cache("fresh-thumbnails", find_originals)), held_out_by_hash=by_hash
+        thumbnails, held_out=Originals(**cache("held-out-thumbnails", find_originals)), held_out_by_hash=by_hash
     )
 
 

@@ -70,7 +70,7 @@ class PreparationResult:
 
     count: int
     dimension: int
-    heldout_distance: float | None
+    held_out_distance: float | None
     provenance: dict[str, Any]
 
 
@@ -196,13 +196,13 @@ def prepare_reference(
     for name, array in _parts(statistics, normalised).items():
         write_array(context, f"preparations/{key}/{name}.npy", array)
     progress("held-out", 0.0)
-    heldout_distance = None
+    held_out_distance = None
     if held_out is not None:
         held_out_features = features_of(context, held_out, identity, progress)
-        heldout_distance = memorization_distance(held_out_features, normalised, signed=signed)
+        held_out_distance = memorization_distance(held_out_features, normalised, signed=signed)
     provenance = context.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
     count, dimension = features.shape
-    return PreparationResult(count, dimension, heldout_distance, provenance)
+    return PreparationResult(count, dimension, held_out_distance, provenance)
 
 
 def _parts(statistics: Statistics, normalised: NormalisedFeatures) -> dict[str, NDArray[Any]]:

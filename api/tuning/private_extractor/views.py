@@ -44,7 +44,7 @@ class ComparedExtractorView(RecordView):
     measured: int
     failed: int
     error: str | None
-    heldout_distance: float | None
+    held_out_distance: float | None
     choice: dict[str, Any] | None = Field(
         description="Over the labelled entries that are measured: memorization_margin (the paper's d(M)), auc,"
         " cohens_d, and the tau of `margin` with the entries that it penalises rightly and wrongly."

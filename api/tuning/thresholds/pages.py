@@ -30,7 +30,7 @@ METHODS = {
                " share of the legitimate entries."),
     "accuracy": ("Accuracy", "As few labelled entries as possible on the wrong side."),
     "otsu": ("Otsu", "The split that leaves the least variance inside its two parts, labels aside."),
-    "heldout": ("Held-out", "Half the distance of the held-out photographs."),
+    "held_out": ("Held-out", "Half the distance of the held-out photographs."),
     "paper": ("Paper", "The mean of all distances, as the paper's formula says literally."),
 }  # fmt: skip
 

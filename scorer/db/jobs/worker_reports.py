@@ -11,7 +11,7 @@ from scorer.db.tables import WorkerReport
 
 INTERVAL = timedelta(minutes=1)
 """How often a running worker renews its report."""
-FRESH = 3 * INTERVAL
+MAX_AGE = 3 * INTERVAL
 """The age up to which a report counts: its worker runs."""
 
 
@@ -41,7 +41,7 @@ def remove_report(session: Session, worker: str) -> None:
     session.execute(delete(WorkerReport).where(WorkerReport.worker == worker))
 
 
-def fresh_reports(session: Session) -> Sequence[WorkerReport]:
+def recent_reports(session: Session) -> Sequence[WorkerReport]:
     """The reports of the workers that run, by name."""
-    fresh = select(WorkerReport).where(WorkerReport.reported_at > func.now() - FRESH)
-    return session.scalars(fresh.order_by(WorkerReport.worker)).all()
+    recent = select(WorkerReport).where(WorkerReport.reported_at > func.now() - MAX_AGE)
+    return session.scalars(recent.order_by(WorkerReport.worker)).all()

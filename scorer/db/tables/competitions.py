@@ -191,7 +191,7 @@ class Preparation(Table):
     held_out_set_id: Mapped[int | None] = mapped_column(ForeignKey(ReferenceSet.id))
     count: Mapped[int | None]
     dimension: Mapped[int | None]
-    heldout_distance: Mapped[float | None]
+    held_out_distance: Mapped[float | None]
     provenance: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]

@@ -1,10 +1,10 @@
-"""Whether a generator is that of an entry: are the entry's images among those it makes, and do fresh ones look alike?
+"""Whether a generator is that of an entry: are the entry's images among those it makes, and do new ones look alike?
 
 Images that a generator has made are found again by a search of its latents as often as others of its own; images of
 another generator are, at best, found as often as held-out ones.
 
     reach      found(entry) against found(own), error below 0.025: Fisher's exact test, one-sided
-    features   fresh images against the entry's: the 1-nearest-neighbour two-sample test
+    features   new images against the entry's: the 1-nearest-neighbour two-sample test
 
 The two say different things. An entry whose images were selected, or drawn closer to the middle of the latent space
 (truncation), is within reach and has another distribution. Where held-out images are found as well, as on small images
@@ -40,12 +40,12 @@ class GeneratorMatch:
     detectable: DetectableShares
     """The shares of images of another origin, found as often as held-out ones, from which reach shows them."""
     features: TwoSample | None
-    """Of the entry's images (generated) and fresh ones (real); None where they were not compared."""
+    """Of the entry's images (generated) and new ones (real); None where they were not compared."""
 
     @property
     def verdict(self) -> MatchVerdict:
         """``another-generator``: the entry's images are out of reach, or too many of them; ``other-distribution``: they
-        are within it, and fresh images differ; ``inconclusive``: the search fails on the generator's own images."""
+        are within it, and new images differ; ``inconclusive``: the search fails on the generator's own images."""
         if self.generated.verbatim < MIN_SHARE_FOUND:
             return "inconclusive"
         if _out_of_reach(self.p_value, self.entry.verbatim):

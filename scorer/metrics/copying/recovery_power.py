@@ -40,16 +40,16 @@ def detectable_memorisation(train: int, held_out: Vector, *, tests: int = 1, see
     (m,) at the significance level divided by ``tests``."""
     random = np.random.default_rng([seed, train, len(held_out)])
     needed = needed_statistic(train, len(held_out), SIGNIFICANCE_LEVEL / tests)
-    others, fresh, lot = (random.random((SIMULATIONS, count)) for count in (train, len(held_out), train))
-    median_of_fresh = _medians(fresh, held_out)
+    others, held_out_places, lot = (random.random((SIMULATIONS, count)) for count in (train, len(held_out), train))
+    held_out_medians = _medians(held_out_places, held_out)
 
     @cache
     def probability(percent: int) -> float:
         if needed is None:
             return 0.0
         places = np.where(lot < percent / 100, -1.0, others)
-        gap_counts = _medians(places, held_out) < (1.0 - MIN_GAP) * median_of_fresh
-        return float((gap_counts & (_statistics(places, fresh) >= needed)).mean())
+        gap_counts = _medians(places, held_out) < (1.0 - MIN_GAP) * held_out_medians
+        return float((gap_counts & (_statistics(places, held_out_places) >= needed)).mean())
 
     def smallest(wanted: float) -> float | None:
         low, high = 0, 100
@@ -79,10 +79,10 @@ def _medians(places: Vector, errors: Vector) -> Vector:
     return np.asarray(np.where(middle < 0.0, 0.0, np.quantile(errors, np.maximum(middle, 0.0))).mean(axis=1))
 
 
-def _statistics(places: Vector, fresh: Vector) -> Vector:
+def _statistics(places: Vector, held_out: Vector) -> Vector:
     """The two-sided KS statistics of pairs of rows, (s,)."""
-    count, other = places.shape[1], fresh.shape[1]
-    order = np.argsort(np.concatenate([places, fresh], axis=1), axis=1, kind="stable")
+    count, other = places.shape[1], held_out.shape[1]
+    order = np.argsort(np.concatenate([places, held_out], axis=1), axis=1, kind="stable")
     return np.asarray(np.abs(np.where(order < count, 1.0 / count, -1.0 / other).cumsum(axis=1)).max(axis=1))
 
 

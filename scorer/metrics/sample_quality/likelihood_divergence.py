@@ -86,11 +86,11 @@ class LikelihoodReference:
 def likelihood_reference(training: Features, held_out: Features, count: int) -> LikelihoodReference:
     """Draw from training (m, d) and held-out features (h, d), float32 or float64, ``count`` at most the smaller."""
     order = np.random.default_rng(_REFERENCE_SEED)
-    fresh = held_out[order.permutation(len(held_out))[:count]].astype(np.float64)
-    mean, deviation = fresh.mean(axis=0), fresh.std(axis=0, ddof=1)
-    deviation[np.ptp(fresh, axis=0) == 0.0] = 1.0
+    drawn = held_out[order.permutation(len(held_out))[:count]].astype(np.float64)
+    mean, deviation = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
+    deviation[np.ptp(drawn, axis=0) == 0.0] = 1.0
     mixed = training[order.permutation(len(training))[: 2 * count]]
-    return LikelihoodReference(mean, deviation, (fresh - mean) / deviation, (mixed - mean) / deviation)
+    return LikelihoodReference(mean, deviation, (drawn - mean) / deviation, (mixed - mean) / deviation)
 
 
 def likelihood_divergence(

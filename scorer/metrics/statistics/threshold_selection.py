@@ -74,17 +74,17 @@ class LabelledDistances:
     """Memorization distances (n,) with what is known of their entries; chooses thresholds by one method or several,
     which share one sorting.
 
-    ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided. ``heldout_distance``: the distance
-    of real images never published.
+    ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided. ``held_out_distance``: the
+    distance of real images never published.
     """
 
     def __init__(
-        self, distances: ArrayLike, memorised: Labels | None = None, heldout_distance: float | None = None
+        self, distances: ArrayLike, memorised: Labels | None = None, held_out_distance: float | None = None
     ) -> None:
         values = distances_of(distances)
         memorising, legitimate = classes_of([None] * len(values) if memorised is None else memorised, len(values))
         self.distances: Vector = values
-        self.heldout_distance = heldout_distance
+        self.held_out_distance = held_out_distance
         self.memorising: Vector = values[memorising]
         self.legitimate: Vector = values[legitimate]
 
@@ -125,14 +125,14 @@ class LabelledDistances:
 
         - ``margin``: catch the most memorisers with at most a share ``alpha`` of the legitimate ones;
         - ``accuracy``: the fewest labelled entries on the wrong side;
-        - ``heldout``: half of the held-out distance;
+        - ``held_out``: half of the held-out distance;
         - ``otsu``: the split with the least variance inside the two parts, labels aside (Otsu 1979);
         - ``paper``: the mean, the literal argmin of the sum of (s - tau)^2;
         - ``manual``: the given ``tau``.
 
         Where many thresholds do equally well, the middle of the widest gap between entries is taken. A method
         that lacks an input raises :class:`Invalid` (``no-labels``, ``one-class-only``,
-        ``no-heldout-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
+        ``no-held-out-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
         """
         if method not in _CHOOSERS:
             raise Invalid("unknown-method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
@@ -164,12 +164,12 @@ def choose_tau(
     memorised: Labels | None = None,
     method: str = "margin",
     alpha: float = 0.0,
-    heldout_distance: float | None = None,
+    held_out_distance: float | None = None,
     *,
     tau: float | None = None,
 ) -> ThresholdChoice:
     """Choose one threshold for memorization distances (n,): :meth:`LabelledDistances.choose`."""
-    return LabelledDistances(distances, memorised, heldout_distance).choose(method, alpha, tau=tau)
+    return LabelledDistances(distances, memorised, held_out_distance).choose(method, alpha, tau=tau)
 
 
 def _by_margin(entries: LabelledDistances, alpha: float, _: float | None) -> float:
@@ -184,10 +184,10 @@ def _by_accuracy(entries: LabelledDistances, _: float, __: float | None) -> floa
     return _middle_of_the_best(entries.edges, caught - wronged)
 
 
-def _by_heldout(entries: LabelledDistances, _: float, __: float | None) -> float:
-    if entries.heldout_distance is None:
-        raise Invalid("no-heldout-distance", "The reference set has no held-out distance to take half of.")
-    return _require_threshold(entries.heldout_distance, "The held-out distance") / 2.0
+def _by_held_out(entries: LabelledDistances, _: float, __: float | None) -> float:
+    if entries.held_out_distance is None:
+        raise Invalid("no-held-out-distance", "The reference set has no held-out distance to take half of.")
+    return _require_threshold(entries.held_out_distance, "The held-out distance") / 2.0
 
 
 def _by_otsu(entries: LabelledDistances, _: float, __: float | None) -> float:
@@ -218,7 +218,7 @@ def _by_hand(_: LabelledDistances, __: float, tau: float | None) -> float:
 
 _CHOOSERS: dict[ThresholdMethod, Callable[[LabelledDistances, float, float | None], float]] = {
     "margin": _by_margin,
-    "heldout": _by_heldout,
+    "held_out": _by_held_out,
     "otsu": _by_otsu,
     "accuracy": _by_accuracy,
     "paper": _by_paper,

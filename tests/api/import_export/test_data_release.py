@@ -181,10 +181,10 @@ def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> Non
         ("keep", True, None)
     ]
     assert [(each["track"], each["method"], each["counts"]) for each in released["thresholds"]] == [
-        ("public", "heldout", True),
-        ("private", "heldout", True),
+        ("public", "held_out", True),
+        ("private", "held_out", True),
     ]
-    assert released["thresholds"][0]["heldout_distance"] == 2 * released["thresholds"][0]["tau"]
+    assert released["thresholds"][0]["held_out_distance"] == 2 * released["thresholds"][0]["tau"]
 
 
 def has_the_numbers_beside_the_score(released: Mapping[str, list[dict[str, Any]]]) -> None:

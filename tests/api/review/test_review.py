@@ -238,7 +238,7 @@ def test_an_entry_with_everything_beside_it(reviewed: ReviewedCompetition) -> No
     view = reviewed.look("rita", "near")
     assert {each["track"] for each in view["entry"]["measurements"]} == {"public", "private"}
     names = {each["name"] for each in view["findings"]}
-    assert {"public-fresh", "private-fresh", "public-near", "private-near"} <= names
+    assert {"public-held-out", "private-held-out", "public-near", "private-near"} <= names
     (other,) = view["others"]
     assert (other["submission_id"], other["label"]) == (second, None)
     assert view["early_labels"] == []

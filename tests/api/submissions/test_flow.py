@@ -98,14 +98,14 @@ def test_features_take_the_place_of_a_tracks_reference_images(service: Service) 
             assert [each.holds_features for each in sets] == [*[True][: int(expected)], False, False]
 
 
-def test_the_first_threshold_is_half_the_heldout_distance(service: Service) -> None:
+def test_the_first_threshold_is_half_the_held_out_distance(service: Service) -> None:
     slug = service.competition()
     prepared = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
     assert prepared["state"] == "done"
     assert prepared["images"] == 40
     (first,) = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/thresholds").json()["thresholds"]
-    assert first["method"] == "heldout"
-    assert first["tau"] == prepared["heldout_distance"] / 2
+    assert first["method"] == "held_out"
+    assert first["tau"] == prepared["held_out_distance"] / 2
 
 
 def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Service) -> None:
@@ -271,7 +271,7 @@ def test_a_new_held_out_set_moves_the_threshold_until_a_person_chooses(service: 
         service.call("organizer", "PUT", f"/competitions/{slug}/references/held_out", content=content)
         service.call("organizer", "POST", f"{public}/preparation")
         service.run_jobs()
-        return service.call("organizer", "GET", f"{public}/preparation").json()["heldout_distance"]
+        return service.call("organizer", "GET", f"{public}/preparation").json()["held_out_distance"]
 
     distance = prepared_with(77)
     assert service.call("organizer", "GET", thresholds).json()["thresholds"][0]["tau"] == distance / 2

@@ -69,8 +69,8 @@ def choose(service: Service, slug: str, kind: str = "private", **body: Any) -> A
 def test_choices_previews_undo_and_history(service: Service) -> None:
     slug = random_competition(service)
     choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()["choices"]
-    assert [each["method"] for each in choices] == ["margin", "heldout", "otsu", "accuracy", "paper"]
-    assert choices[1]["lacks"]["type"] == "no-heldout-distance"
+    assert [each["method"] for each in choices] == ["margin", "held_out", "otsu", "accuracy", "paper"]
+    assert choices[1]["lacks"]["type"] == "no-held-out-distance"
     for each in choices:
         if each["lacks"] is None:
             preview = choose(service, slug, method=each["method"], preview=True).json()

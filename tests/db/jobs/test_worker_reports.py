@@ -19,15 +19,15 @@ def test_a_report_is_renewed_and_removed(session: Session) -> None:
     write(session, "b@host")
     assert [
         (report.worker, report.version, report.queues, report.extractors)
-        for report in worker_reports.fresh_reports(session)
+        for report in worker_reports.recent_reports(session)
     ] == [(worker, "1", ["check", "score"], {"tiny@1": "ab"}) for worker in ("a@host", "b@host")]
     worker_reports.remove_report(session, "a@host")
-    assert [report.worker for report in worker_reports.fresh_reports(session)] == ["b@host"]
+    assert [report.worker for report in worker_reports.recent_reports(session)] == ["b@host"]
 
 
 def test_an_old_report_does_not_count(session: Session) -> None:
     write(session, "a@host")
-    session.execute(update(WorkerReport).values(reported_at=func.now() - worker_reports.FRESH))
-    assert worker_reports.fresh_reports(session) == []
+    session.execute(update(WorkerReport).values(reported_at=func.now() - worker_reports.MAX_AGE))
+    assert worker_reports.recent_reports(session) == []
     write(session, "a@host")
-    assert len(worker_reports.fresh_reports(session)) == 1
+    assert len(worker_reports.recent_reports(session)) == 1

@@ -225,9 +225,9 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
 def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     options = {option.method: option for option in thresholds.method_options(entries_of(session, state))}
-    assert list(options) == ["margin", "heldout", "otsu", "accuracy", "paper"]
+    assert list(options) == ["margin", "held_out", "otsu", "accuracy", "paper"]
     lacks = {method: option.lacks.slug for method, option in options.items() if option.lacks}
-    assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "heldout": "no-heldout-distance"}
+    assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "held_out": "no-held-out-distance"}
     assert options["otsu"].choice is not None
     assert options["otsu"].choice.tau == pytest.approx(0.3)
 

@@ -89,7 +89,7 @@ def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
 
 def test_a_region_that_is_too_small() -> None:
     sentence = words.cell_sentence(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
-    assert sentence == "Region 7 has 3 generated and 1,040 fresh images: too few to compare."
+    assert sentence == "Region 7 has 3 generated and 1,040 held-out images: too few to compare."
 
 
 def test_representation() -> None:

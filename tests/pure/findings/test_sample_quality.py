@@ -37,8 +37,8 @@ def random() -> np.random.Generator:
 
 
 def all_of(own: Any) -> dict[str, Finding]:
-    training, fresh = photographs(1), photographs(2)
-    near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(fresh, training)))
+    training, held_out = photographs(1), photographs(2)
+    near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(held_out, training)))
     statistics = statistics_of(training)
     influences = frechet_influences(own, statistics)
     rows = compare_counts(np.array([len(own) - 40, 40]), np.array([60, 60]))
@@ -46,14 +46,14 @@ def all_of(own: Any) -> dict[str, Finding]:
         *words.two_sample_findings(two_sample(own, training, random=random())),
         *words.ndb_findings(rows),
         *words.prd_findings(prd(own, training, random=random())),
-        words.relative_mmd_finding(relative_mmd(own, training, fresh, random=random())),
+        words.relative_mmd_finding(relative_mmd(own, training, held_out, random=random())),
         words.kid_finding(squared_mmd(own, training)),
         words.cmmd_finding(cmmd(own, training)),
-        *words.likelihood_findings(likelihood_divergence(own, training, fresh, random=random())),
+        *words.likelihood_findings(likelihood_divergence(own, training, held_out, random=random())),
         words.diversity_finding("vendi", "the Vendi score", vendi_score(own), vendi_score(training)),
         words.diversity_finding("rke", "RKE", rke(own, 1.0), rke(training, 1.0)),
         *words.prdc_findings(*prdc_with_error(own, training)),
-        words.authenticity_finding(authenticity(own, training), authenticity(fresh, training)),
+        words.authenticity_finding(authenticity(own, training), authenticity(held_out, training)),
         words.inception_score_finding(inception_score(own)),
         words.fid_infinity_finding(
             fid_infinity(own, statistics, influences=influences, random=random(), min_size=60), 1.5

@@ -28,7 +28,7 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
 
 def test_a_distance_beside_that_of_held_out_photographs() -> None:
     assert held_out_sentence(0.15, 0.01, 0.25) == (
-        "its images are closer to the reference than fresh photographs are, by 10.0 standard errors of its own."
+        "its images are closer to the reference than held-out images are, by 10.0 standard errors of its own."
     )
     assert "no closer" in held_out_sentence(0.3, None, 0.25)
     assert "standard" not in held_out_sentence(0.3, None, 0.25)

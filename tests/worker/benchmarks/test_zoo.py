@@ -272,7 +272,7 @@ def seed(number: int, *entries: tuple[str, SpaceReading]) -> SeedResult:
         seconds={"sup": 120.0},
         counts=dict.fromkeys(names, 9),
         extractors=dict.fromkeys(TRACK_KINDS, "tiny"),
-        fresh=dict.fromkeys(TRACK_KINDS, 1.0),
+        held_out_distance=dict.fromkeys(TRACK_KINDS, 1.0),
         cells=dict.fromkeys(TRACK_KINDS, 3),
         outcomes=outcomes,
     )

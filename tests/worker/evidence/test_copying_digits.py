@@ -47,7 +47,7 @@ def c_t(copying: DataCopying) -> float:
     return copying.c_t
 
 
-def test_fresh_digits_are_no_copies(digits: Digits) -> None:
+def test_held_out_digits_are_no_copies(digits: Digits) -> None:
     copying = digits.score(digits.validation)
     assert len(digits.reference.partition) >= 8
     assert copying.c_t_error is not None
@@ -58,15 +58,15 @@ def test_kernel_densities_turn_from_copies_to_a_blur_about_the_likeliest(digits:
     bandwidths = np.geomspace(0.02, 1.0, 20)
     densities = [KernelDensity(bandwidth=each).fit(digits.training) for each in bandwidths]
     scores = [c_t(digits.score(each.sample(900, random_state=1))) for each in densities]
-    fresh = [each.score(digits.validation) / len(digits.validation) for each in densities]
-    gaps = [each.score(digits.training) / 900 - other for each, other in zip(densities, fresh, strict=True)]
+    held_out = [each.score(digits.validation) / len(digits.validation) for each in densities]
+    gaps = [each.score(digits.training) / 900 - other for each, other in zip(densities, held_out, strict=True)]
     turn = next(number for number, score in enumerate(scores) if score > 0)
     assert scores[0] < -9.0
     assert scores[-1] > 9.0
     assert all(score < 0 for score in scores[:turn])
     assert all(score > 0 for score in scores[turn:])
     # As with the paper's digits, the likeliest one counts as slightly copied, and the turn is close by.
-    assert 0 < np.log(bandwidths[turn] / bandwidths[int(np.argmax(fresh))]) < np.log(1.6)
+    assert 0 < np.log(bandwidths[turn] / bandwidths[int(np.argmax(held_out))]) < np.log(1.6)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 100
     assert gaps[-1] < 1

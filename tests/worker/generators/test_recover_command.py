@@ -53,14 +53,14 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "g.onnx").write_bytes(linear_model().SerializeToString())
     with (tmp_path / "train.zip").open("wb") as file:
         write_images(noise_images(0, 9, 2), file)
-    (tmp_path / "fresh" / "more").mkdir(parents=True)
+    (tmp_path / "held-out" / "more").mkdir(parents=True)
     for place, image in enumerate(noise_images(1, 10, 2)):
-        Image.fromarray(image).save(tmp_path / "fresh" / ("more" if place % 2 else ".") / f"{place}.png")
+        Image.fromarray(image).save(tmp_path / "held-out" / ("more" if place % 2 else ".") / f"{place}.png")
     return tmp_path
 
 
 def recover(files: Path, *more: str, generator: str = "g.onnx", latent: int | None = 8) -> Result:
-    arguments = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "fresh")]
+    arguments = [str(files / generator), "--train", str(files / "train.zip"), "--held-out", str(files / "held-out")]
     space = () if latent is None else ("--latent", str(latent))
     return RUN.invoke(main.app, ["recover", *arguments, *space, "--size", "2", *more])
 
@@ -145,7 +145,7 @@ def test_files_that_are_not_there_are_reported(files: Path) -> None:
     (files / "empty").mkdir()
     with pytest.raises(Invalid, match=r"empty has no PNG"):
         read_images(files / "empty", 2, files, lambda _: None)
-    (files / "fresh" / "bad.png").write_bytes(b"no image")
+    (files / "held-out" / "bad.png").write_bytes(b"no image")
     done = recover(files, "--json")
     assert done.exit_code == ExitCode.FAULTY
-    assert str(files / "fresh") in json.loads(done.stdout)["problem"]["title"]
+    assert str(files / "held-out") in json.loads(done.stdout)["problem"]["title"]

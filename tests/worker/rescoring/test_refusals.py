@@ -146,8 +146,8 @@ def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> No
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs(evidence=True)
-    assert slug_of(preview_of(service, slug, campaign)) == (422, "no-heldout-distance")
-    assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-heldout-distance")
+    assert slug_of(preview_of(service, slug, campaign)) == (422, "no-held-out-distance")
+    assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-held-out-distance")
     assert places(service, slug, "private") == before
     assert "switch" in allowed(service, slug, campaign), "with a threshold"
     assert decide(service, slug, campaign, "switch", tau=0.25).json()["state"] == "in force"

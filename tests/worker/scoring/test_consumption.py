@@ -130,4 +130,4 @@ def test_a_worker_waits_while_its_queue_server_takes_no_writes(service: Service,
 
 def _reports_of(name: str, service: Service) -> list[WorkerReport]:
     with service.context.sessions() as session:
-        return [report for report in worker_reports.fresh_reports(session) if report.worker == name]
+        return [report for report in worker_reports.recent_reports(session) if report.worker == name]

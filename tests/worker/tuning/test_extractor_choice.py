@@ -157,8 +157,8 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     assert service.call("ada", "GET", f"/competitions/{slug}").json()["missing"] is None
     path = f"/competitions/{slug}/tracks/private/thresholds"
     thresholds = service.call("organizer", "GET", path).json()["thresholds"]
-    assert [each["method"] for each in thresholds] == ["heldout"]
-    assert thresholds[0]["tau"] == pytest.approx(other["heldout_distance"] / 2)
+    assert [each["method"] for each in thresholds] == ["held_out"]
+    assert thresholds[0]["tau"] == pytest.approx(other["held_out_distance"] / 2)
     bob = service.scored("bob", slug, noise_images(14))
     done = private_extractor(service, slug)
     assert (done["scored"], done["waiting"], done["failed"]) == (5, 0, 0)
@@ -229,8 +229,8 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
     with service.context.sessions.begin() as session:
         track = next(each for each in session.query(Track).filter_by(kind="private"))
         assert track.preparation is not None
-        track.preparation.heldout_distance = None
-    assert slug_of(choose(service, slug, "tiny")) == "no-heldout-distance"
+        track.preparation.held_out_distance = None
+    assert slug_of(choose(service, slug, "tiny")) == "no-held-out-distance"
     with serve(service.app) as url:
 
         def kennel(*words: str) -> str:

@@ -133,15 +133,15 @@ def test_otsu_leaves_the_least_variance_inside(distances: list[float]) -> None:
     assert within(chosen.tau) <= min(within(tau) for tau in cuts) + 1e-12
 
 
-def test_paper_heldout_and_manual() -> None:
+def test_paper_held_out_and_manual() -> None:
     distances = [0.1, 0.2, 0.6]
     assert choose_tau(distances, method="paper").tau == pytest.approx(0.3)
-    assert choose_tau(distances, method="heldout", heldout_distance=0.5).tau == 0.25
+    assert choose_tau(distances, method="held_out", held_out_distance=0.5).tau == 0.25
     assert choose_tau(distances, method="manual", tau=0.17).tau == 0.17
 
 
-def test_a_track_starts_with_heldout_before_there_is_any_entry() -> None:
-    chosen = choose_tau([], method="heldout", heldout_distance=0.36)
+def test_a_track_starts_with_held_out_before_there_is_any_entry() -> None:
+    chosen = choose_tau([], method="held_out", held_out_distance=0.36)
     assert chosen.tau == 0.18
     assert chosen.interval == Interval(0.0, None)
     assert (chosen.memorization_margin, chosen.relative_variance, chosen.auc) == (None, None, None)
@@ -157,8 +157,8 @@ def test_a_track_starts_with_heldout_before_there_is_any_entry() -> None:
         ({"memorised": [None, False, None]}, "one-class-only"),
         ({"method": "accuracy"}, "no-labels"),
         ({"method": "accuracy", "memorised": [False, False, None]}, "one-class-only"),
-        ({"method": "heldout"}, "no-heldout-distance"),
-        ({"method": "heldout", "heldout_distance": math.nan}, "bad-tau"),
+        ({"method": "held_out"}, "no-held-out-distance"),
+        ({"method": "held_out", "held_out_distance": math.nan}, "bad-tau"),
         ({"method": "manual"}, "no-tau"),
         ({"method": "manual", "tau": -0.1}, "bad-tau"),
         ({"method": "manual", "tau": math.inf}, "bad-tau"),
@@ -200,7 +200,7 @@ def test_distances_that_do_not_suffice(distances: list[Any], method: str, slug: 
 def test_the_interval_is_where_nothing_changes(given_entries: list[tuple[float, bool | None]], method: str) -> None:
     distances, memorised = split(given_entries)
     try:
-        chosen = choose_tau(distances, memorised, method, heldout_distance=0.5, tau=0.3)
+        chosen = choose_tau(distances, memorised, method, held_out_distance=0.5, tau=0.3)
     except Invalid:
         return
     low, high = chosen.interval.low, chosen.interval.high
