@@ -55,7 +55,7 @@ GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
 BENCHMARKS = {name: benchmark for group in GROUPS.values() for name, benchmark in group.items()}
 
 
-def measure(name: str, size: str, folder: Path = RESULTS, run: Runner = run_apart) -> BenchmarkResult:
+def measure(name: str, size: str, folder: Path = RESULTS, *, run: Runner = run_apart) -> BenchmarkResult:
     """Measure one benchmark and store its result. ``size`` is the name of one of the module's sizes."""
     module, measured_with = BENCHMARKS[name].load(), machine()
     with TemporaryDirectory(prefix="kennel-bench-") as scratch:

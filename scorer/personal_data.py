@@ -55,8 +55,8 @@ def delete_account(acting: Acting[Account | None], account_id: int) -> None:
         if members.team_of(acting.session, team.competition_id, account.id) is team:
             teams.depart(acting.session, team, account, now=acting.now)
     alone = personal_data.team_ids_alone(acting.session, account.id)
-    erased = _rename_teams(acting.session, account, joined, alone)
-    _erase(acting.session, account, erased, alone, acting.now)
+    erased = _rename_teams(acting.session, account, joined, alone=alone)
+    _erase(acting.session, account, erased, alone=alone, now=acting.now)
     subject = f"account:{account.handle}"
     by_operator = None if acting.actor is not None else {"by": "the operator"}
     audit_log.record_action(acting, "account.deleted", subject, after=by_operator)
@@ -73,7 +73,7 @@ def _require_no_duties(session: Session, account: Account) -> None:
         )
 
 
-def _rename_teams(session: Session, account: Account, joined: Sequence[Team], alone: set[int]) -> set[str]:
+def _rename_teams(session: Session, account: Account, joined: Sequence[Team], *, alone: set[int]) -> set[str]:
     """Call teams of one, and those called after the person, by the pseudonym; returns every name that they had."""
     erased: set[str] = set()
     for team in joined:
@@ -93,18 +93,18 @@ def _pseudonym(account: Account) -> str:
     return f"Deleted account {account.id}"
 
 
-def _erase(session: Session, account: Account, team_names: set[str], alone: set[int], now: datetime) -> None:
+def _erase(session: Session, account: Account, team_names: set[str], *, alone: set[int], now: datetime) -> None:
     """Take the person's names and addresses out of all rows, then out of the account itself."""
     # No handle that somebody can choose has this sign in it.
     handle, name, email = f"deleted~{account.id}", account.name, account.email
     text = BODY.format(name=name, handle=account.handle, pseudonym=_pseudonym(account))
     account.deleted_at = now
     session.flush()
-    personal_data.erase_names(session, account.id, handle, team_names)
-    personal_data.erase_rows(session, account, alone, handle, now)
+    personal_data.erase_names(session, account.id, handle, team_names=team_names)
+    personal_data.erase_rows(session, account, alone, pseudonym=handle, now=now)
     account.handle, account.name = handle, _pseudonym(account)
     account.email = account.password_hash = None
     account.role = "participant"
     session.flush()
     if email is not None:
-        outbox.queue_mail(session, email, SUBJECT, text, now=now)
+        outbox.queue_mail(session, email, SUBJECT, body=text, now=now)

@@ -399,7 +399,7 @@ class Settings(LogSettings):
     """A file that a worker, and beat, touch as long as they do their work, for checks of their health. One for each."""
 
     @classmethod
-    def settings_customise_sources(
+    def settings_customise_sources(  # noqa: PLR0917
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,

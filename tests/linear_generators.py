@@ -93,7 +93,7 @@ def audit_in_process(
         read_generator(content, latent, limits=limits),
         latent,
         train,
-        held_out,
+        held_out=held_out,
         plan=plan,
         entry=entry,
         progress=progress,

@@ -47,13 +47,15 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
         sets = {}
         for role in SEEDS:
             content, received = _upload(role, size)
-            sets[role] = reference_sets.attach_reference_set(Acting(session, author, now), state, role, received)
+            sets[role] = reference_sets.attach_reference_set(
+                Acting(session, author, now), state, role, received=received
+            )
             if not context.blobs.exists(received.key):
                 context.blobs.write(received.key, content)
         for kind, roles in reference_sets.REFERENCE_ROLES.items():
             track = state.tracks[kind]
             space = preparations.space_of_track(track, {})
-            preparation = preparations.preparation_of(session, state, kind, space, now=now)
+            preparation = preparations.preparation_of(session, state, kind, space=space, now=now)
             if preparation.finished_at is None:
                 prepared = _prepared(context, preparation, sets, roles)
                 for key, content in prepared.blobs.items():
@@ -91,8 +93,8 @@ def _prepared(
                 alone,
                 preparation.key,
                 preparation.extractor,
-                addresses[:-1],
-                addresses[-1],
+                sets=addresses[:-1],
+                held_out=addresses[-1],
                 signed=preparation.signed,
                 progress=lambda *_: None,
             )

@@ -128,7 +128,7 @@ def delete_account(
     """Delete the account."""
     with refusal_on(_page, session, viewer, now, place="deletion"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
-        delete_own_account(sign_in, viewer, text(fields, "handle"), password)
+        delete_own_account(sign_in, viewer, text(fields, "handle"), password=password)
     title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."
     answer = render_page("rendering/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
     session_cookies.delete_cookies(answer, request)

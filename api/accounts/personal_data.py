@@ -17,7 +17,7 @@ def own_data(acting: Acting) -> Response:
     return JSONResponse(rows, headers={"Content-Disposition": name, "Cache-Control": "no-store"})
 
 
-def delete_own_account(actions: SignInActions, caller: Caller, handle: str, password: str) -> None:
+def delete_own_account(actions: SignInActions, caller: Caller, handle: str, *, password: str) -> None:
     """Delete the caller's account, for a caller who types its handle, and knows the password if there is one."""
     if handle.strip().lower() != caller.account.handle.lower():
         raise Invalid("wrong-handle", f"To delete your account, type its handle: {caller.account.handle}.")

@@ -97,7 +97,7 @@ def download_own_data(acting: ActingReader) -> Response:
 @router.post("/me/deletion", status_code=204)
 def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, caller: SignedIn) -> Response:
     """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
-    delete_own_account(actions, caller, body.handle, body.password.get_secret_value())
+    delete_own_account(actions, caller, body.handle, password=body.password.get_secret_value())
     response = Response(status_code=204)
     session_cookies.delete_cookies(response, request)
     return response

@@ -33,7 +33,7 @@ Filters = Annotated[AuditFilter, Depends(audit_filters)]
 def show_audit_log(acting: ActingAdmin, viewer: SignedIn, filters: Filters, before: BeforeId = None) -> Response:
     """Every entry, newest first."""
     wanted = audit_log.filter_for_admin(acting.session, filters, acting.actor)
-    return _page(acting.session, viewer, wanted, before, now=acting.now, state=None, here="/admin/audit")
+    return _page(acting.session, viewer, wanted, before=before, now=acting.now, state=None, here="/admin/audit")
 
 
 @router.api_route("/competitions/{slug}/audit", methods=["GET", "HEAD"])
@@ -44,11 +44,11 @@ def show_competition_audit_log(
     state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = replace(filters, competition=state.competition)
     return _page(
-        acting.session, viewer, wanted, before, now=acting.now, state=state, here=f"/competitions/{slug}/audit"
+        acting.session, viewer, wanted, before=before, now=acting.now, state=state, here=f"/competitions/{slug}/audit"
     )
 
 
-def _page(session: Session, viewer: Caller, wanted: AuditFilter, before: int | None, **values: Any) -> Response:
+def _page(session: Session, viewer: Caller, wanted: AuditFilter, *, before: int | None, **values: Any) -> Response:
     newest = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     return render_page(

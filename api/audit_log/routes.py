@@ -60,7 +60,7 @@ def index(
     limit: Limit = 100,
 ) -> AuditPage:
     """Who did what and when, with the state before and after, newest first. Admins only."""
-    return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit)
+    return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit=limit)
 
 
 @router.get("/competitions/{slug}/audit")
@@ -69,13 +69,13 @@ def of_competition(
 ) -> AuditPage:
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
     competition = competition_state.state_of(acting.session, slug, acting.now).competition
-    page = _page(acting.session, replace(filters, competition=competition), after, limit)
+    page = _page(acting.session, replace(filters, competition=competition), after, limit=limit)
     for entry in page.entries:
         entry.address = None  # addresses of people are for admins only
     return page
 
 
-def _page(session: Session, filters: AuditFilter, after: int | None, limit: int) -> AuditPage:
+def _page(session: Session, filters: AuditFilter, after: int | None, *, limit: int) -> AuditPage:
     entries = audit_log.list_entries(session, filters, before=after, limit=limit + 1)
     views = [AuditEntryView.model_validate(each) for each in entries[:limit]]
     return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

@@ -69,7 +69,7 @@ def show_leaderboard(
     for state in standings.states_to_show(acting, slug):
         values = _entry_values(acting, state)
         track = query.track_of(state)
-        parts = etag_parts(acting.session, state, track, viewer, acting.now)
+        parts = etag_parts(acting.session, state, track, viewer=viewer, now=acting.now)
         listed = [file.id for file in state.files], [each.id for each in state.announcements]
         etag = etag_of(*parts, query, values, listed)
         if is_known(request, etag):
@@ -81,7 +81,7 @@ def show_leaderboard(
         shown = {**values, **board_values(acting, state, query)}
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=acting.now, **shown).body)
 
-    return templates.page_from_cache(acting.session, cache, etag, viewer, render)
+    return templates.page_from_cache(acting.session, cache, etag, viewer=viewer, make=render)
 
 
 def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> dict[str, object]:

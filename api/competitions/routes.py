@@ -196,7 +196,7 @@ async def attach(
         require_clean(store, received, settings)
         with store.open(received.key) as file:
             ignored = _require_readable(file, role, limited=reads_limited(settings))
-        images = _attach(slug, role, received, begin, author, now, attach=attach)
+        images = _attach(slug, role, received, begin=begin, author=author, now=now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes, ignored=ignored)
         return view, unused_key_of(received, images.blob_key)
 
@@ -216,16 +216,16 @@ def _attach(
     slug: str,
     role: ReferenceRole,
     received: ReceivedBlob,
+    *,
     begin: Transaction,
     author: Account,
     now: datetime,
-    *,
     attach: bool,
 ) -> ReferenceSet:
     accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
     with begin() as session:
         state = competition_state.state_of(session, slug, now)
-        return accept(Acting(session, author, now), state, role, received)
+        return accept(Acting(session, author, now), state, role, received=received)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)

@@ -31,7 +31,7 @@ def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visit
     """The findings of every test on an entry and track, or how far the tests are. For reviewers and organizers; for
     everybody once the final board is published, but images for the entry's team alone."""
     submission = visibility.require_visible(session, submission_id, account)
-    return evidence_view(session, submission, kind, account)
+    return evidence_view(session, submission, kind, account=account)
 
 
 @router.get("/{group}", response_class=Response, responses=PICTURE)
@@ -48,12 +48,12 @@ def sheet(
     near to (mirrored where that is the match). For reviewers and organizers, and for the entry's team once the final
     board is published."""
     submission = visibility.require_visible(session, submission_id, account)
-    visible = visibility.visible_evidence(session, submission, kind, account)
+    visible = visibility.visible_evidence(session, submission, kind, account=account)
     if visible.evidence is None or group not in visible.groups:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
     etag = etag_of(visible.evidence.id, group, is_organizer(account, submission.competition_id))
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
-    picture = example_sheet(session, images, submission, visible.evidence, visible.groups[group])
+    picture = example_sheet(session, images, submission, evidence=visible.evidence, group=visible.groups[group])
     return Response(picture, media_type="image/png", headers=headers)

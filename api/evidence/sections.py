@@ -40,7 +40,7 @@ class EvidenceSection:
 
 def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
     """The evidence on every track; that with the gravest summary is open if it has a sign of copying."""
-    views = [evidence_view(session, submission, kind, account) for kind in TRACK_KINDS]
+    views = [evidence_view(session, submission, kind, account=account) for kind in TRACK_KINDS]
     gravest = _gravest([view.summary for view in views])
     return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
 

@@ -106,9 +106,11 @@ class EvidenceView(BaseModel):
     )
 
 
-def evidence_view(session: Session, submission: Submission, kind: TrackKind, account: Account | None) -> EvidenceView:
+def evidence_view(
+    session: Session, submission: Submission, kind: TrackKind, *, account: Account | None
+) -> EvidenceView:
     """The evidence of an entry on a track, for a person who may see it at all."""
-    visible = visibility.visible_evidence(session, submission, kind, account)
+    visible = visibility.visible_evidence(session, submission, kind, account=account)
     matches = {name: _matches(visible, name, group) for name, group in visible.groups.items()}
     running = visible.job if visible.state == JobState.RUNNING else None
     failed = visible.job if visible.state == JobState.FAILED and visible.inside else None

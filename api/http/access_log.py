@@ -73,7 +73,7 @@ class AccessLog:
         finally:
             seconds = perf_counter() - started
             _count(scope, status, seconds)
-            _log(scope, client, status, seconds, record.fields)
+            _log(scope, client, status, seconds=seconds, fields=record.fields)
 
 
 def request_id_of(scope: Mapping[str, Any]) -> str:
@@ -104,7 +104,7 @@ def _count(scope: Scope, status: int, seconds: float) -> None:
     HTTP_REQUEST_SECONDS.labels(route).observe(seconds)
 
 
-def _log(scope: Scope, client: Any, status: int, seconds: float, fields: Mapping[str, Any]) -> None:
+def _log(scope: Scope, client: Any, status: int, *, seconds: float, fields: Mapping[str, Any]) -> None:
     level = logging.WARNING if status >= 500 else logging.INFO
     if not log.isEnabledFor(level):
         return

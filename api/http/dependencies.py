@@ -110,7 +110,9 @@ def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_tim
         return caller
 
     policy: Policy = "nobody" if is_setup_path(request.scope["path"]) else operator_settings.require_second_factor
-    return identify_caller(find_caller, transactions_of(request), state.rates, browser_of(request), policy)
+    return identify_caller(
+        find_caller, transactions_of(request), state.rates, browser=browser_of(request), policy=policy
+    )
 
 
 def bearer_token(request: Request) -> str | None:
@@ -123,6 +125,7 @@ def identify_caller(
     find_caller: Callable[[Session], Caller | None],
     begin: Transaction,
     rates: RateLimiter,
+    *,
     browser: Browser,
     policy: Policy,
 ) -> Caller | None:

@@ -101,12 +101,12 @@ def _bytes(parts: Sequence[bytes | BlobPart], wanted: range, store: Blobs) -> It
         if start >= stop:
             continue
         if isinstance(part, BlobPart):
-            yield from _stored(part, start, stop, store)
+            yield from _stored(part, start, stop, store=store)
         else:
             yield part[start:stop]
 
 
-def _stored(part: BlobPart, start: int, stop: int, store: Blobs) -> Iterator[bytes]:
+def _stored(part: BlobPart, start: int, stop: int, *, store: Blobs) -> Iterator[bytes]:
     with store.open(part.key) as file:
         file.seek(start)
         while start < stop and (chunk := file.read(min(CHUNK_BYTES, stop - start))):

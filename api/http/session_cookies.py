@@ -64,7 +64,7 @@ def set_rater_cookie(response: Response, request: Request, secret: str) -> None:
 
 def set_next_cookie(response: Response, request: Request, path: str) -> None:
     """Remember the page that a person wanted before they had to set something up."""
-    _set(response, request, NEXT_COOKIE, quote(path), NEXT_LIFETIME)
+    _set(response, request, NEXT_COOKIE, value=quote(path), lifetime=NEXT_LIFETIME)
 
 
 def next_path(request: Request) -> str:
@@ -79,11 +79,11 @@ def delete_next_cookie(response: Response, request: Request) -> None:
 
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:
     """Set the cookies: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
-    _set(response, request, "kennel", secrets.session, SESSION_LIFETIME)
-    _set(response, request, DEVICE_COOKIE, secrets.device, DEVICE_LIFETIME)
+    _set(response, request, "kennel", value=secrets.session, lifetime=SESSION_LIFETIME)
+    _set(response, request, DEVICE_COOKIE, value=secrets.device, lifetime=DEVICE_LIFETIME)
 
 
-def _set(response: Response, request: Request, name: str, value: str, lifetime: timedelta) -> None:
+def _set(response: Response, request: Request, name: str, *, value: str, lifetime: timedelta) -> None:
     response.set_cookie(
         cookie_name(request, name),
         value,

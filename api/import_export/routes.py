@@ -49,7 +49,9 @@ def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
     """Have a worker make a data release. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     release = start_data_release(acting, state, body.images, new_names=body.new_names)
-    return release_view(data_release.find_release(acting.session, state, release.id, acting.actor), acting.actor)
+    return release_view(
+        data_release.find_release(acting.session, state, release.id, account=acting.actor), acting.actor
+    )
 
 
 @router.get("")
@@ -65,7 +67,9 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> ReleasePage:
 def show(slug: str, release_id: str, acting: ActingVisitor) -> ReleaseView:
     """One data release: how far it is, and its files."""
     state = standings.visible_state(acting, slug)
-    return release_view(data_release.find_release(acting.session, state, release_id, acting.actor), acting.actor)
+    return release_view(
+        data_release.find_release(acting.session, state, release_id, account=acting.actor), acting.actor
+    )
 
 
 @router.put("/{release_id}/handed-out")
@@ -73,7 +77,9 @@ def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer)
     """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     data_release.hand_out(acting, state, release_id, shown=body.shown)
-    return release_view(data_release.find_release(acting.session, state, release_id, acting.actor), acting.actor)
+    return release_view(
+        data_release.find_release(acting.session, state, release_id, account=acting.actor), acting.actor
+    )
 
 
 @router.get("/{release_id}/files/{name}", response_class=Response, responses=FILE)
@@ -83,7 +89,9 @@ def download(
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
     state = standings.visible_state(acting, slug)
-    return _file(data_release.find_release(acting.session, state, release_id, acting.actor), name, request, store)
+    return _file(
+        data_release.find_release(acting.session, state, release_id, account=acting.actor), name, request, store=store
+    )
 
 
 @router.get("/{release_id}/files/images/{name}", response_class=Response, responses=FILE)
@@ -93,11 +101,14 @@ def download_images(
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
     state = standings.visible_state(acting, slug)
     return _file(
-        data_release.find_release(acting.session, state, release_id, acting.actor), f"{IMAGES_IN}{name}", request, store
+        data_release.find_release(acting.session, state, release_id, account=acting.actor),
+        f"{IMAGES_IN}{name}",
+        request,
+        store=store,
     )
 
 
-def _file(status: ReleaseStatus, name: str, request: Request, store: Blobs) -> Response:
+def _file(status: ReleaseStatus, name: str, request: Request, *, store: Blobs) -> Response:
     key, file = data_release.file_of(status, name)
     release = status.release
     file_name = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
@@ -146,19 +157,28 @@ async def load(
     require_bytes(declared_bytes(request), MAX_CSV_BYTES)
     with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
         sha256 = await _received(streamed_body(request, author.id), file)
-        result = await run_in_threadpool(_load_results, begin, slug, file, sha256, options, author, now)
+        result = await run_in_threadpool(
+            _load_results, begin, slug, file, sha256=sha256, options=options, author=author, now=now
+        )
     if not result.added:
         response.status_code = 200
     return ImportView.of(result, competition=result.state.competition.slug)
 
 
 def _load_results(
-    begin: Transaction, slug: str, file: IO[bytes], sha256: str, options: ImportRequest, author: Account, now: datetime
+    begin: Transaction,
+    slug: str,
+    file: IO[bytes],
+    *,
+    sha256: str,
+    options: ImportRequest,
+    author: Account,
+    now: datetime,
 ) -> ImportResult:
     table = _table(file, options)
     with begin() as session:
         return import_results.import_table(
-            Acting(session, author, now), slug, table, options, table_sha256=sha256, new_id=new_public_id
+            Acting(session, author, now), slug, table, request=options, table_sha256=sha256, new_id=new_public_id
         )
 
 

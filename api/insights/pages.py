@@ -77,7 +77,7 @@ def show_insights(
 
     def render_body() -> bytes:
         values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
-        values |= _values(acting.session, state, acting.actor, track)
+        values |= _values(acting.session, state, acting.actor, track=track)
         for name, make in parts.items():  # the same for all who may see the same
             part = cache.answer(acting.session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
@@ -85,17 +85,25 @@ def show_insights(
 
     parts = {
         "pictures": lambda: _render_pictures(
-            request, acting.session, state, acting.actor, track, label, tracks, shown_track
+            request,
+            acting.session,
+            state,
+            account=acting.actor,
+            track=track,
+            label=label,
+            tracks=tracks,
+            shown=shown_track,
         ),
         "shared_submissions": lambda: _render_shared_submissions(acting.session, state, acting.actor),
     }
-    return page_from_cache(acting.session, cache, etag, viewer, render_body)
+    return page_from_cache(acting.session, cache, etag, viewer=viewer, make=render_body)
 
 
 def _render_pictures(
     request: Request,
     session: Session,
     state: CompetitionState,
+    *,
     account: Account | None,
     track: TrackKind,
     label: LabelChoice,
@@ -106,9 +114,9 @@ def _render_pictures(
     charge_figures(request, account, len(names))
     insights = overview.insights_of(session, state, account, label=label)
     # One at a time: the values of a million entries go before the next one comes.
-    pictures = [Picture.of(figures.figure(session, insights, name, track, account)) for name in names]
+    pictures = [Picture.of(figures.figure(session, insights, name, track=track, account=account)) for name in names]
     if shown is not None:
-        pictures.append(Picture.of(figures.shown_track_figure(session, insights, shown, track, account)))
+        pictures.append(Picture.of(figures.shown_track_figure(session, insights, shown, track=track, account=account)))
     page = {"slug": state.competition.slug, "track": track, "label": label, "shown_tracks": tracks}
     return render("insights/figures.html", pictures=pictures, **page).encode()
 
@@ -118,11 +126,11 @@ def _render_shared_submissions(session: Session, state: CompetitionState, accoun
     return render("insights/shared_submissions.html", shared_submissions=shared).encode()
 
 
-def _values(session: Session, state: CompetitionState, account: Account | None, track: TrackKind) -> dict[str, Any]:
+def _values(session: Session, state: CompetitionState, account: Account | None, *, track: TrackKind) -> dict[str, Any]:
     return {
         "choices": CHOICES,
         "everything": may_see_results(state, account),
-        "exhibits": gallery.gallery_entries(session, state, track, account)
+        "exhibits": gallery.gallery_entries(session, state, track, account=account)
         if account and is_organizer(account, state.competition.id)
         else [],
         "layout": layout_of(state.competition.image_count, state.competition.image_size),

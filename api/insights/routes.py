@@ -83,9 +83,9 @@ def show(
         only = query.track if figure in figures.SINGLE else None
         insights = overview.insights_of(acting.session, state, acting.actor, label=query.label, track=only)
         if figure != figures.SHOWN_TRACK_FIGURE:
-            return figures.figure(acting.session, insights, figure, query.track, acting.actor)
+            return figures.figure(acting.session, insights, figure, track=query.track, account=acting.actor)
         shown = named(visible_shown_tracks(acting.session, state, acting.actor), query.shown)
-        return figures.shown_track_figure(acting.session, insights, shown, query.track, acting.actor)
+        return figures.shown_track_figure(acting.session, insights, shown, track=query.track, account=acting.actor)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, acting.actor) and query.format != "svg":  # of all entries: too many to be kept
@@ -99,7 +99,7 @@ def show(
     body = cache.answer(
         acting.session,
         headers["ETag"],
-        lambda: b"".join(_pieces(slug, state, data(), query, lambda: nullcontext(acting.session))),
+        lambda: b"".join(_pieces(slug, state, data(), query=query, begin=lambda: nullcontext(acting.session))),
     )
     return Response(body, headers=headers)
 
@@ -115,7 +115,7 @@ def _normalised(query: FigureQuery, figure: FigureName) -> FigureQuery:
 
 
 def _pieces(
-    slug: str, state: CompetitionState, figure: Figure, query: FigureQuery, begin: Transaction
+    slug: str, state: CompetitionState, figure: Figure, *, query: FigureQuery, begin: Transaction
 ) -> Iterator[bytes]:
     if query.format == "svg":
         return iter([svg_of(figure, state.competition.title).encode()])

@@ -57,7 +57,7 @@ def list_competitions(body: CompetitionsRequest, acting: ActingReader, settings:
     entered = competitions_entered(acting.session, acting.actor.id)
     visible = competition_state.visible_competitions(acting)
     wanted = _ordered(
-        acting.session, [each for each in visible if _is_in(each, body, entered, acting.now)], body, acting.now
+        acting.session, [each for each in visible if _is_in(each, body, entered, now=acting.now)], body, now=acting.now
     )
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     end = begin + body.page_size
@@ -65,14 +65,15 @@ def list_competitions(body: CompetitionsRequest, acting: ActingReader, settings:
     teams = standings.count_teams(acting.session, states)
     return CompetitionsResponse(
         competitions=[
-            _competition(acting.session, each, acting.actor, settings.public_url, entered, teams) for each in states
+            _competition(acting.session, each, acting.actor, site=settings.public_url, entered=entered, teams=teams)
+            for each in states
         ],
         next_page_token=str(end) if end < len(wanted) else "",
     )
 
 
 def _ordered(
-    session: Session, listed: Sequence[ListedCompetition], body: CompetitionsRequest, now: datetime
+    session: Session, listed: Sequence[ListedCompetition], body: CompetitionsRequest, *, now: datetime
 ) -> Sequence[ListedCompetition]:
     if body.sort_by == BY_TEAMS:
         teams = standings.count_teams(session, competition_state.states_of(session, [each.id for each in listed], now))
@@ -83,7 +84,9 @@ def _ordered(
     return sorted(listed, key=lambda each: each.closes_at or FAR_FUTURE, reverse=descending)
 
 
-def _is_in(competition: ListedCompetition, body: CompetitionsRequest, entered: Collection[int], now: datetime) -> bool:
+def _is_in(
+    competition: ListedCompetition, body: CompetitionsRequest, entered: Collection[int], *, now: datetime
+) -> bool:
     words = f"{competition.title} {competition.slug}".casefold()
     if body.search.strip().casefold() not in words:
         return False
@@ -96,6 +99,7 @@ def _competition(
     session: Session,
     state: CompetitionState,
     account: Account,
+    *,
     site: str,
     entered: Collection[int],
     teams: Mapping[int, int],
@@ -112,7 +116,7 @@ def _competition(
         reward=", ".join(each["amount"] for each in sorted(competition.prizes, key=itemgetter("place"))),
         team_count=teams[competition.id],
         user_has_entered=has_entered,
-        user_rank=standings.rank_of(session, state, _track_of(state), account) if has_entered else None,
+        user_rank=standings.rank_of(session, state, _track_of(state), account=account) if has_entered else None,
         max_daily_submissions=competition.daily_limit or 0,
         max_team_size=competition.max_team_size,
         submissions_disabled=state.phase is not Phase.OPEN,
@@ -132,7 +136,7 @@ def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> Leaderboa
     state = competition_state.visible_state(acting, body.competition_name)
     kind = _track_of(state, public=body.override_public)
     after = int(body.page_token or 0)
-    board = standings.standings(acting.session, state, kind, acting.actor, after=after, limit=body.page_size)
+    board = standings.standings(acting.session, state, kind, account=acting.actor, after=after, limit=body.page_size)
     places = board.places
     return LeaderboardResponse(
         submissions=[_place(place, state.competition.score_decimals) for place in places],
@@ -162,7 +166,7 @@ def download_leaderboard(
         state = competition_state.visible_state(Acting(session, account, now), body.competition_name)
         kind = _track_of(state)
         slug = state.competition.slug
-        places = all_places(session, state, kind, account)
+        places = all_places(session, state, kind, account=account)
     charge_rows(request, account, len(places.ranks))
     content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(places, begin)), now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
@@ -201,7 +205,7 @@ def _message_of(file: DataFile) -> DataFileMessage:
 def redirect_to_data_file(body: DataFileRequest, acting: ActingReader) -> Response:
     """A redirect to a file. Its address has no host, so the client uses the same host and sends the same token."""
     state = competition_state.visible_state(acting, body.competition_name)
-    file = data_files.find_file(acting.session, state, body.file_name, acting.actor)
+    file = data_files.find_file(acting.session, state, body.file_name, account=acting.actor)
     return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
 
 
@@ -221,7 +225,7 @@ def _redirect_to(path: str) -> RedirectResponse:
 def download_data_file(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
     """A file, or a range of it."""
     state = competition_state.visible_state(acting, slug)
-    file = data_files.find_file(acting.session, state, name, acting.actor)
+    file = data_files.find_file(acting.session, state, name, account=acting.actor)
     # A client with ``http_proxy`` pointing at us would send us requests for the store's host, too, unless by https.
     return download(request, file, store, without_tls=False)
 
@@ -231,5 +235,5 @@ def download_data_files(slug: str, request: Request, acting: ActingReader, store
     """All files as one zip, or a range of it."""
     state = competition_state.visible_state(acting, slug)
     return download_all(
-        request, f"{slug}.zip", data_files.downloadable_files(acting.session, state, acting.actor), store
+        request, f"{slug}.zip", data_files.downloadable_files(acting.session, state, acting.actor), store=store
     )

@@ -131,6 +131,7 @@ def authenticated_caller(
     request: Request,
     begin: Transactions,
     moment: Now,
+    *,
     rates: AppRateLimiter,
     browser: CurrentBrowser,
     settings: AppSettings,
@@ -144,7 +145,7 @@ def authenticated_caller(
             raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
         return caller
 
-    caller = identify_caller(find_caller, begin, rates, browser, settings.require_second_factor)
+    caller = identify_caller(find_caller, begin, rates, browser=browser, policy=settings.require_second_factor)
     if caller is None:
         raise AssertionError("a token has an owner")
     return caller
@@ -195,7 +196,7 @@ def introspect_token(
         return caller_of_token(session, body.token, now)
 
     try:
-        caller = identify_caller(find_caller, begin, rates, browser, policy="nobody")
+        caller = identify_caller(find_caller, begin, rates, browser=browser, policy="nobody")
     except (Forbidden, Unauthenticated):
         caller = None
     if caller is None:

@@ -73,7 +73,7 @@ def get_submission(body: SubmissionRequest, acting: ActingReader, settings: AppS
     """One submission."""
     submission = access.find_by_ref(acting.session, body.ref, acting.actor)
     state = competition_state.visible_state(acting, submission.competition.slug)
-    return _entry(acting.session, state, submission, acting.actor, settings.public_url)
+    return _entry(acting.session, state, submission, account=acting.actor, site=settings.public_url)
 
 
 @router.post(f"{SERVICE}/ListSubmissions")
@@ -85,13 +85,15 @@ def list_submissions(body: PageRequest, acting: ActingReader, settings: AppSetti
     page = submissions[: body.page_size]
     more = len(submissions) > body.page_size
     return SubmissionsResponse(
-        submissions=[_entry(acting.session, state, each, acting.actor, settings.public_url) for each in page],
+        submissions=[
+            _entry(acting.session, state, each, account=acting.actor, site=settings.public_url) for each in page
+        ],
         next_page_token=str(page[-1].ref) if more else "",
     )
 
 
 def _entry(
-    session: Session, state: CompetitionState, submission: Submission, account: Account, site: str
+    session: Session, state: CompetitionState, submission: Submission, *, account: Account, site: str
 ) -> SubmissionMessage:
     judged = {
         each.track: each for each in submission_scores.measurements_of(session, submission, account, ranked=False)
@@ -182,7 +184,7 @@ def start_upload(
     wanted = UploadRequest(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
     )
-    upload = begin_upload(acting, body.competition_name, wanted, settings)
+    upload = begin_upload(acting, body.competition_name, wanted, settings=settings)
     url = absolute_url_of(request, f"/api/v1{BYTES}/{upload.id}", settings)
     return StartUploadResponse(token=upload.id, create_url=url.replace("://", f"://{UPLOAD_USER}:{secret}@", 1))
 
@@ -202,7 +204,7 @@ async def receive_upload(
     await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
     _, secret = credentials_of(request.headers.get("authorization", ""))
     writer = secrets.token_hex(8)
-    upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret, writer)
+    upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret=secret, writer=writer)
     chunks = streamed_body(request, upload.account_id)
     if upload.state == "done":  # a repeat after a lost answer; the client reads one only after it has sent everything
         await drain(chunks, upload.length)
@@ -219,7 +221,7 @@ async def _append_all(chunks: AsyncIterator[bytes], length: int, appender: Appen
         raise Conflict("not-complete", f"{appender.offset:,} bytes came, {length:,} were announced.")
 
 
-def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, secret: str, writer: str) -> Upload:
+def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, *, secret: str, writer: str) -> Upload:
     with begin() as session:
         upload, dropped = upload_bytes.take_bytes(session, upload_id, secret, writer=writer, now=utc_now())
     if dropped:
@@ -239,7 +241,7 @@ async def create_submission(
     """Make the submission, or return what is wrong with the zip. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
         complete = await run_in_threadpool(_set_note, body, begin, account)
-        upload = await finalise_upload(joins, begin, store, settings, complete.id)
+        upload = await finalise_upload(joins, begin, store, settings=settings, upload_id=complete.id)
         if upload.submission is not None:
             submission = upload.submission
             title = upload.competition.title
@@ -253,4 +255,6 @@ def _set_note(body: CreateSubmissionRequest, begin: Transaction, account: Accoun
     slug = body.competition_name
     note = body.submission_description
     with begin() as session:
-        return upload_bytes.submit_wire_upload(Acting(session, account, utc_now()), slug, body.blob_file_tokens, note)
+        return upload_bytes.submit_wire_upload(
+            Acting(session, account, utc_now()), slug, body.blob_file_tokens, note=note
+        )

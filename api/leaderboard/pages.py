@@ -130,7 +130,7 @@ def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> Boa
     which benchmarks belong there. Copies and disqualified teams are on the first page.
     """
     places, beyond = board.places[:size], board.places[size : size + 1]
-    benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after)]
+    benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after=after)]
     rows = [*(_row_of(place, board) for place in places), *(TableRow(each, None) for each in benchmarks)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
@@ -154,7 +154,7 @@ def _row_of(place: Place, board: Board) -> TableRow:
     return TableRow(place, place, own)
 
 
-def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[Place], after: int) -> bool:
+def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[Place], *, after: int) -> bool:
     earlier = after > 0 and (not places or benchmark.score < places[0].score)
     later = bool(beyond) and benchmark.score >= beyond[0].score
     return not earlier and not later
@@ -169,7 +169,7 @@ def board_values(acting: Acting[Account | None], state: CompetitionState, query:
         acting.session,
         state,
         query.track_of(state),
-        acting.actor,
+        account=acting.actor,
         after=after,
         limit=PAGE_SIZE + 1,
         late=query.late,
@@ -228,8 +228,8 @@ def show_uncertainty(
     """How certain the ranks of a board are, and what medals and prizes hang on."""
     state = standings.visible_state(acting, slug)
     track = track or state.first_board
-    version, body = uncertainty_json(acting.session, state, track, acting.actor, cache)
-    etag = etag_of(*etag_parts(acting.session, state, track, viewer, acting.now), version)
+    version, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
+    etag = etag_of(*etag_parts(acting.session, state, track, viewer=viewer, now=acting.now), version)
     if is_known(request, etag):
         return templates.not_modified(etag)
 
@@ -239,16 +239,16 @@ def show_uncertainty(
             templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
         )
 
-    return templates.page_from_cache(acting.session, cache, etag, viewer, render)
+    return templates.page_from_cache(acting.session, cache, etag, viewer=viewer, make=render)
 
 
 def etag_parts(
-    session: DbSession, state: CompetitionState, track: TrackKind, viewer: Caller | None, now: datetime
+    session: DbSession, state: CompetitionState, track: TrackKind, *, viewer: Caller | None, now: datetime
 ) -> tuple[object, ...]:
     """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
     minute, because the page shows relative times; what is stored is no older than that, too."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
-    version = standings.board_version(session, state, track, account, now)
+    version = standings.board_version(session, state, track, account=account, now=now)
     viewer_parts = (viewer.account.handle, viewer.csrf, viewer.unread) if viewer else None
     return templates.BUILD_DIGEST, version, track, columns, viewer_parts, now.replace(second=0, microsecond=0)

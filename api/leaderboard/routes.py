@@ -90,7 +90,7 @@ def show(
     board_access.require_past(query.as_of, acting.now)
     as_csv = query.wants_csv(accept)
     for state in standings.states_to_show(acting, slug):
-        version = standings.board_version(acting.session, state, query.track, acting.actor, acting.now)
+        version = standings.board_version(acting.session, state, query.track, account=acting.actor, now=acting.now)
         etag = etag_of(version, as_csv, query.inputs(as_csv=as_csv))
         headers = _headers(slug, query, etag, as_csv=as_csv)
         if is_known(request, etag):
@@ -102,7 +102,7 @@ def show(
         body = cache.answer(acting.session, etag, lambda: _body(acting, state, query))
         return Response(body, headers=headers)
     options = query.model_dump(include={"late", "as_of", "search"})
-    places = all_places(acting.session, state, query.track, acting.actor, **options)
+    places = all_places(acting.session, state, query.track, account=acting.actor, **options)
     charge_rows(request, acting.actor, len(places.ranks))
     return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
 
@@ -117,7 +117,7 @@ def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[s
 
 def _body(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> bytes:
     options = query.model_dump(include={"after", "limit", "late", "as_of", "search"})
-    board = standings.standings(acting.session, state, query.track, acting.actor, **options, now=acting.now)
+    board = standings.standings(acting.session, state, query.track, account=acting.actor, **options, now=acting.now)
     return _view(board, acting.actor).model_dump_json(by_alias=True).encode()
 
 
@@ -170,6 +170,6 @@ def show_uncertainty(
     """How certain the ranks of the first 500 places are: 95 % intervals, probabilities of medals, and what medals and
     prizes hang on. Of the private board once it is published; until then for organizers only."""
     state = standings.visible_state(acting, slug)
-    etag, body = uncertainty_json(acting.session, state, track, acting.actor, cache)
+    etag, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
     headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}
     return Response(status_code=304, headers=headers) if is_known(request, etag) else Response(body, headers=headers)

@@ -13,15 +13,15 @@ from scorer.lifecycle import TrackKind
 
 
 def uncertainty_json(
-    session: Session, state: CompetitionState, track: TrackKind, account: Account | None, cache: ResponseCache
+    session: Session, state: CompetitionState, track: TrackKind, *, account: Account | None, cache: ResponseCache
 ) -> tuple[str, bytes]:
     """The ETag and the body, an :class:`UncertaintyView`; ``Forbidden`` for the private track before publication."""
-    etag = etag_of("uncertainty", uncertainty.uncertainty_version(session, state, track, account))
-    return etag, cache.answer(session, etag, lambda: _body(session, state, track, account))
+    etag = etag_of("uncertainty", uncertainty.uncertainty_version(session, state, track, account=account))
+    return etag, cache.answer(session, etag, lambda: _body(session, state, track, account=account))
 
 
-def _body(session: Session, state: CompetitionState, track: TrackKind, account: Account | None) -> bytes:
-    shown = uncertainty.board_uncertainty(session, state, track, account)
+def _body(session: Session, state: CompetitionState, track: TrackKind, *, account: Account | None) -> bytes:
+    shown = uncertainty.board_uncertainty(session, state, track, account=account)
     view = UncertaintyView(
         competition=state.competition.slug,
         track=track,

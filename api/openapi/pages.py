@@ -60,7 +60,7 @@ def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]
     groups: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            groups[operation["tags"][0]].append(_operation(document, method.upper(), path, operation))
+            groups[operation["tags"][0]].append(_operation(document, method.upper(), path, operation=operation))
     return {tag: groups[tag] for tag in sorted(groups)}
 
 
@@ -92,7 +92,7 @@ def type_of(schema: Mapping[str, Any]) -> str:
     return str(schema.get("format") or schema.get("type") or "anything")
 
 
-def _operation(document: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]) -> Operation:
+def _operation(document: Mapping[str, Any], method: str, path: str, *, operation: Mapping[str, Any]) -> Operation:
     parameters = [
         Parameter(each["name"], each["in"], each.get("required", False), each.get("description", ""))
         for each in operation.get("parameters", ())

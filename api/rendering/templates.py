@@ -106,7 +106,7 @@ def cached_page(body: bytes, etag: str) -> HTMLResponse:
 
 
 def page_from_cache(
-    session: Session, cache: ResponseCache, etag: str, viewer: Caller | None, make: Callable[[], bytes]
+    session: Session, cache: ResponseCache, etag: str, *, viewer: Caller | None, make: Callable[[], bytes]
 ) -> HTMLResponse:
     """A page with its ETag: a visitor's body comes from the cache, that of who is signed in is made each time."""
     return cached_page(make() if viewer else cache.answer(session, etag, make), etag)

@@ -25,7 +25,7 @@ def view_of(session: Session, state: CompetitionState, status: CampaignStatus) -
 
 
 def decide(
-    acting: Acting, state: CompetitionState, campaign_id: int, decision: AnyDecision, *, reason: str, tau: float | None
+    acting: Acting, state: CompetitionState, campaign_id: int, *, decision: AnyDecision, reason: str, tau: float | None
 ) -> None:
     """Carry out what an organizer decides about a campaign; errors as those of :mod:`scorer.rescoring`."""
     campaign = campaign_of(acting.session, state, campaign_id)
@@ -34,4 +34,4 @@ def decide(
     elif decision == "undo":
         switching.undo(acting, state, campaign, reason=reason)
     else:
-        campaigns.decide(acting, state, campaign, decision, reason=reason)
+        campaigns.decide(acting, state, campaign, decision=decision, reason=reason)

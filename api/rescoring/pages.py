@@ -31,10 +31,12 @@ MAX_SUBMISSIONS = 100_000
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
 def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """All campaigns, and the form that starts one."""
-    return _list_page(acting.session, competition_state.state_of(acting.session, slug, acting.now), viewer, acting.now)
+    return _list_page(
+        acting.session, competition_state.state_of(acting.session, slug, acting.now), viewer, now=acting.now
+    )
 
 
-def _list_page(session: Session, state: CompetitionState, viewer: Caller, now: datetime, **outcome: Any) -> Response:
+def _list_page(session: Session, state: CompetitionState, viewer: Caller, *, now: datetime, **outcome: Any) -> Response:
     return render_page(
         "rescoring/list.html",
         viewer=viewer,
@@ -80,16 +82,16 @@ def show_campaign(
 ) -> Response:
     """How far a campaign is, what a switch would change, and the forms that decide about it."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    return _campaign_page(acting.session, state, campaign_id, viewer, acting.now, tau=tau)
+    return _campaign_page(acting.session, state, campaign_id, viewer=viewer, now=acting.now, tau=tau)
 
 
 def _campaign_page(
     session: Session,
     state: CompetitionState,
     campaign_id: int,
+    *,
     viewer: Caller,
     now: datetime,
-    *,
     tau: float | None = None,
     **outcome: Any,
 ) -> Response:
@@ -127,7 +129,7 @@ def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrgani
             Acting(acting.session, viewer.account, acting.now),
             state,
             campaign_id,
-            _decision(fields),
+            decision=_decision(fields),
             reason=reason,
             tau=tau,
         )

@@ -36,10 +36,10 @@ async def store_code(
     submission_id: str,
     chunks: AsyncIterator[bytes],
     begin: Transaction,
+    *,
     store: Blobs,
     account: Account,
     settings: Settings,
-    *,
     declared: int | None = None,
 ) -> CodeView:
     """Store a stream as an entry's code, in place of earlier code."""
@@ -60,7 +60,7 @@ async def store_code(
             kind = code_uploads.kind_of(file, limited=reads_limited(settings))
         with begin() as session:
             code, replaced = code_uploads.attach_code(
-                Acting(session, account, now), submission_id, received, kind, limits=limits
+                Acting(session, account, now), submission_id, received, kind=kind, limits=limits
             )
             return code_view(code), replaced.blob_key if replaced is not None else None
 
@@ -70,7 +70,7 @@ async def store_code(
 View = TypeVar("View")
 
 
-def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, settings: Settings) -> Upload:
+def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, *, settings: Settings) -> Upload:
     """Begin a resumable upload within the limits of the settings."""
     require_right_clock(acting.session)
     return uploads.begin(
@@ -84,7 +84,7 @@ def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, settings: Set
 
 
 async def finalise_upload(
-    limiter: CapacityLimiter, begin: Transaction, store: Blobs, settings: Settings, upload_id: str
+    limiter: CapacityLimiter, begin: Transaction, store: Blobs, *, settings: Settings, upload_id: str
 ) -> Upload:
     """Make the submission of a whole upload, as soon as the limiter lets another one be joined. Returns the upload
     afterwards, not yet ``done`` while another request makes the submission; raises the error of a refused one."""
@@ -119,8 +119,8 @@ class ZipUpload:
         slug: str,
         entry: NewSubmission,
         account: Account,
-        chunks: AsyncIterator[bytes],
         *,
+        chunks: AsyncIterator[bytes],
         declared: int | None,
         view_of: Callable[[Session, Submission], View],
     ) -> View:
@@ -149,7 +149,7 @@ class ZipUpload:
                     Acting(session, account, complete),
                     slug,
                     replace(entry, ignored=ignored),
-                    received,
+                    received=received,
                     public_id=new_id,
                     begun=begun,
                     limits=limits,

@@ -65,7 +65,7 @@ def show_submission(
     submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownCaller
 ) -> Response:
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
-    values = _entry(acting.session, images, submission_id, viewer, acting.now)
+    values = _entry(acting.session, images, submission_id, viewer=viewer, now=acting.now)
     etag = _etag_of_entry(values, viewer, acting.now)
     if is_known(request, etag):
         return not_modified(etag)
@@ -85,7 +85,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
-def _entry(session: Session, images: StoredImages, submission_id: str, viewer: Caller, now: Now) -> dict[str, Any]:
+def _entry(session: Session, images: StoredImages, submission_id: str, *, viewer: Caller, now: Now) -> dict[str, Any]:
     """The template values of an entry's page."""
     submission = access.find_submission(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
@@ -102,12 +102,12 @@ def _entry(session: Session, images: StoredImages, submission_id: str, viewer: C
         "pending": view.status in PENDING,
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
-        "may_attach": own and code_uploads.takes_code(session, state, submission, now),
+        "may_attach": own and code_uploads.takes_code(session, state, submission, now=now),
         "generator": generator_section_of(Acting(session, viewer.account, now), submission, with_form=own),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
-        "case": rulings_section_of(Acting(session, viewer.account, now), images, state, submission),
+        "case": rulings_section_of(Acting(session, viewer.account, now), images, state, submission=submission),
         "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
@@ -132,14 +132,16 @@ async def upload_code(
     """Attach the uploaded file as the entry's code."""
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
-            await store_code(submission_id, form.chunks, begin, store, viewer.account, settings)
+            await store_code(submission_id, form.chunks, begin, store=store, account=viewer.account, settings=settings)
     except KennelError as error:
-        return await run_in_threadpool(_refused_upload, submission_id, begin, images, viewer, error, "code")
+        return await run_in_threadpool(
+            _refused_upload, submission_id, begin, images, viewer=viewer, error=error, place="code"
+        )
     return see_other(f"/submissions/{submission_id}#code")
 
 
 def _refused_upload(
-    submission_id: str, begin: Transaction, images: StoredImages, viewer: Caller, error: KennelError, place: str
+    submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Caller, error: KennelError, place: str
 ) -> Response:
     problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": place}
     return in_transaction(begin, _page_of_entry, images, submission_id, viewer, utc_now(), **problem)
@@ -157,16 +159,18 @@ async def upload_generator(
 ) -> Response:
     """Store the uploaded file as the entry's generator."""
     try:
-        await hand_in_generator(submission_id, request, begin, store, viewer.account, settings)
+        await hand_in_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
     except KennelError as error:
-        return await run_in_threadpool(_refused_upload, submission_id, begin, images, viewer, error, "generator")
+        return await run_in_threadpool(
+            _refused_upload, submission_id, begin, images, viewer=viewer, error=error, place="generator"
+        )
     return see_other(f"/submissions/{submission_id}#generator")
 
 
 def _page_of_entry(
-    session: Session, images: StoredImages, submission_id: str, viewer: Caller, now: datetime, **outcome: Any
+    session: Session, images: StoredImages, submission_id: str, *, viewer: Caller, now: datetime, **outcome: Any
 ) -> Response:
-    values = _entry(session, images, submission_id, viewer, now)
+    values = _entry(session, images, submission_id, viewer=viewer, now=now)
     return render_page("submissions/show.html", viewer=viewer, now=now, **outcome, **values)
 
 
@@ -179,7 +183,7 @@ def cancel_submission(
         outcomes.cancel(Acting(session, viewer.account, now), submission_id)
     except Conflict as error:
         problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": "cancel"}
-        return _page_of_entry(session, images, submission_id, viewer, now, **problem)
+        return _page_of_entry(session, images, submission_id, viewer=viewer, now=now, **problem)
     return see_other(f"/submissions/{submission_id}")
 
 
@@ -198,15 +202,15 @@ def submit_rebuttal(
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
 def list_submissions(slug: str, acting: ActingReader, viewer: KnownCaller, before: BeforeRef = None) -> Response:
     """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
-    return _entries(acting.session, slug, viewer, acting.now, before=before)
+    return _entries(acting.session, slug, viewer, now=acting.now, before=before)
 
 
 def _entries(
     session: Session,
     slug: str,
     viewer: Caller,
-    now: Now,
     *,
+    now: Now,
     before: int | None = None,
     **outcome: Any,
 ) -> Response:
@@ -219,7 +223,7 @@ def _entries(
         viewer=viewer,
         now=now,
         state=state,
-        lines=_submission_rows(session, page, viewer, finals),
+        lines=_submission_rows(session, page, viewer, finals=finals),
         finals=finals,
         elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
         may_pick=finals is not None and final_picks.can_be_changed(state, now),
@@ -240,7 +244,7 @@ def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalE
 
 
 def _submission_rows(
-    session: Session, submissions: Sequence[Submission], viewer: Caller, finals: FinalEntries | None
+    session: Session, submissions: Sequence[Submission], viewer: Caller, *, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []

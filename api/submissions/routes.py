@@ -82,7 +82,7 @@ async def submit(
         slug,
         entry,
         account,
-        streamed_body(request, account.id),
+        chunks=streamed_body(request, account.id),
         declared=declared_bytes(request),
         view_of=accepted_view,
     )
@@ -234,7 +234,7 @@ async def attach(
     be replaced until the close, or until the time by which organizers ask for it."""
     size = declared_bytes(request)
     body = streamed_body(request, account.id)
-    return await store_code(submission_id, body, begin, store, account, settings, declared=size)
+    return await store_code(submission_id, body, begin, store=store, account=account, settings=settings, declared=size)
 
 
 @results.put("/submissions/{submission_id}/code-request")

@@ -72,7 +72,7 @@ class TeamContext:
         return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 
-def team_context(slug: str, begin: Transactions, viewer: SignedIn, now: Now, settings: AppSettings) -> TeamContext:
+def team_context(slug: str, begin: Transactions, viewer: SignedIn, *, now: Now, settings: AppSettings) -> TeamContext:
     """The context of this request."""
     return TeamContext(slug, begin, viewer, now, settings)
 

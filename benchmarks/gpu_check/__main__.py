@@ -45,18 +45,20 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
         found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
         return "below", True
 
-    checks = [outcome_of("GPU", "its roof", "no error", measure_peaks)]
+    checks = [outcome_of("GPU", "its roof", "no error", check=measure_peaks)]
     throughputs: list[Throughput] = []
     for name in plan.networks if found else ():
         print(f"{name} ...", file=sys.stderr, flush=True)
-        outcomes, throughput = check_network(name, options, plan, found[0], folder)
+        outcomes, throughput = check_network(name, options, plan, peaks=found[0], folder=folder)
         checks += outcomes
         throughputs += [] if throughput is None else [throughput]
         gc.collect()  # a network's memory is the next one's
     if device.type == "cuda":
         print("no memory, an error of CUDA ...", file=sys.stderr, flush=True)
-        checks += check_faults(plan.networks[0], options, device, folder)
-    return page_of(facts_of(device), found, checks, throughputs, time.perf_counter() - begun), all_passed(checks)
+        checks += check_faults(plan.networks[0], options, device, folder=folder)
+    return page_of(
+        facts_of(device), found, checks, throughputs=throughputs, seconds=time.perf_counter() - begun
+    ), all_passed(checks)
 
 
 def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> int:

@@ -54,7 +54,7 @@ class Throughput:
     """The most device memory reserved; None on a CPU."""
 
 
-def outcome_of(subject: str, name: str, demanded: str, check: Callable[[], tuple[str, bool]]) -> Check:
+def outcome_of(subject: str, name: str, demanded: str, *, check: Callable[[], tuple[str, bool]]) -> Check:
     """The line of one check, which returns what it found and whether that is enough. An error fails it."""
     try:
         found, passed = check()
@@ -92,6 +92,7 @@ def page_of(
     facts: Mapping[str, str],
     peaks: Sequence[Device],
     checks: Sequence[Check],
+    *,
     throughputs: Sequence[Throughput],
     seconds: float,
 ) -> str:

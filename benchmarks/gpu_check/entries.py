@@ -62,13 +62,13 @@ class Observed:
 
 
 def watch(
-    service: LoadedService, people: Sequence[Participant], zips: Sequence[bytes], busy_seconds: Callable[[], float]
+    service: LoadedService, people: Sequence[Participant], zips: Sequence[bytes], *, busy_seconds: Callable[[], float]
 ) -> Observed:
     """Submit all zips, one by each person, and look until the last one has both scores."""
     seen, begun, entries = Observed(busy=[(0.0, busy_seconds())]), time.monotonic(), []
     with httpx.Client(base_url=service.url, timeout=TIMEOUT, trust_env=False) as http:
         for person, content in zip(people, zips, strict=True):
-            entries.append(post_zip(http, SLUG, person, content, person.handle))
+            entries.append(post_zip(http, SLUG, person, content=content, key=person.handle))
             seen.uploaded.append(time.monotonic() - begun)
     while len(seen.private) < len(entries):
         for entry in entries:
@@ -109,7 +109,7 @@ def measure(device: str, size: Size) -> Observed:
             open_competition(service, SLUG, references, say=_say, image_count=size.images, image_size=SIDE, **tracks)
             people = add_participants(service, size.entries)
             busy = partial(_forward_seconds, f"{service.url}/metrics", token, device.partition(":")[0])
-            return watch(service, people, [each.result() for each in zips], busy)
+            return watch(service, people, [each.result() for each in zips], busy_seconds=busy)
 
 
 def _forward_seconds(url: str, token: str, device: str) -> float:

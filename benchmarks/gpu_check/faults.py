@@ -24,17 +24,20 @@ SHARE = 0.6
 """Of the memory that a network takes: what it is left with."""
 
 
-def check_faults(name: str, options: ExtractorOptions, device: torch.device, folder: Path) -> list[Check]:
+def check_faults(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> list[Check]:
     return [
         outcome_of(
-            "GPU", "out of memory", "a smaller batch, no failure", lambda: _crowd(name, options, device, folder)
+            "GPU",
+            "out of memory",
+            "a smaller batch, no failure",
+            check=lambda: _crowd(name, options, device, folder=folder),
         ),
-        outcome_of("GPU", "an error of CUDA is taken for a loss", "yes", lambda: _lose(device)),
-        outcome_of("GPU", "it computes for the process after that", "yes", lambda: _probed(device)),
+        outcome_of("GPU", "an error of CUDA is taken for a loss", "yes", check=lambda: _lose(device)),
+        outcome_of("GPU", "it computes for the process after that", "yes", check=lambda: _probed(device)),
     ]
 
 
-def _crowd(name: str, options: ExtractorOptions, device: torch.device, folder: Path) -> tuple[str, bool]:
+def _crowd(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> tuple[str, bool]:
     """Load a network, then once more with less memory than it took."""
     spec = spec_of(name)
     write_weights(spec, folder)

@@ -47,7 +47,7 @@ def load_on(spec: ExtractorSpec, options: ExtractorOptions) -> TorchExtractor:
 
 
 def check_network(
-    name: str, options: ExtractorOptions, plan: Plan, peaks: Device, folder: Path
+    name: str, options: ExtractorOptions, plan: Plan, *, peaks: Device, folder: Path
 ) -> tuple[list[Check], Throughput | None]:
     """Check one network, with seeded weights where no package has trained ones. No throughput if it does not load."""
     spec = spec_of(name)
@@ -61,13 +61,13 @@ def check_network(
         seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
         return f"{seconds:.1f} s, {loaded[0].batch_size} images at a time, {layout}", True
 
-    checks = [outcome_of(name, "loading and capture", "no error", load)]
+    checks = [outcome_of(name, "loading and capture", "no error", check=load)]
     if not loaded:
         return checks, None
     (extractor,) = loaded
     images = noise(plan.compared)
     checks += [
-        outcome_of(name, what, demanded, partial(check, extractor, images, options))
+        outcome_of(name, what, demanded, check=partial(check, extractor, images, options))
         for what, demanded, check in (
             ("captured as uncaptured", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
             ("equality with the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
@@ -81,7 +81,7 @@ def check_network(
         measured.append(_throughput(extractor, plan, peaks))
         return f"{measured[0].rate:,.0f} images/s", True
 
-    checks.append(outcome_of(name, "throughput", "no error", measure))
+    checks.append(outcome_of(name, "throughput", "no error", check=measure))
     return checks, measured[0] if measured else None
 
 

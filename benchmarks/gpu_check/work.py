@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
+from typing_extensions import override
 
 from benchmarks.harness.networks import spec_of
 from scorer.extractors.devices import exact_arithmetic
@@ -50,6 +51,7 @@ class _Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.all = self.convolutions = 0
 
+    @override
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if not func.is_view and "empty" not in func.name():

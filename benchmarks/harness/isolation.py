@@ -72,6 +72,7 @@ def interleaved(
     contenders: Mapping[str, str],
     arguments: Mapping[str, Any],
     rounds: int,
+    *,
     run: Runner,
     max_rounds: Mapping[str, int] | None = None,
 ) -> dict[str, list[Run]]:

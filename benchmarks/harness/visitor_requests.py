@@ -44,10 +44,10 @@ class ReadableRoute:
         others; any other parameter gets a value of its kind, a moment one of the fortnight before ``now``."""
         path = self.path
         for name, schema in self.path_parameters.items():
-            value = random.choice(words[name]) if name in words else _value(schema, schema, random, now)
+            value = random.choice(words[name]) if name in words else _value(schema, schema, random, now=now)
             path = path.replace(f"{{{name}}}", quote(value or "x", safe="")).replace(f"{{{name}:path}}", quote(value))
         query = {
-            name: random.choice(words[name]) if name in words else _value(schema, schema, random, now)
+            name: random.choice(words[name]) if name in words else _value(schema, schema, random, now=now)
             for name, schema in self.query_parameters.items()
             if random.random() < 0.5
         }
@@ -88,7 +88,7 @@ def _schemas(parameters: Sequence[Any]) -> Iterator[tuple[str, Schema]]:
             yield parameter.alias, TypeAdapter(whole).json_schema()
 
 
-def _value(schema: Schema, whole: Schema, random: Random, now: datetime) -> str:
+def _value(schema: Schema, whole: Schema, random: Random, *, now: datetime) -> str:
     if random.random() < WRONG_SHARE:
         return "zq"
     if "$ref" in schema:

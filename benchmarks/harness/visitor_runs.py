@@ -34,7 +34,7 @@ def measure_visitors(port: int, web: psutil.Process, settings: Settings) -> dict
         for route in readable_routes(create_app(settings)):
             paths = [route.draw(random, WORDS, datetime.now(UTC)) for _ in range(1 + route.draws)]
             # The first is for what a process makes once.
-            _, *visits = [_visit(path, port, web, redis, next(addresses)) for path in paths]
+            _, *visits = [_visit(path, port, web, redis=redis, address=next(addresses)) for path in paths]
             numbers[f"{REPEATED}{route.path}"] = max(visit.repeated for visit in visits)
             numbers[f"{NEW}{route.path}"] = sum(visit.new for visit in visits) / sum(each.counted for each in visits)
     return numbers
@@ -49,7 +49,7 @@ class _Visit(NamedTuple):
     counted: int
 
 
-def _visit(path: str, port: int, web: psutil.Process, redis: Redis, address: str) -> _Visit:
+def _visit(path: str, port: int, web: psutil.Process, *, redis: Redis, address: str) -> _Visit:
     transport = httpx.HTTPTransport(local_address=address)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=600) as http:
         first = _milliseconds(http, path, web)

@@ -50,11 +50,11 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     with running_service(WEB, f"{SCORER}0") as service:
         open_small_competition(service, SLUG)
         people = add_participants(service, size.streams)
-        numbers = asyncio.run(_listen(service, people, _hand_in_all(service, people), size))
+        numbers = asyncio.run(_listen(service, people, _hand_in_all(service, people), size=size))
     return [BenchmarkCase("streams", dict(vars(size)), {"Kennel": [numbers]})]
 
 
-async def _listen(service: LoadedService, people: Sequence[Participant], entries: Sequence[str], size: Size) -> Run:
+async def _listen(service: LoadedService, people: Sequence[Participant], entries: Sequence[str], *, size: Size) -> Run:
     """Open a stream of every entry, wait, change all entries, and wait until every stream had the change."""
     (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]
     before, begun = _use(web), time.time()
@@ -95,7 +95,10 @@ async def _listen(service: LoadedService, people: Sequence[Participant], entries
 def _hand_in_all(service: LoadedService, people: Sequence[Participant]) -> list[str]:
     content = noise_zip(1)
     with ThreadPoolExecutor(8) as pool:
-        tasks = [pool.submit(hand_in, "api", service.url, SLUG, person, content, person.handle) for person in people]
+        tasks = [
+            pool.submit(hand_in, "api", service.url, SLUG, person=person, content=content, key=person.handle)
+            for person in people
+        ]
         return [task.result() for task in tasks]
 
 

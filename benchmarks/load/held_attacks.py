@@ -46,11 +46,11 @@ ATTACKS = {
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     with running_service(WEB, KENNEL_RATES=NO_RATES) as service:
         _read(service, min(2.0, size.seconds))
-        runs = {name: _read_during(service, number, name, size) for number, name in enumerate(ATTACKS)}
+        runs = {name: _read_during(service, number, name, size=size) for number, name in enumerate(ATTACKS)}
     return [BenchmarkCase(name, dict(vars(size)), {"Kennel": [run]}) for name, run in runs.items()]
 
 
-def _read_during(service: LoadedService, number: int, name: str, size: Size) -> Run:
+def _read_during(service: LoadedService, number: int, name: str, *, size: Size) -> Run:
     head, repeated = (part.encode() for part in ATTACKS[name])
     with ExitStack() as held:
         connections = 0

@@ -114,7 +114,7 @@ class LastHour:
         def send() -> tuple[float, str | Rejected]:
             sent = time.time()
             try:
-                return sent, hand_in(attempt.way, self.service.url, SLUG, person, content, key)
+                return sent, hand_in(attempt.way, self.service.url, SLUG, person=person, content=content, key=key)
             except Rejected as refusal:
                 return sent, refusal
             except (OSError, httpx.TransportError) as error:

@@ -158,10 +158,10 @@ def _wrong_outcomes(story: Story, outcome: Outcome) -> int:
 def _wrongly_refused(story: Story, outcome: Outcome) -> int:
     """Refusals without their reason: before the close, with fewer entries in progress than allowed, or any other."""
     teams = {attempt.team: outcome.entries[name].team for name, attempt in story.accepted.items()}
-    return sum(not _is_right(each, story.closes_at, outcome.entries.values(), teams) for each in story.refused)
+    return sum(not _is_right(each, story.closes_at, outcome.entries.values(), teams=teams) for each in story.refused)
 
 
-def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], teams: Mapping[int, int]) -> bool:
+def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], *, teams: Mapping[int, int]) -> bool:
     if refused.is_for_close:
         return refused.sent >= closes_at - CLOSE_SECONDS
     if refused.is_for_pending:

@@ -83,24 +83,24 @@ def open_small_competition(service: LoadedService, slug: str, **changes: Any) ->
     open_competition(service, slug, reference_zips(IMAGE_SIZE), **fields)
 
 
-def hand_in(way: str, url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
+def hand_in(way: str, url: str, slug: str, *, person: Participant, content: bytes, key: str) -> str:
     """Hand in a zip; the submission's id. Raises :class:`Rejected`."""
-    return {"api": _by_api, "client": _by_client, "wire": _by_wire}[way](url, slug, person, content, key)
+    return {"api": _by_api, "client": _by_client, "wire": _by_wire}[way](url, slug, person, content=content, key=key)
 
 
-def _by_api(url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
+def _by_api(url: str, slug: str, person: Participant, *, content: bytes, key: str) -> str:
     with httpx.Client(base_url=url, timeout=TIMEOUT, trust_env=False) as http:
-        return post_zip(http, slug, person, content, key)
+        return post_zip(http, slug, person, content=content, key=key)
 
 
-def post_zip(http: httpx.Client, slug: str, person: Participant, content: bytes, key: str) -> str:
+def post_zip(http: httpx.Client, slug: str, person: Participant, *, content: bytes, key: str) -> str:
     """Hand in a zip by one POST; the submission's id. Raises :class:`Rejected`."""
     headers = {"Authorization": f"Bearer {person.token}", "Idempotency-Key": key}
     answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content, headers=headers)
     return str(_accepted(answer)["id"])
 
 
-def _by_client(url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
+def _by_client(url: str, slug: str, person: Participant, *, content: bytes, key: str) -> str:
     """What ``kennel submit`` does after its local check."""
     pending = PendingUpload(slug, "entry.zip", len(content), key)
     try:
@@ -110,7 +110,7 @@ def _by_client(url: str, slug: str, person: Participant, content: bytes, key: st
         raise Rejected(refusal.status, refusal.slug) from None
 
 
-def _by_wire(url: str, slug: str, person: Participant, content: bytes, key: str) -> str:
+def _by_wire(url: str, slug: str, person: Participant, *, content: bytes, key: str) -> str:
     """The official client's requests: start, PUT, create, and one look at the result."""
     service = f"{url}/api/v1/competitions.CompetitionApiService"
     with httpx.Client(timeout=TIMEOUT, trust_env=False, auth=(person.handle, person.token)) as http:
@@ -143,7 +143,7 @@ class Upload(NamedTuple):
     error: str | None
 
 
-def hand_in_all(url: str, slug: str, path: Path, people: Sequence[Participant], seconds: float) -> list[Upload]:
+def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant], seconds: float) -> list[Upload]:
     """Hand in the zip at ``path`` for each person by the client, in a thread of its own; the beginnings are spread over
     these seconds."""
     content = path.read_bytes()
@@ -155,7 +155,7 @@ def hand_in_all(url: str, slug: str, path: Path, people: Sequence[Participant], 
         began = time.perf_counter() - start
         submission = error = None
         try:
-            submission = hand_in("client", url, slug, person, content, f"load-{person.handle}")
+            submission = hand_in("client", url, slug, person=person, content=content, key=f"load-{person.handle}")
         except (Rejected, OSError) as problem:
             error = f"{type(problem).__name__}: {problem}"
         return Upload(began, time.perf_counter() - start, submission, error)

@@ -55,10 +55,10 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         _read(service, size, min(5.0, size.alone_seconds))
         before = _read(service, size, size.alone_seconds)
         # Two early entries, so that workers check and score from the first second on.
-        first = hand_in_all(service.url, SLUG, path, add_participants(service, 2, "early"), 0.0)
+        first = hand_in_all(service.url, SLUG, path, people=add_participants(service, 2, "early"), seconds=0.0)
         began = datetime.now(UTC)
         beside, uploads = _read_beside(service, path, size)
-        states = _wait_for_scores(service, [*first, *uploads], began, size)
+        states = _wait_for_scores(service, [*first, *uploads], began, size=size)
         after = _read(service, size, size.alone_seconds)
     numbers: Run = {}
     for name, run in (("before", before), ("beside", beside), ("after", after)):
@@ -94,7 +94,7 @@ def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, l
     people = add_participants(service, size.uploads)
     before = {part: _processor_seconds(service, part) for part in (WEB, CHECKER, SCORER)}
     with ThreadPoolExecutor(1) as pool:
-        uploading = pool.submit(hand_in_all, service.url, SLUG, path, people, size.seconds * 5 / 6)
+        uploading = pool.submit(hand_in_all, service.url, SLUG, path, people=people, seconds=size.seconds * 5 / 6)
         run = _read(service, size, size.seconds)
         for part, used in before.items():
             run[f"{part}_processor_seconds"] = _processor_seconds(service, part) - used
@@ -125,7 +125,7 @@ def _upload_numbers(uploads: Sequence[Upload], size: Size) -> Run:
     return numbers
 
 
-def _wait_for_scores(service: LoadedService, uploads: Sequence[Upload], began: datetime, size: Size) -> Run:
+def _wait_for_scores(service: LoadedService, uploads: Sequence[Upload], began: datetime, *, size: Size) -> Run:
     """Wait until every entry is through, or for as long as there is patience, and count what has become of them."""
     end = time.monotonic() + size.patience_seconds
     ids = [upload.submission for upload in uploads if upload.submission is not None]

@@ -117,7 +117,7 @@ def running_service(
         everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
         token = new_token(settings, ADMIN, "admin")
         engine = engine_of(settings)
-        parts = _parts(everything, folder, port, workers or Workers(), web)
+        parts = _parts(everything, folder, port, workers=workers or Workers(), web=web)
         with ApiClient(f"http://{HOST}:{port}", token) as admin:
             for part in parts:
                 if part.startswith(names or ("",)):
@@ -126,7 +126,7 @@ def running_service(
         engine.dispose()
 
 
-def _parts(environment: Mapping[str, str], folder: Path, port: int, workers: Workers, web: str) -> dict[str, Child]:
+def _parts(environment: Mapping[str, str], folder: Path, port: int, *, workers: Workers, web: str) -> dict[str, Child]:
     """The service's own parts by name, with as many scoring workers as asked for."""
     parts = {child.name: child for child in service_children(environment, folder, port)}
     parts[WEB] = replace(parts[WEB], argv=[web if part == WEB_APPLICATION else part for part in parts[WEB].argv])

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 import numpy as np
@@ -103,7 +104,7 @@ def _soak(
     traffic = Traffic()
     end = threading.Event()
     readers = threading.Thread(target=_read, args=(service, size, traffic, end))
-    visitors = threading.Thread(target=lambda: asyncio.run(_hand_in(service, people, size, traffic, end)))
+    visitors = threading.Thread(target=lambda: asyncio.run(_hand_in(service, people, size, traffic=traffic, end=end)))
     samples: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
     begun = time.monotonic()
     readers.start()
@@ -118,7 +119,7 @@ def _soak(
     return traffic, samples
 
 
-def _read(service: LoadedService, size: Size, traffic: Traffic, end: threading.Event) -> None:
+def _read(service: LoadedService, size: Size, traffic: Traffic, *, end: threading.Event) -> None:
     """Read the board, its page and its CSV, in turn and at the pace asked for."""
     api = f"/api/v1/competitions/{SLUG}"
     paths = (f"{api}/leaderboard", f"/competitions/{SLUG}", f"{api}/leaderboard?format=csv", api)
@@ -135,7 +136,7 @@ def _read(service: LoadedService, size: Size, traffic: Traffic, end: threading.E
 
 
 async def _hand_in(
-    service: LoadedService, people: Sequence[Participant], size: Size, traffic: Traffic, end: threading.Event
+    service: LoadedService, people: Sequence[Participant], size: Size, *, traffic: Traffic, end: threading.Event
 ) -> None:
     """Hand in zips in turn by every way, each followed by a stream, at the pace asked for."""
     contents = [noise_zip(seed) for seed in range(ZIPS)]
@@ -144,9 +145,10 @@ async def _hand_in(
 
         async def one(number: int) -> None:
             person = people[number % len(people)]
-            arguments = (WAYS[number % len(WAYS)], service.url, SLUG, person, contents[number % ZIPS], f"soak-{number}")
+            way, content = WAYS[number % len(WAYS)], contents[number % ZIPS]
+            send = partial(hand_in, way, service.url, SLUG, person=person, content=content, key=f"soak-{number}")
             try:
-                entry = await asyncio.get_running_loop().run_in_executor(senders, hand_in, *arguments)
+                entry = await asyncio.get_running_loop().run_in_executor(senders, send)
                 traffic.entries += 1
                 async with asyncio.timeout(STREAM_SECONDS):
                     async for _, event in events_of(service.port, entry, person.token):
@@ -156,7 +158,7 @@ async def _hand_in(
             except TimeoutError:
                 traffic.streams += 1  # it was closed by us before its entry was scored
             except (Rejected, OSError, httpx.TransportError) as error:
-                traffic.errors.append(f"{arguments[0]}: {error}")
+                traffic.errors.append(f"{way}: {error}")
 
         for number in itertools.count():
             if end.is_set():

@@ -123,7 +123,7 @@ def _references(random: np.random.Generator) -> tuple[Images, ReferenceAnalysis]
     )
 
 
-def _analysis(images: Images, training: Images, reference: ReferenceAnalysis, seed: int) -> Analysis:
+def _analysis(images: Images, training: Images, reference: ReferenceAnalysis, *, seed: int) -> Analysis:
     statistics = statistics_of(training.features)
     closest = nearest(images.features, training.features)
     weights = np.random.default_rng(SEED).standard_normal((_DIMENSION, _CLASSES))
@@ -168,7 +168,7 @@ def sampling_simulation() -> Simulation:
             memories.rows(random.integers(0, _MEMORIES, repeated)),
             turned.rows(random.integers(0, _MEMORIES, mirrored)),
         )
-        analysis = _analysis(images, training, reference, number)
+        analysis = _analysis(images, training, reference, seed=number)
         left_out = "fid-infinity", "perceptual-hashes"  # by itself; no pixels
         found = _intervals_of(_findings(analysis, left_out), "sampling", {})
         return {name: interval for name, interval in found.items() if name not in LOWEST_QUANTILES}
@@ -183,7 +183,7 @@ def quantile_simulation() -> Simulation:
 
     def simulate(number: int) -> Mapping[str, Interval]:
         images = fresh_images(np.random.default_rng([SEED, 6, number]), _GENERATED, 1.1)
-        found = _intervals_of(closeness.run(_analysis(images, training, reference, number)), "sampling", {})
+        found = _intervals_of(closeness.run(_analysis(images, training, reference, seed=number)), "sampling", {})
         return {name: found[name] for name in LOWEST_QUANTILES}
 
     return simulate
@@ -196,7 +196,7 @@ def null_simulation() -> Simulation:
     def simulate(number: int) -> Mapping[str, Interval]:
         random = np.random.default_rng([SEED, 2, number])
         training, reference = _references(random)
-        analysis = _analysis(fresh_images(random, count), training, reference, number)
+        analysis = _analysis(fresh_images(random, count), training, reference, seed=number)
         expected = {"c_t": 0.0, "ndb_share": 0.05, "membership_auc": 0.5}
         expected |= dict.fromkeys(
             ("two_sample", "two_sample_real", "two_sample_generated"), (count - 1) / (2 * count - 1)

@@ -52,7 +52,7 @@ class DemoTrack:
         return fid, float(mifid(fid, nearest(features, self._normalised).mean, self._tau))
 
 
-def picked(pool: Features, reference: Features, size: Size, random: np.random.Generator) -> Any:
+def picked(pool: Features, reference: Features, size: Size, *, random: np.random.Generator) -> Any:
     """The rows of ``size.images`` images of ``pool``, chosen to lower the Fréchet distance to ``reference``."""
     count = size.images
     variances, axes = np.linalg.eigh(np.cov(reference, rowvar=False))
@@ -100,7 +100,9 @@ def measure(size: Size, *_: object) -> list[dict[str, Any]]:
         rows.append({"generator": entry.key, "pool": None, "scores": scores})
         for pool in size.pools:
             with threadpool_limits(limits=1):  # the matrices are small
-                kept = picked(features["public"][:pool], tracks["public"].reference, size, np.random.default_rng(SEED))
+                kept = picked(
+                    features["public"][:pool], tracks["public"].reference, size, random=np.random.default_rng(SEED)
+                )
             scores = {name: [tracks[name].scores(drawn[kept])] for name, drawn in features.items()}
             rows.append({"generator": entry.key, "pool": pool, "scores": scores})
     return rows

@@ -118,9 +118,11 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     content = onnx_of(fitted, setting.latent)
     trained = perf_counter()
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
-    audit = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.plan)
+    audit = audit_in_sandbox(content, setting.latent, train, held_out=held_out, plan=setting.plan)
     audit_seconds = perf_counter() - trained
-    restarts = audit_in_sandbox(content, setting.latent, train, held_out, plan=setting.restarts).report()["starts"]
+    restarts = audit_in_sandbox(content, setting.latent, train, held_out=held_out, plan=setting.restarts).report()[
+        "starts"
+    ]
     report = audit.report()
     log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
     parts = ("verdict", "sentence", "measured", "targets", "stability", "evaluations", "provenance")
@@ -131,7 +133,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
         "training_seconds": trained - start,
         "audit_seconds": audit_seconds,
         "file_bytes": len(content),
-        "fid": _fid(content, train, held_out, setting),
+        "fid": _fid(content, train, held_out, setting=setting),
         "findings": findings,
         "restarts": restarts,
         "histogram": asdict(error_histogram(report["errors"])),
@@ -139,7 +141,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     }, audit
 
 
-def _fid(content: bytes, train: Pixels, held_out: Pixels, setting: Setting) -> dict[str, float | int | None]:
+def _fid(content: bytes, train: Pixels, held_out: Pixels, *, setting: Setting) -> dict[str, float | int | None]:
     """FID to training and to equally many held-out images. Without sandbox, since the file is our own."""
     generator = read_generator(content, setting.latent, size=setting.size)
     count = setting.sampled

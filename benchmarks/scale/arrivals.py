@@ -47,7 +47,7 @@ def entries_by_hour(entries: int = ENTRIES, days: float = DAYS) -> NDArray[np.fl
     return np.diff(by_then)
 
 
-def arrivals_of(teams: int, entries: int, days: float, seed: int) -> Sequence[Arrival]:
+def arrivals_of(teams: int, entries: int, days: float, *, seed: int) -> Sequence[Arrival]:
     """The arrivals in order, at least one of each team, at most ``DAILY_LIMIT`` of a team on a day."""
     rng, source = np.random.default_rng(seed), random.Random(seed)
     diligence = [source.lognormvariate(0, SPREAD_OF_TEAMS) for _ in range(teams)]

@@ -30,7 +30,7 @@ class Waits(NamedTuple):
     private: float
 
 
-def waits(entries: NDArray[np.float64], workers: int, public: float, private: float) -> Waits:
+def waits(entries: NDArray[np.float64], workers: int, public: float, *, private: float) -> Waits:
     """The waits with ``workers`` that need these seconds for each track's score of the ``entries`` of each hour."""
     rate = workers * HOUR
     waiting_public = waiting_private = longest = 0.0
@@ -58,7 +58,7 @@ def needed_gpus(entries: NDArray[np.float64], assumed: Mapping[str, Any] = ASSUM
     cost, wanted = assumed["entry"], assumed["wanted"]
     busy = float(entries.sum()) * (cost["public"] + cost["private"]) / (len(entries) * HOUR)
     for gpus in itertools.count(max(1, ceil(busy / wanted["gpu_busy_share"]))):
-        found = waits(entries, gpus, cost["public"], cost["private"])
+        found = waits(entries, gpus, cost["public"], private=cost["private"])
         if found.public <= 60 * wanted["longest_wait_minutes"] and found.private <= HOUR * wanted["final_hours"]:
             return gpus, found
     raise AssertionError

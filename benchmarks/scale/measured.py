@@ -67,8 +67,8 @@ def findings_of(played: Played, scorers: WorkerPool, close: float) -> Run:
         "busy_share": scorers.busy_share(close),
         "public_last_day": float(np.sum((public > close - DAY) & (public <= close))),
         "private_last_day": float(np.sum((private > close - DAY) & (private <= close))),
-        **_series("hour", np.linspace(close - DAY, close, HOURS + 1), accepted, waits),
-        **_series("bin", close - hours_before(close) * HOUR, accepted, waits),
+        **_series("hour", np.linspace(close - DAY, close, HOURS + 1), accepted, waits=waits),
+        **_series("bin", close - hours_before(close) * HOUR, accepted, waits=waits),
     }
 
 
@@ -78,7 +78,7 @@ def hours_before(seconds: float) -> NDArray[np.float64]:
     return np.append(np.geomspace(seconds / HOUR, 1.0, BINS), 0.0)
 
 
-def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64], waits: NDArray[np.float64]) -> Run:
+def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64], *, waits: NDArray[np.float64]) -> Run:
     """By interval: how many entries were accepted, and how long they waited for their public scores."""
     numbers: Run = {}
     for place, (begin, end) in enumerate(pairwise(edges)):
@@ -90,7 +90,7 @@ def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64]
     return numbers
 
 
-def costs_of(played: Played, seconds: float, processors: Mapping[str, float], database_bytes: float) -> Run:
+def costs_of(played: Played, seconds: float, processors: Mapping[str, float], *, database_bytes: float) -> Run:
     """What an accepted entry costs each server, and how long the service's steps take by the real clock. ``processors``
     has processor seconds by server, ``database_bytes`` is the growth of the database."""
     entries = max(1, len(played.accepted))
@@ -139,7 +139,7 @@ def parts() -> Mapping[str, str]:
 
 
 def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
-    def row(name: str, key: str, form: str = ",.0f", by: float = 1.0) -> tuple[str, ...]:
+    def row(name: str, key: str, form: str = ",.0f", *, by: float = 1.0) -> tuple[str, ...]:
         return name, *(format(run[key] / by, form) for run in runs.values())
 
     work = {workers: (run["public_last_day"] + run["private_last_day"]) / workers for workers, run in runs.items()}
@@ -152,17 +152,17 @@ def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
         row("seconds of a public score", "public_host_seconds"),
         row("seconds of a private score", "private_host_seconds"),
         row("seconds of a check", "check_host_seconds", ".1f"),
-        row("wait for the public score, median, min", "wait_median", ",.1f", 60),
-        row("95 of 100 waited at most, min", "wait_p95", ",.1f", 60),
-        row("longest, min", "wait_longest", ",.1f", 60),
-        row("last public score after the close, h", "public_after_close", ",.1f", HOUR),
-        row("last private score after the close, h", "private_after_close", ",.1f", HOUR),
+        row("wait for the public score, median, min", "wait_median", ",.1f", by=60),
+        row("95 of 100 waited at most, min", "wait_p95", ",.1f", by=60),
+        row("longest, min", "wait_longest", ",.1f", by=60),
+        row("last public score after the close, h", "public_after_close", ",.1f", by=HOUR),
+        row("last private score after the close, h", "private_after_close", ",.1f", by=HOUR),
         row("private scores missing at the close", "private_waiting_at_close"),
         row("workers busy, of what was played", "busy_share", ".1%"),
         ("scores by a worker on the last day", *(f"{scores:,.0f}" for scores in work.values())),
         row("first entries overtaken unfairly", "fairness_first_unfair"),
         row("further entries overtaken unfairly", "fairness_later_unfair"),
-        row("played in, min of the real clock", "seconds", ",.0f", 60),
+        row("played in, min of the real clock", "seconds", ",.0f", by=60),
     ]
 
 
@@ -204,7 +204,7 @@ def _steps(runs: Sequence[Run]) -> list[tuple[str, ...]]:
 
 def _rates(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
     modelled = [
-        waits(entries_by_hour(), workers, run["public_host_seconds"], run["private_host_seconds"])
+        waits(entries_by_hour(), workers, run["public_host_seconds"], private=run["private_host_seconds"])
         for workers, run in runs.items()
     ]
     minutes = {

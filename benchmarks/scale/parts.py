@@ -79,10 +79,10 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
     scorers = WorkerPool(
         Queue.SCORE, part.workers, lambda claim: SECONDS["public"] if claim.public else SECONDS["private"]
     )
-    arrivals = arrivals_of(part.teams, part.entries, part.days, part.seed)
+    arrivals = arrivals_of(part.teams, part.entries, part.days, seed=part.seed)
     processors, size, begun = processor_seconds(), _database_bytes(service), time.monotonic()
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
-        simulation = Simulation(context, clock, http, people, [checkers, scorers], start)
+        simulation = Simulation(context, clock, http, people=people, pools=[checkers, scorers], start=start)
         played = simulation.play(arrivals)
     took = time.monotonic() - begun
     spent = {name: seconds - processors[name] for name, seconds in processor_seconds().items()}
@@ -95,7 +95,7 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
         "given_up": float(len(arrivals) - len(played.accepted)),
         **findings_of(played, scorers, close),
         **fairness_of(scores),
-        **costs_of(played, took, spent, grown),
+        **costs_of(played, took, spent, database_bytes=grown),
     }
 
 

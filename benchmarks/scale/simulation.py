@@ -106,6 +106,7 @@ class Simulation:
         context: WorkerContext,
         clock: SharedClock,
         http: httpx.Client,
+        *,
         people: Sequence[Participant],
         pools: Sequence[WorkerPool],
         start: datetime,
@@ -146,7 +147,7 @@ class Simulation:
         content = self._zips[(arrival.team + arrival.number) % ZIPS]
         try:
             with self.played.timed("upload"):
-                entry = post_zip(self._http, SLUG, person, content, f"{arrival.team}-{arrival.number}")
+                entry = post_zip(self._http, SLUG, person, content=content, key=f"{arrival.team}-{arrival.number}")
         except Rejected as refusal:
             self.played.refused[refusal.slug] += 1
             if refusal.slug == "pending-limit":

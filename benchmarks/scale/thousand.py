@@ -27,7 +27,7 @@ QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waitin
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: the load of all workers, and the questions that look at every competition or every job."""
     with migrated_servers() as (_, address):
-        seed(address, size.competitions, size.people, size.entries)
+        seed(address, size.competitions, size.people, entries=size.entries)
         parts = at_once(steps_of, [(address, size, number) for number in range(size.processes)])
         numbers = _rates([step for part in parts for step in part], size) | {"load": os.getloadavg()[0]}
         engine, now = create_engine(address, connect_args={"options": "-c timezone=utc"}), datetime.now(UTC)

@@ -87,7 +87,7 @@ def handle_of(number: int) -> str:
     return f"person-{number}"
 
 
-def seed(url: str, competitions: int, people: int, entries: int) -> None:
+def seed(url: str, competitions: int, people: int, *, entries: int) -> None:
     """Make them by the database's superuser at ``url``, each team with so many scored ``entries``."""
     engine = create_engine(url)
     now = datetime.now(UTC)
@@ -176,7 +176,7 @@ class Load:
             account = session.scalars(select(Account).where(Account.handle == handle)).one()
             blob, now = ReceivedBlob(f"submissions/{name}.zip", 1, name), datetime.now(UTC)
             entry, public_id = NewSubmission("entry.zip"), new_public_id()
-            intake.accept(Acting(session, account, now), slug, entry, blob, public_id=public_id, begun=now)
+            intake.accept(Acting(session, account, now), slug, entry, received=blob, public_id=public_id, begun=now)
 
     def _claim(self, queue: Queue) -> leases.Claim | None:
         with Session(self._engine) as session, session.begin():

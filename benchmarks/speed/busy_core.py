@@ -37,7 +37,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     run(Task("benchmarks.speed.tracks:prepare_submission", {"folder": str(folder), "count": size.images}))
     arguments = {"zip_file": str(folder / "blobs" / f"{size.images}.zip"), "extractor": size.extractor}
     settings = {"images": size.images, "extractor": size.extractor}
-    return [BenchmarkCase("score", settings, interleaved(CONTENDERS, arguments, size.rounds, run))]
+    return [BenchmarkCase("score", settings, interleaved(CONTENDERS, arguments, size.rounds, run=run))]
 
 
 def findings(result: BenchmarkResult) -> Findings:

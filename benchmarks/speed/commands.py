@@ -53,7 +53,7 @@ def measure(size: Size, _folder: Path, run: Runner) -> list[BenchmarkCase]:
                 {"start": "benchmarks.speed.commands:start"},
                 {"words": words, "environment": environment},
                 size.rounds,
-                run,
+                run=run,
             ),
         )
         for name, (words, environment) in commands.items()

@@ -55,7 +55,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     inputs, sizes = {"folder": str(folder)}, {"count": size.images, "held_out": size.held_out}
     sizes |= {"dimension": size.dimension, "reference": size.reference}
     run(Task("benchmarks.speed.evidence:prepare", inputs | sizes))
-    runs = interleaved(CONTENDERS, inputs, size.rounds, run, {REFERENCES: 1})
+    runs = interleaved(CONTENDERS, inputs, size.rounds, run=run, max_rounds={REFERENCES: 1})
     return [BenchmarkCase("evidence", sizes, runs)]
 
 
@@ -81,7 +81,7 @@ def _by_test(runs: Sequence[Run]) -> MarkdownTable:
     return MarkdownTable("Seconds by test, in one process", ("", "seconds"), [*rows, ("all others", f"{rest:.2f}")])
 
 
-def prepare(folder: str, dimension: int, count: int, reference: int, held_out: int) -> Run:
+def prepare(folder: str, dimension: int, count: int, *, reference: int, held_out: int) -> Run:
     sets = {"generated": count, "training": reference, "held_out": held_out, "mirrored": reference}
     for stream, (name, rows) in enumerate(sets.items()):
         np.save(Path(folder) / f"{name}.npy", features(rows, dimension, stream))
@@ -134,7 +134,7 @@ def all_tests(folder: str) -> Run:
     by_test: dict[str, float] = {}
 
     def evidence() -> float:
-        report = evidence_of(entry, reference, statistics, names, seed=0, progress=lambda _: None)
+        report = evidence_of(entry, reference, statistics, reference_names=names, seed=0, progress=lambda _: None)
         by_test.update(report.seconds)
         return float(len(report.findings))
 

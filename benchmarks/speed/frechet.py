@@ -49,7 +49,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
         run(Task("benchmarks.speed.frechet:prepare", {"folder": inputs, **sizes}))
         max_rounds = {SQRTM: 1} if dimension >= LONG else {}
         arguments = {"folder": inputs, "count": size.reference}
-        runs = interleaved(CONTENDERS, arguments, size.rounds, run, max_rounds)
+        runs = interleaved(CONTENDERS, arguments, size.rounds, run=run, max_rounds=max_rounds)
         cases.append(BenchmarkCase(f"d = {dimension}", sizes, runs))
     return cases
 
@@ -98,7 +98,7 @@ def _targets(case: BenchmarkCase) -> list[Target]:
 Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:
+def prepare(folder: str, dimension: int, count: int, *, reference: int) -> Run:
     """Write the submission's features and the reference's statistics."""
     destination = Path(folder)
     destination.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ FULL, QUICK = Size(), Size(1, 300)
 def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     arguments = {"folder": str(folder), "count": size.images}
     run(Task("benchmarks.speed.tracks:prepare_submission", arguments))
-    return [BenchmarkCase(DECODING, {"count": size.images}, interleaved(DECODERS, arguments, size.rounds, run))]
+    return [BenchmarkCase(DECODING, {"count": size.images}, interleaved(DECODERS, arguments, size.rounds, run=run))]
 
 
 def findings(result: BenchmarkResult) -> Findings:
@@ -58,7 +58,9 @@ def _decoded(folder: str, count: int, processes: int) -> Run:
     spec = ImageSpec(count, SIDE)
     with TemporaryDirectory(dir=folder) as scratch:
         path = Path(scratch) / "images.npy"
-        return timed(lambda: decoded_images.decode(blobs, stored, spec, path, no_progress, processes=processes))
+        return timed(
+            lambda: decoded_images.decode(blobs, stored, spec, path=path, progress=no_progress, processes=processes)
+        )
 
 
 in_threads, by_one_process, by_two_processes = (partial(_decoded, processes=number) for number in range(3))

@@ -40,7 +40,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     inputs = str(folder)
     sizes = {"dimension": size.dimension, "count": size.images, "reference": size.reference}
     run(Task("benchmarks.speed.neighbours:prepare", {"folder": inputs, **sizes}))
-    return [BenchmarkCase("neighbours", sizes, interleaved(CONTENDERS, {"folder": inputs}, size.rounds, run))]
+    return [BenchmarkCase("neighbours", sizes, interleaved(CONTENDERS, {"folder": inputs}, size.rounds, run=run))]
 
 
 def findings(result: BenchmarkResult) -> Findings:
@@ -78,7 +78,7 @@ def _targets(case: BenchmarkCase) -> list[Target]:
     return targets
 
 
-def prepare(folder: str, dimension: int, count: int, reference: int) -> Run:
+def prepare(folder: str, dimension: int, count: int, *, reference: int) -> Run:
     """Write the features of both sides, and the lengths stored with a reference."""
     destination = Path(folder)
     destination.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ FULL, QUICK = Size(), Size(1, 200, 1000, 4)
 def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     del folder
     settings = {name: value for name, value in size._asdict().items() if name != "rounds"}
-    runs = interleaved({"Kennel": "benchmarks.speed.queue:claim_all"}, settings, size.rounds, run)
+    runs = interleaved({"Kennel": "benchmarks.speed.queue:claim_all"}, settings, size.rounds, run=run)
     return [BenchmarkCase("claims", settings, runs)]
 
 
@@ -98,7 +98,7 @@ UPDATE bare SET state = 'running' WHERE id = (
 """
 
 
-def claim_all(waiting: int, finished: int, workers: int, processes: int) -> Run:
+def claim_all(waiting: int, finished: int, workers: int, *, processes: int) -> Run:
     """Claims a second of ``workers`` in ``processes`` on a queue of ``waiting`` jobs beside ``finished`` ones; by bare
     SQL in the same way; how far one team got ahead of another."""
     with migrated_servers() as (_, admin):
@@ -106,8 +106,8 @@ def claim_all(waiting: int, finished: int, workers: int, processes: int) -> Run:
         added = _seed(engine, waiting, finished)
         with engine.connect() as connection:
             teams = {row.ref: row.team_id for row in connection.execute(text("SELECT ref, team_id FROM submissions"))}
-        kennel = _run(admin, "kennel", workers, processes)
-        bare = _run(admin, "bare", workers, processes)
+        kennel = _run(admin, "kennel", workers, processes=processes)
+        bare = _run(admin, "bare", workers, processes=processes)
         engine.dispose()
     if len(kennel) != waiting:
         raise AssertionError(f"{len(kennel)} of {waiting} jobs were claimed")
@@ -157,7 +157,7 @@ class Claimed(NamedTuple):
     """The submission."""
 
 
-def _run(url: str, kind: str, workers: int, processes: int) -> list[Claimed]:
+def _run(url: str, kind: str, workers: int, *, processes: int) -> list[Claimed]:
     """Every claim of all processes, which begin at the same moment."""
     parts = at_once(_claims, [(url, kind, workers // processes)] * processes)
     return [claim for part in parts for claim in part]

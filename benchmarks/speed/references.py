@@ -21,7 +21,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
         arguments = {"folder": str(folder), "key": f"d{dimension}"}
         sizes = {"dimension": dimension, "reference": size.reference}
         run(Task("benchmarks.speed.tracks:prepare_reference", arguments | sizes))
-        runs = interleaved({"Kennel": "benchmarks.speed.references:load"}, arguments, size.rounds, run)
+        runs = interleaved({"Kennel": "benchmarks.speed.references:load"}, arguments, size.rounds, run=run)
         cases.append(BenchmarkCase(f"d = {dimension}", sizes, runs))
     return cases
 

@@ -28,7 +28,7 @@ FULL, QUICK = Size(), Size(1, 300)
 def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     arguments = {"folder": str(folder), "count": size.images}
     run(Task("benchmarks.speed.tracks:prepare_submission", arguments))
-    runs = interleaved({"Kennel": "benchmarks.speed.releases:pack"}, arguments, size.rounds, run)
+    runs = interleaved({"Kennel": "benchmarks.speed.releases:pack"}, arguments, size.rounds, run=run)
     return [BenchmarkCase("packing", {"images": size.images, "size": SIDE}, runs)]
 
 
@@ -58,4 +58,4 @@ def pack(folder: str, count: int) -> Run:
     stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
     with TemporaryDirectory(dir=folder) as scratch:
         spec = ImageSpec(count, SIDE)
-        return timed(lambda: repack_images(context, stored, spec, Path(scratch), lambda: None))
+        return timed(lambda: repack_images(context, stored, spec, folder=Path(scratch), progress=lambda: None))

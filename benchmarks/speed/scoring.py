@@ -44,7 +44,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
         sizes = {"count": size.images, "reference_count": size.reference, "source_count": min(size.images, 800)}
         run(Task("benchmarks.speed.scoring_inputs:prepare", {"folder": str(inputs), "network": network, **sizes}))
         arguments = {"folder": str(inputs), "network": network, "count": size.images}
-        cases.append(BenchmarkCase(network, sizes, interleaved(CONTENDERS, arguments, size.rounds, run)))
+        cases.append(BenchmarkCase(network, sizes, interleaved(CONTENDERS, arguments, size.rounds, run=run)))
     return cases
 
 

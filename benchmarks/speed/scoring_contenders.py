@@ -58,10 +58,10 @@ def kennel(folder: str, network: str, count: int) -> Run:
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.path_of(Path(scratch), "submission")
-        hashes = decoded_images.decode(blobs, stored, images_spec, path, no_progress)
+        hashes = decoded_images.decode(blobs, stored, images_spec, path=path, progress=no_progress)
         share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
-        numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, no_progress)
+        numbers = measure(np.load(path, mmap_mode="r"), extractor, reference, progress=no_progress)
         score = mifid(numbers.fid, numbers.nearest.mean, TAU, copied_share=share)
         end = time.perf_counter()
     stages = {f"{stage}_seconds": seconds for stage, seconds in numbers.seconds.items()}

@@ -14,7 +14,7 @@ from scorer.archive import hash_pixels, mirror_images, write_images
 SEED = 2019
 
 
-def prepare(folder: str, network: str, count: int, reference_count: int, source_count: int) -> Run:
+def prepare(folder: str, network: str, count: int, *, reference_count: int, source_count: int) -> Run:
     """Write ``submission.zip``, weights, and the reference in the product's form and in the peers'.
 
     The submission is the first ``count`` tiles of the demo's photographs. The reference is ``reference_count`` rows

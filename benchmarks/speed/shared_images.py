@@ -43,8 +43,8 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     compared = {"Kennel": "benchmarks.speed.shared_images:compare"}
     found = {"Kennel": "benchmarks.speed.shared_images:find_altered_copies"}
     return [
-        BenchmarkCase("speed", sizes, interleaved(compared, {"folder": str(folder), **sizes}, size.rounds, run)),
-        BenchmarkCase("recall", photographs, interleaved(found, photographs, 1, run)),
+        BenchmarkCase("speed", sizes, interleaved(compared, {"folder": str(folder), **sizes}, size.rounds, run=run)),
+        BenchmarkCase("recall", photographs, interleaved(found, photographs, 1, run=run)),
     ]
 
 

@@ -73,11 +73,11 @@ class BoardService:
             )
 
 
-def measure(entries: int, teams: int, rounds: int, seconds: float, readers: int, plans: str) -> Run:
+def measure(entries: int, teams: int, rounds: int, *, seconds: float, readers: int, plans: str) -> Run:
     """All measurements of one competition: numbers by name. The query plan is written to the folder ``plans``."""
     with migrated_servers() as (servers, admin_url):
         log.info("filling a competition of %d entries", entries)
-        service = _competition(servers.postgres.app_url, admin_url, entries, teams)
+        service = _competition(servers.postgres.app_url, admin_url, entries, count=teams)
         log.info("asking")
         settings = Settings(database_url=servers.postgres.app_url, redis_url=servers.redis.url, blob_url=BLOBS)
         with _web(servers) as port:
@@ -122,7 +122,7 @@ def _retune(http: httpx.Client, kind: TrackKind, tau: float) -> None:
     http.post(THRESHOLDS.replace("public", kind), json=body).raise_for_status()
 
 
-def _competition(url: str, admin_url: str, entries: int, count: int) -> BoardService:
+def _competition(url: str, admin_url: str, entries: int, *, count: int) -> BoardService:
     engine = create_engine(url, connect_args={"options": "-c timezone=utc"})
     now = datetime.now(UTC)
     start = now - AGE
@@ -155,7 +155,7 @@ def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
         "KENNEL_RATES": RATES,
         "KENNEL_WEB_PROCESSES": str(processes),
     }
-    web = service_children({**os.environ, **addresses}, folder, port, processes)[0]
+    web = service_children({**os.environ, **addresses}, folder, port, web_processes=processes)[0]
     with Supervisor(Log(None)) as supervisor:
         supervisor.start(web)
         yield port

@@ -57,7 +57,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     for count in size.images:
         run(Task("benchmarks.speed.tracks:prepare_submission", {"folder": inputs, "count": count}))
         arguments = {"folder": inputs, "count": count, "tracks": list(size.tracks)}
-        runs = interleaved({KENNEL: "benchmarks.speed.tracks:both_tracks"}, arguments, 1, run)
+        runs = interleaved({KENNEL: "benchmarks.speed.tracks:both_tracks"}, arguments, 1, run=run)
         cases.append(
             BenchmarkCase(str(count), {"count": count, "tracks": size.tracks, "reference": size.reference}, runs)
         )
@@ -91,7 +91,7 @@ def _targets(cases: list[BenchmarkCase]) -> list[Target]:
     return targets
 
 
-def prepare_reference(folder: str, key: str, dimension: int, reference: int) -> Run:
+def prepare_reference(folder: str, key: str, dimension: int, *, reference: int) -> Run:
     store_reference(Path(folder), key, features(reference, dimension, 1))
     return {"count": reference}
 
@@ -130,12 +130,12 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     start = time.perf_counter()
     with _counted() as decoded:
         path = decoded_images.path_of(context.scratch, str(count))
-        decoded_images.decode(context.blobs, stored, spec, path, no_progress)
+        decoded_images.decode(context.blobs, stored, spec, path=path, progress=no_progress)
         fids = []
         for extractor in extractors:
             images = np.load(path, mmap_mode="r")
             reference = load_prepared(context, extractor.spec.name, signed=False)
-            fids.append(measure_track(images, extractor, reference, no_progress).fid)
+            fids.append(measure_track(images, extractor, reference, progress=no_progress).fid)
     end = time.perf_counter()
     path.unlink()
     return {"seconds": end - start, "decoded": len(decoded), "public_fid": fids[0], "private_fid": fids[1]}

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parts_used = (photographs.train, photographs.held_out, photographs.private_extra)
         inputs = Inputs(*(part.images for part in parts_used))
     for seed in seeds:
-        write_seed(seed_result(seed, inputs, FULL, user_cache_path("kennel") / "zoo"), RESULTS)
+        write_seed(seed_result(seed, inputs, FULL, folder=user_cache_path("kennel") / "zoo"), RESULTS)
     write_page(HERE / "ZOO.md", parts(read_zoo(RESULTS)))
 
 

@@ -65,7 +65,7 @@ def signs_in(read: SpaceReading) -> tuple[Sign, ...]:
 def summary_in(read: SpaceReading) -> Summary:
     """What the review page would open with."""
     findings = [{"name": "pixel_copies", "value": read.copied}]
-    return summary_of(signs_in(read), read.numbers, findings, read.images)
+    return summary_of(signs_in(read), read.numbers, findings, images=read.images)
 
 
 def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
@@ -91,7 +91,7 @@ def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) ->
 
     Raises ``ValueError`` if there are none of either.
     """
-    memorising, honest = _values(zoo, track, evidence, methods), _values(zoo, track, evidence, HONEST)
+    memorising, honest = _values(zoo, track, evidence, methods=methods), _values(zoo, track, evidence, methods=HONEST)
     auc = area_under_curve(memorising, honest)
     if auc is None:
         raise ValueError(f"there are {len(memorising)} entries of {', '.join(methods)}, and {len(honest)} honest ones")
@@ -112,7 +112,7 @@ def outcomes_found_by(zoo: Zoo, rule: Rule, *methods: str) -> tuple[Outcome, ...
     )
 
 
-def _values(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, methods: tuple[str, ...]) -> Vector:
+def _values(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *, methods: tuple[str, ...]) -> Vector:
     """Where nothing is known, nothing looks like copying."""
     values = [evidence(each.readings[track]) for each in zoo.of(*methods)]
     return np.array([inf if value is None else value for value in values], np.float64)

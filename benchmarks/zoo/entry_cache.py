@@ -53,7 +53,7 @@ class Inputs:
 
 
 def trained_entries(
-    name: str, seed: int, inputs: Inputs, plan: ZooPlan, folder: Path
+    name: str, seed: int, inputs: Inputs, *, plan: ZooPlan, folder: Path
 ) -> tuple[list[GeneratedImages], float]:
     """The entries of one training and seed, from the cache in a folder or made now, and the seconds of processor time
     it took."""
@@ -64,7 +64,7 @@ def trained_entries(
     return made
 
 
-def _made(name: str, seed: int, train: Pixels, plan: ZooPlan, _version: int) -> tuple[list[GeneratedImages], float]:
+def _made(name: str, seed: int, train: Pixels, *, plan: ZooPlan, _version: int) -> tuple[list[GeneratedImages], float]:
     log.info("making %s of seed %d", name, seed)
     began = process_time()
     return list(TRAININGS[name](train, plan, seed)), process_time() - began

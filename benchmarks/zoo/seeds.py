@@ -25,11 +25,11 @@ from scorer.lifecycle import TRACK_KINDS
 log = logging.getLogger(__name__)
 
 
-def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> SeedResult:
+def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> SeedResult:
     measured_with = machine() | {"threads": "1"}  # before anything is written, so that the commit is clean
     names = dict(zip(TRACK_KINDS, plan.spaces, strict=True))
     reference, entry = inputs.photographs(plan, seed)
-    entries, seconds = _trained(seed, inputs, plan, folder)
+    entries, seconds = _trained(seed, inputs, plan, folder=folder)
     photographs = GeneratedImages("photographs", "held out", inputs.held_out[entry])
     entries.append(with_features(Title("photographs", "held out", seed), photographs, plan.spaces))
     entries += list(mixed(entries))
@@ -65,11 +65,11 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> SeedR
     )
 
 
-def _trained(seed: int, inputs: Inputs, plan: ZooPlan, folder: Path) -> tuple[list[EntryFeatures], dict[str, float]]:
+def _trained(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> tuple[list[EntryFeatures], dict[str, float]]:
     """The entries of all trainings of a seed, and the seconds of processor time of each training."""
     entries, seconds = [], {}
     for name in TRAININGS:
-        made, seconds[name] = trained_entries(name, seed, inputs, plan, folder)
+        made, seconds[name] = trained_entries(name, seed, inputs, plan=plan, folder=folder)
         entries += [with_features(Title(each.method, each.strength, seed), each, plan.spaces) for each in made]
     return entries, seconds
 

@@ -143,13 +143,16 @@ def medians_table(zoo: Zoo) -> MarkdownTable:
     rows = []
     for method in zoo.methods:
         entries = zoo.of(method)
-        cells = [[_median(entries, track, *column) for track in TRACK_KINDS] for column in _MEDIANS.values()]
+        cells = [
+            [_median(entries, track, pattern, value=value) for track in TRACK_KINDS]
+            for pattern, value in _MEDIANS.values()
+        ]
         rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
     return MarkdownTable("Medians of each method's entries, all seeds", ("public / private", *_MEDIANS), rows)
 
 
 def _median(
-    entries: Sequence[Outcome], track: TrackKind, pattern: str, value: Callable[[SpaceReading], float | None]
+    entries: Sequence[Outcome], track: TrackKind, pattern: str, *, value: Callable[[SpaceReading], float | None]
 ) -> str:
     known = [number for each in entries if (number := value(each.readings[track])) is not None]
     return pattern.format(median(known)) if known else "none"

@@ -299,7 +299,9 @@ class PrivateExtractor(Methods[Api]):
         return wait_until(path_of("competitions", slug, "private-extractor"), _is_compared, see=see)
 
     @calls("PUT /competitions/{slug}/private-extractor")
-    def choose(self, slug: str, extractor: str, reason: str, tau: float | None = None) -> answers.PrivateExtractorView:
+    def choose(
+        self, slug: str, extractor: str, reason: str, *, tau: float | None = None
+    ) -> answers.PrivateExtractorView:
         """Give the private track another extractor, which was compared before: every entry is scored again with it.
         Without ``tau`` it is half the distance of the held-out images."""
 
@@ -406,7 +408,7 @@ class References(Methods[Api]):
             yield from call("POST", _preparation(slug, track))
         prepared: dict[TrackKind, answers.PreparationView] = {}
         for track in TRACKS:
-            prepared[track] = yield from _prepared(slug, track, say, every)
+            prepared[track] = yield from _prepared(slug, track, say, every=every)
             say(f"{track}: {prepared[track]['images']:,} reference images are ready.")
         return prepared
 
@@ -420,7 +422,7 @@ def _preparation(slug: str, track: TrackKind) -> str:
 
 
 def _prepared(
-    slug: str, track: TrackKind, say: Callable[[str], None], every: float | None
+    slug: str, track: TrackKind, say: Callable[[str], None], *, every: float | None
 ) -> Operation[answers.PreparationView]:
     last_stage = None
 
@@ -532,7 +534,7 @@ class Reviews(Methods[Api]):
 
     @calls("POST /submissions/{submission}/reviews")
     def review(
-        self, submission: str, label: Label, intent: Intent | None = None, note: str = ""
+        self, submission: str, label: Label, intent: Intent | None = None, *, note: str = ""
     ) -> answers.OpinionsView:
         """Review an entry. Other reviews are shown once you have given yours."""
 
@@ -578,12 +580,12 @@ class Rulings(Methods[Api]):
 
     @calls("POST /submissions/{submission}/rulings")
     def rule(
-        self, submission: str, kind: RulingKind, reason: str, memorising: bool | None = None
+        self, submission: str, kind: RulingKind, reason: str, *, memorising: bool | None = None
     ) -> answers.RulingView:
         """Keep or disqualify an entry, or waive its penalty; the reason is shown to the team."""
 
     @calls("POST /competitions/{slug}/teams/{team}/rulings")
-    def rule_team(self, slug: str, team: int, kind: RulingKind, reason: str) -> list[answers.RulingView]:
+    def rule_team(self, slug: str, team: int, kind: RulingKind, *, reason: str) -> list[answers.RulingView]:
         """Make the same ruling on all scored entries of a team."""
 
 
@@ -600,8 +602,8 @@ class ShownTracks(Methods[Api]):
         slug: str,
         name: str,
         metric: str,
-        extractor: str,
         *,
+        extractor: str,
         reference: TrackKind = "public",
         visibility: Literal["everybody", "organizers"] = "organizers",
         constants: Mapping[str, float] = {},
@@ -623,7 +625,7 @@ class Submissions(Methods[Api]):
     """Entries, as organizers handle them."""
 
     @calls("PUT /competitions/{slug}/submissions/{submission}/label")
-    def label(self, slug: str, submission: str, label: Label, note: str = "") -> answers.LabelView:
+    def label(self, slug: str, submission: str, label: Label, *, note: str = "") -> answers.LabelView:
         """Decide the label of an entry."""
 
     @calls("PUT /submissions/{submission}/early-label")
@@ -700,8 +702,8 @@ class Thresholds(Methods[Api]):
         slug: str,
         track: TrackKind,
         name: ImpactList,
-        method: ThresholdMethod = "margin",
         *,
+        method: ThresholdMethod = "margin",
         tau: float | None = None,
         alpha: float = 0.0,
         limit: int | None = None,
@@ -709,7 +711,7 @@ class Thresholds(Methods[Api]):
         """One list of a preview, whole or its first ``limit`` rows."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/{threshold}/changes", "entries")
-    def changes(self, slug: str, track: TrackKind, threshold: int, limit: int | None = None) -> list[ImpactRow]:
+    def changes(self, slug: str, track: TrackKind, threshold: int, *, limit: int | None = None) -> list[ImpactRow]:
         """What an earlier choice changed."""
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds")
@@ -728,7 +730,7 @@ class Thresholds(Methods[Api]):
         it is refused if another one was made since."""
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds/undo")
-    def undo(self, slug: str, track: TrackKind, reason: str, after: int | None = None) -> answers.RetuningView:
+    def undo(self, slug: str, track: TrackKind, reason: str, *, after: int | None = None) -> answers.RetuningView:
         """Take the newest choice back."""
 
 

@@ -76,7 +76,7 @@ class Participation(Methods[Api]):
                 lambda: resumable_upload_of(url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note)
             )
             state = yield from begin_upload(resumable)
-            submission = yield from finish_upload(resumable, state, content, progress, check=check)
+            submission = yield from finish_upload(resumable, state, content, progress=progress, check=check)
         return (yield from (_finished_entry if wait else _entry)(submission, url))
 
     @Method

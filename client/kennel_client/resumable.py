@@ -58,7 +58,7 @@ class PendingUpload:
 
 
 def upload(
-    pending: PendingUpload, file: BinaryIO, progress: ByteProgress, waiting: Waiting = lambda _reason: None
+    pending: PendingUpload, file: BinaryIO, progress: ByteProgress, *, waiting: Waiting = lambda _reason: None
 ) -> Operation[str]:
     """Upload an entry, and begin again where a connection breaks off; returns the id of the submission. Each request is
     sent once: what failed is tried again here, from the state that the service has by then."""
@@ -72,7 +72,7 @@ def upload(
             if view["offset"] > reached:
                 reached = view["offset"]
                 retries.reset()
-            submission = yield from _step(path, view, file, progress)
+            submission = yield from _step(path, view, file, progress=progress)
             if submission is not None:
                 progress(pending.length, pending.length)
                 return submission
@@ -83,7 +83,7 @@ def upload(
             yield Pause(seconds)
 
 
-def _step(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:
+def _step(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
     """Do what the state ``view`` still needs; the submission's id, or None if its state must be asked for again."""
     if view["problem"] is not None:
         raise Refused(422, view["problem"])
@@ -91,7 +91,7 @@ def _step(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgres
         yield from _put(view, file, progress)
         return _submission(json_of((yield Request("POST", f"{path}/complete"))))
     if view["state"] == "receiving":
-        return (yield from _append(path, view, file, progress))
+        return (yield from _append(path, view, file, progress=progress))
     return _submission(view)
 
 
@@ -100,7 +100,7 @@ def _submission(view: dict[str, Any]) -> str | None:
     return submission_id
 
 
-def _append(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[str | None]:
+def _append(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
     """Send the rest by tus, in requests that are halved when a proxy answers 413."""
     offset, total = view["offset"], view["length"]
     limit = MAX_PATCH_BYTES
@@ -112,7 +112,7 @@ def _append(path: str, view: dict[str, Any], file: BinaryIO, progress: ByteProgr
             "Content-Type": "application/offset+octet-stream",
             "Content-Length": str(end - offset),
         }
-        content = partial(_chunks_with_progress, file, offset, end, total, progress)
+        content = partial(_chunks_with_progress, file, offset, end, total=total, progress=progress)
         try:
             answer = yield Request("PATCH", path, headers=headers, content=content, timeout=STALL_TIMEOUT)
         except Refused as refusal:
@@ -137,14 +137,16 @@ def _halved(size: int, refusal: Refused) -> int:
 def _put(view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[None]:
     """Send the whole file to the store's presigned URL; no token is sent."""
     total = view["length"]
-    content = partial(_chunks_with_progress, file, 0, total, total, progress)
+    content = partial(_chunks_with_progress, file, 0, total, total=total, progress=progress)
     headers = {"Content-Length": str(total)}
     answer = yield StoreRequest("PUT", view["url"], headers=headers, content=content, timeout=TIMEOUT)
     if not answer.is_success:
         raise Refused(answer.status_code, {"title": f"The store answered {answer.status_code}."})
 
 
-def _chunks_with_progress(file: BinaryIO, offset: int, end: int, total: int, progress: ByteProgress) -> Iterator[bytes]:
+def _chunks_with_progress(
+    file: BinaryIO, offset: int, end: int, *, total: int, progress: ByteProgress
+) -> Iterator[bytes]:
     """The bytes from ``offset`` to ``end``."""
     file.seek(offset)
     while chunk := file.read(min(CHUNK_BYTES, end - offset)):

@@ -31,8 +31,8 @@ def finish_upload(
     resumable: ResumableUpload,
     state: dict[str, Any],
     file: BinaryIO,
-    progress: StageProgress,
     *,
+    progress: StageProgress,
     check: bool,
     waiting: Waiting = lambda _reason: None,
 ) -> Operation[str]:
@@ -47,7 +47,7 @@ def finish_upload(
             raise
     try:
         submission = yield from upload(
-            resumable.pending, file, lambda sent, total: progress(UPLOADING, sent / max(total, 1)), waiting
+            resumable.pending, file, lambda sent, total: progress(UPLOADING, sent / max(total, 1)), waiting=waiting
         )
     except Refused as refusal:
         if refusal.status in ZIP_FAULT_STATUSES:

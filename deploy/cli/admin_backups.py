@@ -71,7 +71,7 @@ def backup(
             f"The store lacks {len(manifest.missing):,} blobs that rows refer to: {', '.join(manifest.missing[:5])} ..."
         )
     state = ExitCode.FAULTY if manifest.missing else ExitCode.DONE
-    return _answer(made, manifest, f"{made}: {_contents(manifest)}.", state)
+    return _answer(made, manifest, f"{made}: {_contents(manifest)}.", exit_code=state)
 
 
 @answers(app)
@@ -115,7 +115,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
         require_unused(connection)
     _report("blobs")
     with _left_to_the_service(settings):
-        backups.restore_blobs(blobs_of(settings), source, own, manifest)
+        backups.restore_blobs(blobs_of(settings), source, own, manifest=manifest)
     with long_transaction(engine) as connection:
         drop_unused_tables(connection)
     migrations.upgrade(settings.migration_url, role, manifest.revision)
@@ -151,7 +151,7 @@ def _report(what: str) -> None:
     err.print(what)
 
 
-def _answer(backup: Path, manifest: "Manifest", text: str, exit_code: ExitCode = ExitCode.DONE) -> Answer:
+def _answer(backup: Path, manifest: "Manifest", text: str, *, exit_code: ExitCode = ExitCode.DONE) -> Answer:
     document = {
         "backup": str(backup),
         "made_at": str(manifest.made_at),

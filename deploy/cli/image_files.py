@@ -15,7 +15,7 @@ from worker.runtime.decoded_images import arrays_in
 
 
 def read_images(
-    path: Path, size: int, folder: Path, progress: ProgressCallback, *, two: bool = False
+    path: Path, size: int, folder: Path, *, progress: ProgressCallback, two: bool = False
 ) -> ReferenceImages:
     """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
     from files in ``folder``. Raises as ``read_references`` does, with the file named in the message; with ``two``

@@ -77,7 +77,9 @@ def make_server_app(prepare: Callable[[], None] = lambda: None) -> typer.Typer:
         return [listed(name, module, text) for module, texts in commands.items() for name, text in texts.items()]
 
     added = {noun: all_of(commands) for noun, commands in ADMIN_COMMANDS.items()}
-    return make_app(added, all_of(COMMANDS), product_version.DISTRIBUTION, product_version.product_version)
+    return make_app(
+        added, all_of(COMMANDS), product_version.DISTRIBUTION, distribution_version=product_version.product_version
+    )
 
 
 def _after(prepare: Callable[[], None], function: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -103,7 +103,7 @@ def score_files(
                 reference,
                 entry.images.shape[1],
                 Path(folder),
-                partial(progress, "reference-decoding"),
+                progress=partial(progress, "reference-decoding"),
                 two=True,
             )
         else:
@@ -118,12 +118,19 @@ def score_files(
             else extractor.features(training.images, progress=partial(progress, "reference-features"))
         )
         prepared = PreparedReference(statistics_of(features), normalise(features), not spec.non_negative)
-        numbers = measure(entry.images, extractor, prepared, progress)
+        numbers = measure(entry.images, extractor, prepared, progress=progress)
         findings = None
         if evidence and training is not None:
-            held_out = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress)
+            held_out = _held_out(evidence.held_out, entry.images.shape[1], Path(folder), progress=progress)
             findings = _make_evidence(
-                entry, numbers, training, prepared, held_out, extractor, progress, authors=evidence.authors
+                entry,
+                numbers,
+                training,
+                prepared=prepared,
+                held_out=held_out,
+                extractor=extractor,
+                progress=progress,
+                authors=evidence.authors,
             )
     share = None
     if training is not None:
@@ -143,21 +150,21 @@ def score_files(
     }
 
 
-def _held_out(path: Path | None, size: int, folder: Path, progress: StageProgress) -> Pixels | None:
+def _held_out(path: Path | None, size: int, folder: Path, *, progress: StageProgress) -> Pixels | None:
     if path is None:
         return None
-    return read_images(path, size, folder, partial(progress, "held-out-decoding")).images
+    return read_images(path, size, folder, progress=partial(progress, "held-out-decoding")).images
 
 
 def _make_evidence(
     entry: DecodedSubmission,
     numbers: RawMeasurement,
     training: ReferenceImages,
+    *,
     prepared: PreparedReference,
     held_out: Pixels | None,
     extractor: Extractor,
     progress: StageProgress,
-    *,
     authors: bool,
 ) -> dict[str, Any]:
     """The findings of the worker's evidence job, computed by the same functions."""
@@ -192,7 +199,7 @@ def _make_evidence(
         analysed,
         reference,
         prepared.statistics,
-        training.names,
+        reference_names=training.names,
         seed=SEED,
         authors=authors,
         progress=partial(progress, "evidence"),
@@ -239,7 +246,7 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
         require_two(listing)
         listing = list_images(file, spec)
         decoded = folder / "images.npy"
-        hashes = decode_file(file, listing, spec, decoded, progress)
+        hashes = decode_file(file, listing, spec, path=decoded, progress=progress)
     return DecodedSubmission(np.load(decoded, mmap_mode="r"), listing.names, hashes, listing.ignored)
 
 

@@ -74,7 +74,7 @@ def install(
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     with installation.published_file(source) as file:
-        installed = installation.install(spec, file, target, sha256)
+        installed = installation.install(spec, file, target, sha256=sha256)
     document = {"file": str(installed.path), "sha256": installed.sha256}
     return Answer(document, f"{installed.path} is installed. To require it everywhere:\n{_setting(_recorded(target))}")
 

@@ -67,6 +67,7 @@ def prepare_and_submit(
     running: RunningService,
     organizer: ApiClient,
     slug: str,
+    *,
     pictures: Photographs,
     plan: DemoPlan,
     console: Console,
@@ -80,7 +81,8 @@ def prepare_and_submit(
         References(organizer).prepare(slug, say=lambda line: console.print(f"  {line}"), every=0.5)
         zips = generating.result()
     submitted = [
-        _submit(running, slug, entry, zip_file) for entry, zip_file in zip(ENTRIES[: plan.entries], zips, strict=True)
+        _submit(running, slug, entry, zip_file=zip_file)
+        for entry, zip_file in zip(ENTRIES[: plan.entries], zips, strict=True)
     ]
     held_out = pictures.held_out.images
     if len(held_out) >= plan.images:
@@ -109,7 +111,7 @@ def zip_of(images: np.ndarray[Any, Any]) -> BinaryIO:
     return file
 
 
-def _submit(running: RunningService, slug: str, entry: DemoEntry, zip_file: BinaryIO) -> SubmittedEntry:
+def _submit(running: RunningService, slug: str, entry: DemoEntry, *, zip_file: BinaryIO) -> SubmittedEntry:
     """Submit an entry, and close its zip, with the token of its participant, who is created for this run."""
     handle = handle_in(slug, entry.key)
     client = ApiClient(running.url, new_token(running.settings, handle, "participant", name=entry.team))

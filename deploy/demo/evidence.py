@@ -19,8 +19,8 @@ def wait_for_evidence(
     organizer: ApiClient,
     submission_ids: Sequence[str],
     tracks: Sequence[TrackKind],
-    console: Console,
     *,
+    console: Console,
     every: float = 1.0,
 ) -> dict[str, EvidenceByTrack]:
     """Wait for the evidence of these entries on these tracks, polled every ``every`` seconds; by submission id."""

@@ -99,10 +99,10 @@ def bundled_photographs(
         width, height = photograph.size
         seam = width - bundled.held_out_pixels
         name = Path(bundled.file).stem
-        collection.add(bundled.part, tiles_at(SCALES, photograph, name, (0, 0, seam, height), size))
+        collection.add(bundled.part, tiles_at(SCALES, photograph, name, box=(0, 0, seam, height), size=size))
         if bundled.held_out_pixels:
             strip = (seam, 0, width, height)
-            collection.add("held_out", tiles_at(SCALES, photograph, name, strip, size))
+            collection.add("held_out", tiles_at(SCALES, photograph, name, box=strip, size=size))
     rng = np.random.default_rng(seed)
     balanced = {part: _balanced(collection.tiles[part], max_tiles[part], rng) for part in PARTS}
     return _photographs_from(balanced, rng)
@@ -130,7 +130,7 @@ def photographs_in(
     shares = _split_paths([paths[i] for i in rng.permutation(len(paths))], wanted)
     collection = TileCollection()
     for part in PARTS:
-        _add_tiles(collection, part, wanted[part], shares[part], folder, size)
+        _add_tiles(collection, part, wanted[part], paths=shares[part], folder=folder, size=size)
         if len(collection.tiles[part]) < wanted[part]:
             raise Invalid(
                 "too-few-photographs",
@@ -171,7 +171,7 @@ def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part
 
 
 def _add_tiles(
-    collection: TileCollection, part: Part, max_tiles: int, paths: Sequence[Path], folder: Path, size: int
+    collection: TileCollection, part: Part, max_tiles: int, *, paths: Sequence[Path], folder: Path, size: int
 ) -> None:
     """Cut the part's photographs, coarse to fine, until it has ``max_tiles`` tiles or are exhausted.
 
@@ -194,7 +194,7 @@ def _add_tiles(
             if scale <= 1:
                 finer = True
                 name = path.relative_to(folder).as_posix()
-                tiles = tiles_at([scale], photograph, name, (0, 0, width, height), size)
+                tiles = tiles_at([scale], photograph, name, box=(0, 0, width, height), size=size)
                 collection.add(part, tiles, max_tiles)
         if not finer:
             return

@@ -33,6 +33,7 @@ def print_report(
     organizer: ApiClient,
     running: RunningService,
     slug: str,
+    *,
     submitted: Sequence[SubmittedEntry],
     console: Console,
     plan: DemoPlan,
@@ -46,7 +47,7 @@ def print_report(
         console.print(board_table(_board(organizer, slug, track), entries, track))
     tracks = TRACK_KINDS if plan.full else TRACK_KINDS[:1]
     telling = [submission_id for submission_id, entry in entries.items() if plan.full or entry.expected_signs]
-    by_entry = evidence.wait_for_evidence(organizer, telling, tracks, console)
+    by_entry = evidence.wait_for_evidence(organizer, telling, tracks, console=console)
     surprises = evidence.unexpected_evidence(by_entry, entries) if judge else []
     _print_evidence(by_entry, entries, console)
     for surprise in surprises:
@@ -59,14 +60,18 @@ def print_report(
         retuned = {track: _retune(organizer, slug, track) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
-        return _check_outcomes(organizer, slug, submitted, None, console) and not surprises
+        return _check_outcomes(organizer, slug, submitted, board=None, console=console) and not surprises
     after = _board(organizer, slug, "private")
     _print_retuning(retuned["private"], console)
-    console.print(board_table(after, entries, "private", "after labelling and margin"))
+    console.print(board_table(after, entries, "private", when="after labelling and margin"))
     console.print()
     _print_caveats(after, entries, console)
-    ruled = _review_escaped(organizer, running, slug, entries, after, console)
-    return _check_outcomes(organizer, slug, submitted, after if judge else None, console) and ruled and not surprises
+    ruled = _review_escaped(organizer, running, slug, entries=entries, before=after, console=console)
+    return (
+        _check_outcomes(organizer, slug, submitted, board=after if judge else None, console=console)
+        and ruled
+        and not surprises
+    )
 
 
 def _print_evidence(
@@ -82,6 +87,7 @@ def _review_escaped(
     organizer: ApiClient,
     running: RunningService,
     slug: str,
+    *,
     entries: Mapping[str, DemoEntry],
     before: Mapping[str, Any],
     console: Console,
@@ -91,10 +97,12 @@ def _review_escaped(
     escaped = escaped_memoriser(entries, before)
     if escaped is None:
         return True
-    review_and_rule(organizer, running, slug, escaped, entries[escaped].label or "other", console)
+    review_and_rule(
+        organizer, running, slug, submission_id=escaped, label=entries[escaped].label or "other", console=console
+    )
     after = _board(organizer, slug, "private")
     console.print(f"  ranks that moved: {'; '.join(rank_moves(before['entries'], after['entries'])) or 'none'}\n")
-    console.print(board_table(after, entries, "private", "after the ruling"))
+    console.print(board_table(after, entries, "private", when="after the ruling"))
     if all(line["submission_id"] != escaped for line in after["entries"]):
         return True
     console.print(f"[bold red]Not as expected:[/] {entries[escaped].team} is disqualified and still has a rank.")
@@ -112,7 +120,9 @@ def _retune(organizer: ApiClient, slug: str, track: TrackKind) -> Mapping[str, A
     return retuning
 
 
-def board_table(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], track: TrackKind, when: str = "") -> Table:
+def board_table(
+    board: Mapping[str, Any], entries: Mapping[str, DemoEntry], track: TrackKind, *, when: str = ""
+) -> Table:
     """The board as a terminal table: ranked teams with benchmarks among them, then disqualified teams, then copies."""
     title = f"{track.capitalize()} leaderboard" + (f" {when}" if when else "") + f"   (tau = {board['tau']:.4f})"
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -189,6 +199,7 @@ def _check_outcomes(
     organizer: ApiClient,
     slug: str,
     submitted: Sequence[SubmittedEntry],
+    *,
     board: Mapping[str, Any] | None,
     console: Console,
 ) -> bool:
@@ -244,21 +255,21 @@ def is_for_reviewers(entry: DemoEntry | None) -> bool:
 
 
 def review_and_rule(
-    organizer: ApiClient, running: RunningService, slug: str, submission_id: str, label: str, console: Console
+    organizer: ApiClient, running: RunningService, slug: str, *, submission_id: str, label: str, console: Console
 ) -> None:
     """Two reviewers label the entry independently, and the organizer disqualifies it; prints each step."""
     for number, name in enumerate(REVIEWERS, 1):
         token = new_token(running.settings, reviewer_handle(slug, number), "participant")
         with ApiClient(running.url, token) as reviewer:
             if number == 1:
-                _print_flags(reviewer, slug, submission_id, console)
+                _print_flags(reviewer, slug, submission_id, console=console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
         console.print(f"  {name} says [bold]{label}[/]{_outcome(review)}")
     organizer.post(f"/submissions/{submission_id}/rulings", {"kind": "disqualify", "reason": DISQUALIFY_REASON})
     console.print(f"  The organizer disqualifies it: {DISQUALIFY_REASON}")
 
 
-def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, console: Console) -> None:
+def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, *, console: Console) -> None:
     queue = reviewer.get(f"/competitions/{slug}/review-queue", limit=200)
     console.print(f"\nThe review queue has {len(queue['entries'])} flagged entries.")
     for place, entry in enumerate(queue["entries"], 1):

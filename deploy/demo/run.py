@@ -40,16 +40,16 @@ def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool
         console.width = PAPER_WIDTH
     folder = (data_folder or default_data_folder("kennel-demo")).expanduser().absolute()
     try:
-        return _run_in(folder, port, plan, console, leave=leave)
+        return _run_in(folder, port, plan, console=console, leave=leave)
     except Unavailable as error:
         if error.slug != migrations.DEVELOPMENT:
             raise
         other = folder.with_name(f"{folder.name}-2")
         console.print(f"{error.message} The demo starts in {other} instead of {folder}.")
-        return _run_in(other, port, plan, console, leave=leave)
+        return _run_in(other, port, plan, console=console, leave=leave)
 
 
-def _run_in(data_folder: Path, port: int, plan: DemoPlan, console: Console, *, leave: bool) -> int:
+def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, leave: bool) -> int:
     start = time.monotonic()
     pictures = _photographs_of(plan)
     with (
@@ -61,7 +61,7 @@ def _run_in(data_folder: Path, port: int, plan: DemoPlan, console: Console, *, l
             console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
             running = service.start_service(supervisor, data, port=port)
             print_greeting(running, data.path)
-            fine = run_competition(running, pictures, plan, console, start=start, leave=leave)
+            fine = run_competition(running, pictures, plan, console=console, start=start, leave=leave)
         except KeyboardInterrupt:
             return 130
         except Refused as error:
@@ -92,8 +92,8 @@ def run_competition(
     running: service.RunningService,
     pictures: Photographs,
     plan: DemoPlan,
-    console: Console,
     *,
+    console: Console,
     start: float,
     leave: bool,
 ) -> bool:
@@ -104,14 +104,16 @@ def run_competition(
         slug = competition.create_competition(organizer, plan)
         competition.appoint_reviewers(running, organizer, slug)
         console.print(f"Competition [bold]{slug}[/]: {report.photograph_line(pictures)}")
-        submitted = competition.prepare_and_submit(running, organizer, slug, pictures, plan, console)
+        submitted = competition.prepare_and_submit(
+            running, organizer, slug, pictures=pictures, plan=plan, console=console
+        )
         scores = Scores(organizer, console, start)
         scores.print_all(submitted)
         console.print(
             f"First score after {scores.first or 0:.0f} s, all scores after {time.monotonic() - start:.0f} s."
         )
         try:
-            fine = report.print_report(organizer, running, slug, submitted, console, plan)
+            fine = report.print_report(organizer, running, slug, submitted=submitted, console=console, plan=plan)
         except Exception:  # noqa: BLE001 - whatever it is, visitors may be using the service
             console.print_exception()
             console.print("[bold red]The report failed.[/] The service keeps running.")
@@ -119,7 +121,7 @@ def run_competition(
     for each in submitted:
         each.client.close()
     if not leave:
-        print_pages(running, slug, submitted, console)
+        print_pages(running, slug, submitted, console=console)
     return fine
 
 
@@ -144,7 +146,7 @@ def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
     ]
 
 
-def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], console: Console) -> None:
+def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], *, console: Console) -> None:
     """Print the pages; to a terminal also the links, which would be secrets in a log."""
     console.print("\n[bold]To open:[/]")
     for page in pages_of(slug, submitted):

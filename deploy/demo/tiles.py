@@ -73,7 +73,7 @@ class TileCollection:
 
 
 def tiles_at(
-    scales: Iterable[float], photograph: Image.Image, source: str, box: tuple[int, int, int, int], size: int
+    scales: Iterable[float], photograph: Image.Image, source: str, *, box: tuple[int, int, int, int], size: int
 ) -> Iterator[Tile]:
     """The centred grid of whole tiles in a box (left, top, right, bottom) of the photograph, at each scale.
 

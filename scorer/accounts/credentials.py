@@ -33,5 +33,5 @@ def end_credentials(session: Session, account: Account, *, keep: Kept = NOTHING,
     accounts.revoke_tokens(session, account.id, now, exclude=keep.tokens)
     accounts.forget_devices(session, account.id)
     for purpose in ("reset", "confirmation"):
-        accounts.void_links(session, account.id, purpose, now)
+        accounts.void_links(session, account.id, purpose, now=now)
     webhooks.end_all(session, account, exclude=keep.webhooks, now=now)

@@ -35,7 +35,7 @@ def issue(
     """Create the link with ``secret`` (random, made by the caller) for ``purpose``; it voids the account's earlier
     links of that purpose."""
     if account is not None:
-        accounts.void_links(session, account.id, purpose, now)
+        accounts.void_links(session, account.id, purpose, now=now)
     link = OneTimeLink(
         digest=digest_of(secret),
         purpose=purpose,
@@ -51,7 +51,7 @@ def issue(
 
 def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
     """The link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used already or expired."""
-    link = accounts.lock_link(session, digest_of(secret), purpose, now)
+    link = accounts.lock_link(session, digest_of(secret), purpose, now=now)
     if link is None:
         raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")
     return link

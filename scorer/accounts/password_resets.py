@@ -33,7 +33,7 @@ def request_reset(session: Session, email: str, *, secret: str, site: str, now: 
     link = link_for(session, account, secret=secret, site=site, now=now)
     body = BODY.format(name=account.name, handle=account.handle, link=link)
     outbox.queue_mail(
-        session, account.email, SUBJECT, body, now=now, expires_at=now + one_time_links.LINK_LIFETIMES["reset"]
+        session, account.email, SUBJECT, body=body, now=now, expires_at=now + one_time_links.LINK_LIFETIMES["reset"]
     )
 
 

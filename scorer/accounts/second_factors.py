@@ -78,7 +78,7 @@ def totp_address(key: str, account: Account) -> str:
     return pyotp.TOTP(key).provisioning_uri(name=account.handle, issuer_name="Kennel")
 
 
-def add_totp(session: Session, web_session: WebSession, key: str, code: str, *, now: datetime) -> None:
+def add_totp(session: Session, web_session: WebSession, key: str, *, code: str, now: datetime) -> None:
     """Set codes up with the key of :func:`new_totp_key`, if ``code`` shows that the authenticator has it.
     ``Conflict`` if they are set up already, ``Invalid`` for another key or a wrong code."""
     account = web_session.account
@@ -104,7 +104,14 @@ def add(acting: Acting, factor: SecondFactor) -> None:
     acting.session.add(factor)
     acting.session.flush()
     tell_owner(acting.session, acting.actor, ADDED, now=acting.now)
-    _record(acting.session, "second-factor.added", acting.actor, acting.actor, acting.now, {"kind": factor.kind})
+    _record(
+        acting.session,
+        "second-factor.added",
+        acting.actor,
+        author=acting.actor,
+        now=acting.now,
+        after={"kind": factor.kind},
+    )
 
 
 def use_code(session: Session, account: Account, code: str, *, now: datetime) -> None:
@@ -121,7 +128,7 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
     for recovery in accounts.second_factors_of(session, account.id, ("recovery_code",), lock=True):
         if hmac.compare_digest(recovery.secret, digest):
             recovery.last_used_at = recovery.ended_at = now
-            _record(session, "recovery-code.used", account, account, now)
+            _record(session, "recovery-code.used", account, author=account, now=now)
             return
     raise Unauthenticated("wrong-code", "This code is not right, or was used before.")
 
@@ -138,7 +145,7 @@ def new_recovery_codes(acting: Acting) -> list[str]:
     """New recovery codes, shown once and stored as hashes; earlier ones end. ``Conflict`` without a second factor."""
     if not is_set_up(acting.session, acting.actor):
         raise Conflict("no-second-factor", "Recovery codes replace a second factor; set one up first.")
-    accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), acting.now)
+    accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
     codes = [b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode() for _ in range(RECOVERY_CODES)]
     acting.session.add_all(
         SecondFactor(
@@ -152,7 +159,7 @@ def new_recovery_codes(acting: Acting) -> list[str]:
         for code in codes
     )
     acting.session.flush()
-    _record(acting.session, "recovery-codes.made", acting.actor, acting.actor, acting.now)
+    _record(acting.session, "recovery-codes.made", acting.actor, author=acting.actor, now=acting.now)
     return ["-".join(code[start : start + 4] for start in range(0, len(code), 4)) for code in codes]
 
 
@@ -165,22 +172,30 @@ def remove(acting: Acting, factor_id: int) -> None:
         raise NotFound("no-second-factor-here", "You have no such second factor.")
     chosen.ended_at = acting.now
     if len(factors) == 1:
-        accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), acting.now)
+        accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
     tell_owner(acting.session, acting.actor, REMOVED, now=acting.now)
-    _record(acting.session, "second-factor.removed", acting.actor, acting.actor, acting.now, {"kind": chosen.kind})
+    _record(
+        acting.session,
+        "second-factor.removed",
+        acting.actor,
+        author=acting.actor,
+        now=acting.now,
+        after={"kind": chosen.kind},
+    )
 
 
 def remove_all(session: Session, account: Account, *, author: Account | None, now: datetime) -> None:
     """Remove all second factors of somebody who has lost them; ``author`` None stands for the operator."""
-    accounts.end_second_factors(session, account.id, ("totp", "passkey", "recovery_code"), now)
+    accounts.end_second_factors(session, account.id, ("totp", "passkey", "recovery_code"), now=now)
     tell_owner(session, account, REMOVED, now=now)
-    _record(session, "second-factors.removed", account, author, now)
+    _record(session, "second-factors.removed", account, author=author, now=now)
 
 
 def _record(
     session: Session,
     action: str,
     account: Account,
+    *,
     author: Account | None,
     now: datetime,
     after: dict[str, str] | None = None,

@@ -50,13 +50,13 @@ class Attempt:
     known_device: bool
 
 
-def attempt_of(session: Session, login: str, browser: Browser, now: datetime) -> Attempt:
+def attempt_of(session: Session, login: str, browser: Browser, *, now: datetime) -> Attempt:
     """The attempt to sign in with this handle or mail address from a browser."""
     account = accounts.account_by_login(session, login)
     if account is None:
         return Attempt(None, None, known_device=False)
     return Attempt(
-        account.id, account.password_hash, known_device=is_known_device(session, account, browser.device, now)
+        account.id, account.password_hash, known_device=is_known_device(session, account, browser.device, now=now)
     )
 
 
@@ -153,7 +153,7 @@ def list_sessions(acting: Acting) -> Sequence[WebSession]:
 
 def end(acting: Acting, session_id: int) -> None:
     """End one of the account's sessions at once; ``NotFound`` if it has no such active session."""
-    if not accounts.end_session(acting.session, acting.actor.id, session_id, acting.now):
+    if not accounts.end_session(acting.session, acting.actor.id, session_id, now=acting.now):
         raise NotFound("no-session-here", "You have no such session.")
 
 
@@ -161,9 +161,9 @@ DEVICE_LIFETIME = timedelta(days=365)
 """Since the last sign-in there."""
 
 
-def is_known_device(session: Session, account: Account, secret: str | None, now: datetime) -> bool:
+def is_known_device(session: Session, account: Account, secret: str | None, *, now: datetime) -> bool:
     """Whether the browser with this cookie is one of the account's."""
-    return secret is not None and accounts.is_known_device(session, account.id, digest_of(secret), now)
+    return secret is not None and accounts.is_known_device(session, account.id, digest_of(secret), now=now)
 
 
 def remember_device(session: Session, account: Account, secret: str, *, now: datetime) -> None:

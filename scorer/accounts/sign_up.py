@@ -94,12 +94,12 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
-        outbox.queue_mail(session, email, "Please confirm your address", body, now=now, expires_at=expires_at)
+        outbox.queue_mail(session, email, "Please confirm your address", body=body, now=now, expires_at=expires_at)
         if account.email is not None and account.email != email:
             accounts.tell_owner(session, account, CHANGE_ASKED, now=now)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
-        outbox.queue_mail(session, email, "You have an account already", body, now=now)
+        outbox.queue_mail(session, email, "You have an account already", body=body, now=now)
 
 
 def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
@@ -128,7 +128,9 @@ def invite_account(acting: Acting[Account | None], email: str | None, *, secret:
         name = acting.actor.name if acting.actor is not None else "The operator"
         body = INVITE.format(inviter=name, site=site, secret=secret)
         expires_at = acting.now + one_time_links.LINK_LIFETIMES["invitation"]
-        outbox.queue_mail(acting.session, email, "An invitation to Kennel", body, now=acting.now, expires_at=expires_at)
+        outbox.queue_mail(
+            acting.session, email, "An invitation to Kennel", body=body, now=acting.now, expires_at=expires_at
+        )
     one_time_links.issue(acting.session, "invitation", secret, email=email, now=acting.now)
     audit_log.record_action(acting, "invitation.made", "invitation", after={"email": email})
     return f"{site}/signup#{secret}"

@@ -60,7 +60,7 @@ def decode_into(window: SharedWindow, images: Sequence[PackedImage], shape: Wind
     resized: list[int] = []
     for slot, (data, method, content_bytes, crc) in enumerate(images):
         try:
-            pixels = _decoded(inflate(data, method, content_bytes, crc), shape)
+            pixels = _decoded(inflate(data, method, content_bytes, crc=crc), shape)
         except MemberError as error:
             faults[slot] = str(error)
         except MemoryError:

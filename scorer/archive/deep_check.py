@@ -17,8 +17,8 @@ def check_images(
     file: BinaryIO,
     listing: Listing,
     spec: ImageSpec,
-    out: Images,
     *,
+    out: Images,
     processes: int = 0,
     progress: MemberProgress | None = None,
 ) -> PixelHashes:
@@ -38,7 +38,7 @@ def check_images(
 
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
     errors: dict[int, MemberError] = {}
-    for index, result in _decoded(file, listing, spec, out, processes, progress):
+    for index, result in _decoded(file, listing, spec, out=out, processes=processes, progress=progress):
         if isinstance(result, MemberError):
             errors[index] = result
         else:
@@ -49,7 +49,7 @@ def check_images(
 
 
 def _decoded(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, out: Images, processes: int, progress: MemberProgress | None
+    file: BinaryIO, listing: Listing, spec: ImageSpec, *, out: Images, processes: int, progress: MemberProgress | None
 ) -> Iterator[tuple[int, bytes | MemberError]]:
     """Each image's hash, once its pixels are in ``out``, or what is wrong with it."""
 
@@ -62,14 +62,14 @@ def _decoded(
         return pixel_hash(out[index])
 
     if processes == 0:
-        yield from map_members(file, listing.members, decode, progress)
+        yield from map_members(file, listing.members, decode, progress=progress)
         return
     shape = window_shape(spec.size, spec.count, spec.member_bytes)
     with DecoderPool(listing.members, shape, receive) as pool:
-        yield from map_windows(file, listing.members, pool.outcomes, processes, progress)
+        yield from map_windows(file, listing.members, pool.outcomes, threads=processes, progress=progress)
 
 
-def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, indexes: Sequence[int]) -> list[Images]:
+def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, *, indexes: Sequence[int]) -> list[Images]:
     """Decode the images (size, size, 3) at ``indexes`` of the canonical order, reading no other bytes of the zip.
 
     Raises ``Invalid("bad-images")`` as :func:`check_images` does, of these images alone.

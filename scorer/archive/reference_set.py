@@ -115,7 +115,7 @@ def read_references(
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
     errors = dict[int, MemberError]()
-    for index, result in _decoded(file, listing, size, processes, progress):
+    for index, result in _decoded(file, listing, size, processes=processes, progress=progress):
         if isinstance(result, MemberError):
             errors[index] = result
             continue
@@ -145,15 +145,17 @@ def _refuse_array(count: int, size: int) -> None:
 
 
 def _decoded(
-    file: BinaryIO, listing: Listing, size: int, processes: int, progress: MemberProgress | None
+    file: BinaryIO, listing: Listing, size: int, *, processes: int, progress: MemberProgress | None
 ) -> Iterator[tuple[int, HashedImage | MemberError]]:
     """Each decoded image with its hashes, or what is wrong with it."""
     if processes == 0:
-        yield from map_members(file, listing.members, lambda _, data: _hashed(decode_reference(data, size)), progress)
+        yield from map_members(
+            file, listing.members, lambda _, data: _hashed(decode_reference(data, size)), progress=progress
+        )
         return
     shape = window_shape(size, len(listing.members), MAX_MEMBER_BYTES, of_references=True)
     with DecoderPool(listing.members, shape, lambda _, image: _hashed(image)) as pool:
-        yield from map_windows(file, listing.members, pool.outcomes, processes, progress)
+        yield from map_windows(file, listing.members, pool.outcomes, threads=processes, progress=progress)
 
 
 def _hashed(image: ReferencePixels) -> HashedImage:

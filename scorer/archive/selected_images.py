@@ -15,26 +15,28 @@ from scorer.archive.reference_image import decode_reference, round_to_uint8
 
 
 def select_images(
-    file: BinaryIO, listing: Listing, places: Collection[int], size: int, *, processes: int = 0
+    file: BinaryIO, listing: Listing, places: Collection[int], *, size: int, processes: int = 0
 ) -> dict[int, Images]:
     """Images of a participant's zip, (size, size, 3) uint8 each, by index in ``listing``; missing and undecodable ones
     are left out. So many limited processes decode them (:mod:`scorer.archive.decoder_pool`), or with 0 threads of this
     one.
     """
-    return _select(file, listing, places, size, lambda content: decode_png(content, size), processes)
+    return _select(
+        file, listing, places, size=size, decode=lambda content: decode_png(content, size), processes=processes
+    )
 
 
 def select_reference_images(
-    file: BinaryIO, listing: Listing, places: Collection[int], size: int, *, processes: int = 0
+    file: BinaryIO, listing: Listing, places: Collection[int], *, size: int, processes: int = 0
 ) -> dict[int, Images]:
     """Images of a reference set likewise, resized to the competition's size and rounded to 8 bits."""
     return _select(
         file,
         listing,
         places,
-        size,
-        lambda content: round_to_uint8(decode_reference(content, size)),
-        processes,
+        size=size,
+        decode=lambda content: round_to_uint8(decode_reference(content, size)),
+        processes=processes,
         of_references=True,
     )
 
@@ -43,10 +45,10 @@ def _select(
     file: BinaryIO,
     listing: Listing,
     places: Collection[int],
+    *,
     size: int,
     decode: Callable[[bytes], Images],
     processes: int,
-    *,
     of_references: bool = False,
 ) -> dict[int, Images]:
     wanted = sorted({place for place in places if 0 <= place < len(listing.members)})
@@ -59,7 +61,7 @@ def _select(
         largest = max(member.compressed for member in members)
         shape = window_shape(size, len(members), largest, of_references=of_references)
         with DecoderPool(members, shape, _rounded) as pool:
-            decoded = list(map_windows(file, members, pool.outcomes, processes))
+            decoded = list(map_windows(file, members, pool.outcomes, threads=processes))
     return {wanted[index]: image for index, image in decoded if not isinstance(image, MemberError)}
 
 

@@ -75,7 +75,7 @@ def _back_up_table(connection: Connection, table: str, own: Path) -> TableRows:
     file = f"{table}.copy.gz"
     columns = backups.columns_of(connection, table)
     with gzip.open(own / file, "wb", compresslevel=3) as out:
-        rows = backups.copy_out(connection, table, columns, out)
+        rows = backups.copy_out(connection, table, columns, file=out)
     return TableRows(table, columns, rows, file, file_sha256(own / file))
 
 
@@ -140,13 +140,13 @@ def restore_rows(connection: Connection, own: Path, manifest: Manifest, *, progr
         progress(f"table {table.table}")
         require_unchanged(own / table.file, table.sha256)
         with gzip.open(own / table.file, "rb") as file:
-            rows = backups.copy_in(connection, table.table, table.columns, file)
+            rows = backups.copy_in(connection, table.table, table.columns, file=file)
         if rows != table.rows:
             raise Invalid("backup-damaged", f"{own / table.file} has {rows} rows, and {table.rows} were recorded.")
     backups.settle_loaded_rows(connection, [table.table for table in manifest.tables])
 
 
-def restore_blobs(blobs: Blobs, folder: BackupFolder, own: Path, manifest: Manifest) -> None:
+def restore_blobs(blobs: Blobs, folder: BackupFolder, own: Path, *, manifest: Manifest) -> None:
     """Write every blob of a backup to an empty store; ``Conflict`` (``not-empty``) if it has blobs that are not of the
     backup. What an interrupted restore has written already is kept."""
     present = {stored.key: stored.bytes for stored in blobs.stored()}

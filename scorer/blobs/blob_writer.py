@@ -132,7 +132,7 @@ class StagedFile:
 class StagedParts:
     """Parts for S3: one waits in a file without a name, full ones are with the store, which joins them in the end."""
 
-    def __init__(self, store: ObjectStore, key: str, scratch: Path | None, min_free_bytes: int) -> None:
+    def __init__(self, store: ObjectStore, key: str, scratch: Path | None, *, min_free_bytes: int) -> None:
         if scratch is not None:
             scratch.mkdir(parents=True, exist_ok=True)
             require_free(scratch, min_free_bytes)

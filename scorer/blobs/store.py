@@ -100,7 +100,9 @@ class Blobs:
         """Writes ``key`` from bytes that come one after the other, with at most ``MEMORY_BYTES`` of them in memory."""
         if self._folder is not None:
             return BlobWriter(key, partial(StagedFile, self._folder / key, self._min_free_bytes))
-        return BlobWriter(key, partial(StagedParts, self._store, key, self._scratch, self._min_free_bytes))
+        return BlobWriter(
+            key, partial(StagedParts, self._store, key, self._scratch, min_free_bytes=self._min_free_bytes)
+        )
 
     def write(self, key: str, data: bytes) -> None:
         """Store ``data`` under ``key`` atomically, replacing an earlier blob."""

@@ -133,12 +133,14 @@ def _notify_invited(acting: Acting, state: CompetitionState, entry: AllowlistEnt
     subject = f"You are invited to {competition.title}"
     if account is not None:
         link = f"/competitions/{competition.slug}"
-        notices.notify(acting.session, account, notices.Kind.INVITATION, subject, text, link, acting.now)
+        notices.notify(
+            acting.session, account, notices.Kind.INVITATION, subject=subject, body=text, link=link, now=acting.now
+        )
         return
     one_time_links.issue(acting.session, "invitation", secret, email=entry.email, now=acting.now)
     body = MAILED.format(invited=text, site=site, slug=competition.slug, secret=secret)
     expires_at = acting.now + one_time_links.LINK_LIFETIMES["invitation"]
-    outbox.queue_mail(acting.session, entry.email or "", subject, body, now=acting.now, expires_at=expires_at)
+    outbox.queue_mail(acting.session, entry.email or "", subject, body=body, now=acting.now, expires_at=expires_at)
 
 
 def _subject(state: CompetitionState) -> str:

@@ -21,7 +21,7 @@ MAX_SHOWN = 100
 """Of the newest announcements, on their page and in the feed."""
 
 
-def announce(acting: Acting, state: CompetitionState, title: str, text: str) -> Announcement:
+def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) -> Announcement:
     """Publish an announcement and notify all who take part: members of teams, whoever has accepted the rules, and who
     organizes or reviews. ``Conflict`` in a draft, which nobody else sees."""
     competition = state.competition
@@ -53,7 +53,13 @@ def announce(acting: Acting, state: CompetitionState, title: str, text: str) -> 
     subject = f"{competition.title}: {announcement.title}"
     link = f"/competitions/{competition.slug}/announcements#a{announcement.id}"
     notices.notify_people(
-        acting.session, people, notices.Kind.ANNOUNCEMENT, subject, announcement.text, link, acting.now
+        acting.session,
+        people,
+        notices.Kind.ANNOUNCEMENT,
+        subject=subject,
+        body=announcement.text,
+        link=link,
+        now=acting.now,
     )
     return announcement
 

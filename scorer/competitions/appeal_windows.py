@@ -57,7 +57,7 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
     return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
 
 
-def takes_appeals(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
+def takes_appeals(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
     """Whether there is something to appeal against on this entry, and it is the time for it."""
     grounds = grounds_of(session, state, submission)
     return grounds is not None and is_open(state, grounds, now)

@@ -22,6 +22,6 @@ def awards_at(session: Session, competition: Competition, at: datetime) -> Award
     """What ranks won at ``at``: what the first change after it has changed, else what they win now."""
     subject = f"competition:{competition.slug}"
     medals, prizes = (
-        audit_log.first_value_before(session, CHANGED, subject, name, after=at) for name in ("medals", "prizes")
+        audit_log.first_value_before(session, CHANGED, subject, name=name, after=at) for name in ("medals", "prizes")
     )
     return Awards(competition.medals if medals is None else medals, competition.prizes if prizes is None else prizes)

@@ -51,7 +51,7 @@ def add_first_organizer(acting: Acting, competition: Competition) -> None:
     acting.actor.competition_roles.append(role)
 
 
-def offer(acting: Acting, state: CompetitionState, handle: str, role: RoleName) -> CompetitionRole:
+def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleName) -> CompetitionRole:
     """Offer a person a role, with a notice; idempotent. Who has accepted one before has the new one at once.
     ``Conflict`` for an admin, who organizes every competition, for somebody who has been in a team here, and
     (``last-organizer``) for an organizer without whom nobody would be left to decide disputes."""
@@ -79,12 +79,17 @@ def offer(acting: Acting, state: CompetitionState, handle: str, role: RoleName) 
     )
     acting.session.add(offered)
     acting.session.flush()
-    _record(acting, "role.offered", competition, account, role)
+    _record(acting, "role.offered", competition, account=account, role=role)
     text = OFFERED.format(
         name=acting.actor.name, handle=acting.actor.handle, task=TASKS[role], competition=competition.title
     )
     _notify(
-        acting.session, account, competition, f"You are asked to {TASKS[role]} {competition.title}", text, acting.now
+        acting.session,
+        account,
+        competition,
+        subject=f"You are asked to {TASKS[role]} {competition.title}",
+        text=text,
+        now=acting.now,
     )
     return offered
 
@@ -112,7 +117,7 @@ def accept(acting: Acting, slug: str) -> CompetitionRole:
             accounts.withdraw_scope(acting.session, acting.actor.id, "organize")
         role.accepted_at = acting.now
         acting.session.flush()
-        _record(acting, "role.accepted", state.competition, acting.actor, role.role)
+        _record(acting, "role.accepted", state.competition, account=acting.actor, role=role.role)
     return role
 
 
@@ -130,10 +135,17 @@ def end(acting: Acting, slug: str, handle: str) -> None:
         raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
     with keep_organizers(acting.session):
         role.ended_at = acting.now
-    _record(acting, "role.ended", competition, account, role.role)
+    _record(acting, "role.ended", competition, account=account, role=role.role)
     if not is_own:
         text = ENDED.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
-        _notify(acting.session, account, competition, f"Your role in {competition.title} has ended", text, acting.now)
+        _notify(
+            acting.session,
+            account,
+            competition,
+            subject=f"Your role in {competition.title} has ended",
+            text=text,
+            now=acting.now,
+        )
 
 
 def role_of(account: Account, competition: Competition) -> RoleName | None:
@@ -179,13 +191,13 @@ def _require_no_competitor(session: Session, competition: Competition, account: 
         )
 
 
-def _record(acting: Acting, action: str, competition: Competition, account: Account, role: str) -> None:
+def _record(acting: Acting, action: str, competition: Competition, *, account: Account, role: str) -> None:
     after = {"account": account.id, "role": role}  # no name that would outlive a deleted account
     audit_log.record_action(acting, action, f"competition:{competition.slug}", after=after)
 
 
 def _notify(
-    session: Session, account: Account, competition: Competition, subject: str, text: str, now: datetime
+    session: Session, account: Account, competition: Competition, *, subject: str, text: str, now: datetime
 ) -> None:
     link = f"/competitions/{competition.slug}/role"
-    notices.notify(session, account, notices.Kind.INVITATION, subject, text, link, now)
+    notices.notify(session, account, notices.Kind.INVITATION, subject=subject, body=text, link=link, now=now)

@@ -31,7 +31,7 @@ def require_name(name: str) -> str:
     return name
 
 
-def offer_file(acting: Acting, state: CompetitionState, name: str, received: ReceivedBlob, crc32: int) -> DataFile:
+def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: ReceivedBlob, crc32: int) -> DataFile:
     """Offer an uploaded file to participants, in place of an earlier one of that name. ``Conflict`` if it is a secret
     reference set of a competition."""
     require_name(name)
@@ -57,7 +57,7 @@ def offer_file(acting: Acting, state: CompetitionState, name: str, received: Rec
     )
     acting.session.add(file)
     acting.session.flush()
-    _record(acting, state, "offered", file, before if replaced else None)
+    _record(acting, state, "offered", after=file, before=before if replaced else None)
     return file
 
 
@@ -78,11 +78,11 @@ def withdraw(acting: Acting, state: CompetitionState, name: str) -> None:
     values: dict[str, Any] = {column: getattr(file, column) for column in same}
     acting.session.add(DataFile(**values, offered=False, author_id=acting.actor.id, created_at=acting.now))
     acting.session.flush()
-    _record(acting, state, "withdrawn", None, file)
+    _record(acting, state, "withdrawn", after=None, before=file)
 
 
 def _record(
-    acting: Acting, state: CompetitionState, verb: str, after: DataFile | None, before: DataFile | None
+    acting: Acting, state: CompetitionState, verb: str, *, after: DataFile | None, before: DataFile | None
 ) -> None:
     was, becomes = (
         {"name": file.name, "bytes": file.bytes, "sha256": file.sha256} if file else None for file in (before, after)
@@ -91,7 +91,7 @@ def _record(
     audit_log.record_action(acting, f"data-file.{verb}", subject, before=was, after=becomes)
 
 
-def find_file(session: Session, state: CompetitionState, name: str, account: Account) -> DataFile:
+def find_file(session: Session, state: CompetitionState, name: str, *, account: Account) -> DataFile:
     """A file to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if it is not
     offered."""
     _require_access(session, state, account)

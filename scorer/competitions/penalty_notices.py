@@ -28,7 +28,7 @@ def _is_burdened(judged: JudgedEntries) -> Flags:
 
 
 def notify_newly_penalised(
-    session: Session, state: CompetitionState, before: JudgedEntries, after: JudgedEntries, why: str, now: datetime
+    session: Session, state: CompetitionState, before: JudgedEntries, *, after: JudgedEntries, why: str, now: datetime
 ) -> None:
     """Tell the teams that a change of the private track penalises that they may appeal, and until when; before the
     provisional board is published nobody, since private scores are hidden. ``why``: what has changed, a sentence."""
@@ -40,10 +40,10 @@ def notify_newly_penalised(
         subject = f"Entries of your team in {title} are penalised"
         body = f"{why} Entries of your team in {title} are now penalised on the provisional board that were not before."
         body += _appeal_words(state, appeal_windows.Grounds(None, "private", now), now)
-        notices.notify_teams(session, team_ids, notices.Kind.RULING, subject, body, link, now)
+        notices.notify_teams(session, team_ids, notices.Kind.RULING, subject=subject, body=body, link=link, now=now)
 
 
-def notify_measured(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> None:
+def notify_measured(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> None:
     """Tell the team of an entry whose private track was measured only after the provisional board was published that it
     is penalised there, if it is."""
     grounds = appeal_windows.grounds_of(session, state, submission)
@@ -54,10 +54,12 @@ def notify_measured(session: Session, state: CompetitionState, submission: Submi
     body += f" there.{_appeal_words(state, grounds, now)}"
     team_id = merges.current_team(session, submission.team_id).id
     link = f"/submissions/{submission.id}#ruling"
-    notices.notify_team(session, team_id, notices.Kind.RULING, f"{name} is penalised", body, link, now)
+    notices.notify_team(
+        session, team_id, notices.Kind.RULING, subject=f"{name} is penalised", body=body, link=link, now=now
+    )
 
 
-def appeal_words(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> str:
+def appeal_words(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> str:
     """A sentence, after a space, that says when the team of an entry may appeal; empty where there is nothing to appeal
     against, or no time for it."""
     grounds = appeal_windows.grounds_of(session, state, submission)

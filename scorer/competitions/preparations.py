@@ -78,7 +78,7 @@ def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights
             f"Entries were measured with other weights of {space.extractor}: a rescoring campaign prepares the"
             " references with the new ones and measures all entries anew.",
         )
-    preparation = preparation_of(acting.session, state, kind, space, now=acting.now)
+    preparation = preparation_of(acting.session, state, kind, space=space, now=acting.now)
     track.preparation = preparation
     require_weights(acting.session, preparation)
     if preparation.finished_at is None:
@@ -86,20 +86,20 @@ def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights
     else:
         set_first_threshold(acting.session, track, preparation, now=acting.now)
     acting.session.flush()
-    _prepare_shown(acting.session, state, kind, weights, acting.now)
+    _prepare_shown(acting.session, state, kind, weights=weights, now=acting.now)
     subject = f"track:{state.competition.slug}/{kind}"
     audit_log.record_action(acting, "references.prepared", subject, after={"preparation": preparation.key})
     return preparation
 
 
 def _prepare_shown(
-    session: Session, state: CompetitionState, kind: TrackKind, weights: Mapping[str, str], now: datetime
+    session: Session, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str], now: datetime
 ) -> None:
     """Prepare the same references for the shown tracks that lack them, because others were attached since."""
     for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
         if shown.reference == kind and shown.preparation_id is None:
             space = space_of(shown.extractor, weights)
-            shown.preparation = preparation_of(session, state, kind, space, now=now)
+            shown.preparation = preparation_of(session, state, kind, space=space, now=now)
             require_job(session, shown.preparation, now=now)
 
 
@@ -107,16 +107,16 @@ def preparation_of(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    space: FeatureSpace,
     *,
+    space: FeatureSpace,
     now: datetime,
     corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> Preparation:
     """The preparation of a track's references in a feature space: an earlier one from equal inputs, or a new row for a
     worker to fill. ``corrected``: sets in place of those that are attached in these roles."""
-    sets, held_out = _attached(session, state, kind, space, corrected)
-    key = _key(state, space, sets, held_out)
-    preparation = _preparation_by_inputs(session, state, space, sets, held_out)
+    sets, held_out = _attached(session, state, kind, space=space, corrected=corrected)
+    key = _key(state, space, sets, held_out=held_out)
+    preparation = _preparation_by_inputs(session, state, space, sets=sets, held_out=held_out)
     if preparation is None:
         preparation = Preparation(
             key=key,
@@ -133,10 +133,11 @@ def preparation_of(
 
 
 def finished_preparation(
-    session: Session, state: CompetitionState, kind: TrackKind, space: FeatureSpace
+    session: Session, state: CompetitionState, kind: TrackKind, *, space: FeatureSpace
 ) -> Preparation | None:
     """The finished preparation of a track's references in a feature space; None if there is none."""
-    preparation = _preparation_by_inputs(session, state, space, *_attached(session, state, kind, space))
+    sets, held_out = _attached(session, state, kind, space=space)
+    preparation = _preparation_by_inputs(session, state, space, sets=sets, held_out=held_out)
     return preparation if preparation is not None and preparation.finished_at is not None else None
 
 
@@ -158,6 +159,7 @@ def _attached(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
+    *,
     space: FeatureSpace,
     corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> tuple[list[ReferenceSet], ReferenceSet | None]:
@@ -179,20 +181,21 @@ def _preparation_by_inputs(
     session: Session,
     state: CompetitionState,
     space: FeatureSpace,
+    *,
     sets: Sequence[ReferenceSet],
     held_out: ReferenceSet | None,
 ) -> Preparation | None:
     """The preparation from equal inputs: also one that has these weights and was asked for before they were stated."""
-    preparation = competitions.preparation_by_key(session, _key(state, space, sets, held_out))
+    preparation = competitions.preparation_by_key(session, _key(state, space, sets, held_out=held_out))
     if preparation is not None or space.weights_sha256 is None:
         return preparation
-    key = _key(state, replace(space, weights_sha256=None), sets, held_out)
+    key = _key(state, replace(space, weights_sha256=None), sets, held_out=held_out)
     preparation = competitions.preparation_by_key(session, key)
     return preparation if preparation is not None and has_weights(preparation, space) else None
 
 
 def _key(
-    state: CompetitionState, space: FeatureSpace, sets: Sequence[ReferenceSet], held_out: ReferenceSet | None
+    state: CompetitionState, space: FeatureSpace, sets: Sequence[ReferenceSet], *, held_out: ReferenceSet | None
 ) -> str:
     """The key of a preparation: SHA-256 of its inputs."""
     inputs = {

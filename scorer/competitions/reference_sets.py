@@ -30,7 +30,7 @@ FEATURES_ROLES: Mapping[TrackKind, ReferenceRole] = MappingProxyType(
 
 
 def attach_reference_set(
-    acting: Acting, state: CompetitionState, role: ReferenceRole, received: ReceivedBlob
+    acting: Acting, state: CompetitionState, role: ReferenceRole, *, received: ReceivedBlob
 ) -> ReferenceSet:
     """Attach an uploaded file in ``role``; equal bytes are one reference set in all competitions. Features count as
     long as the track has the extractor that it has now.
@@ -41,10 +41,10 @@ def attach_reference_set(
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     if submissions.has_submissions(acting.session, state.competition.id):
         raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
-    reference_set = store_reference_set(acting, state, role, received)
+    reference_set = store_reference_set(acting, state, role, received=received)
     track = next((kind for kind, features in FEATURES_ROLES.items() if features == role), None)
     extractor = state.tracks[track].extractor if track else None
-    set_reference(acting, state.competition.id, role, reference_set.id, extractor=extractor)
+    set_reference(acting, state.competition.id, role, reference_set_id=reference_set.id, extractor=extractor)
     for kind, roles in REFERENCE_ROLES.items():
         if role in (*roles, "held_out", FEATURES_ROLES[kind]):
             state.tracks[kind].preparation_id = None
@@ -57,7 +57,7 @@ def attach_reference_set(
 
 
 def store_reference_set(
-    acting: Acting, state: CompetitionState, role: ReferenceRole, received: ReceivedBlob
+    acting: Acting, state: CompetitionState, role: ReferenceRole, *, received: ReceivedBlob
 ) -> ReferenceSet:
     """The reference set of an uploaded zip for ``role``, attached to nothing yet: a new row, or the one of equal bytes.
     ``Conflict`` for images of a secret role that participants can download."""
@@ -79,7 +79,7 @@ def store_reference_set(
 
 
 def set_reference(
-    acting: Acting, competition_id: int, role: str, reference_set_id: int, *, extractor: str | None = None
+    acting: Acting, competition_id: int, role: str, *, reference_set_id: int, extractor: str | None = None
 ) -> None:
     """Give a role of a competition a reference set, in place of the one that it has; ``extractor``: of its features."""
     acting.session.merge(

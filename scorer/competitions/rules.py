@@ -41,7 +41,7 @@ def accept_rules(acting: Acting, state: CompetitionState, rules_sha256: str) -> 
     if rules_sha256 != version:
         raise Conflict("rules-changed", "The rules have changed since; please read them again.", rules_sha256=version)
     accounts.lock_account(acting.session, acting.actor.id)
-    earlier = accounts.acceptance_of(acting.session, state.competition.id, acting.actor.id, version)
+    earlier = accounts.acceptance_of(acting.session, state.competition.id, acting.actor.id, rules_sha256=version)
     if earlier is not None:
         return earlier
     acceptance = RulesAcceptance(
@@ -65,7 +65,7 @@ def require_acceptance(session: Session, competition: Competition, account: Acco
     version = rules_version_of(competition)
     if version is None:
         return
-    if accounts.acceptance_of(session, competition.id, account.id, version if newest else None) is None:
+    if accounts.acceptance_of(session, competition.id, account.id, rules_sha256=version if newest else None) is None:
         raise Forbidden(
             "rules-not-accepted",
             "Please read and accept the rules of this competition first, on its page or by "

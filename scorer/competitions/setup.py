@@ -79,7 +79,7 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     if faults:
         raise Conflict("fixed-by-now", "This can no longer be changed so.", faults=faults)
     _require_free_slug(acting.session, after)
-    _apply(acting.session, state, after, acting.now)
+    _apply(acting.session, state, after, now=acting.now)
     _require_order(state.competition)
     acting.session.flush()
     subject = f"competition:{state.competition.slug}"
@@ -88,7 +88,7 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     )
     audit_log.record_action(acting, CHANGED, subject, before=was, after=becomes)
     if state.phase is not Phase.DRAFT:
-        notify_changes(acting.session, state.competition, before, after, acting.now)
+        notify_changes(acting.session, state.competition, before, after=after, now=acting.now)
 
 
 def delete_draft(acting: Acting, slug: str) -> None:
@@ -168,7 +168,7 @@ def _require_order(competition: Competition) -> None:
         raise Invalid("bad-times", f"The times are not in order: {fault}.")
 
 
-def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], now: datetime) -> None:
+def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], *, now: datetime) -> None:
     remeasured: set[TrackKind] = set(TRACK_KINDS) if "image_size" in after else set()
     for name, value in after.items():
         if name in state.tracks:
@@ -188,22 +188,24 @@ def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], 
 
 
 def notify_changes(
-    session: Session, competition: Competition, before: Mapping[str, Any], after: Mapping[str, Any], now: datetime
+    session: Session, competition: Competition, before: Mapping[str, Any], *, after: Mapping[str, Any], now: datetime
 ) -> None:
     """Tell of the fields that have changed from ``before`` to ``after``, as far as they concern those who enter: one
     notice for the close, one for all else."""
     link = f"/competitions/{competition.slug}"
     if "closes_at" in after:
-        _notify_deadline(session, competition, before["closes_at"], link, now)
+        _notify_deadline(session, competition, before["closes_at"], link=link, now=now)
     changes = [words(before[name], after[name]) for name, words in WORDS.items() if name in after]
     if changes:
         subject = f"{competition.title} has changed"
         body = f"{subject}: {'; '.join(changes)}."
-        notices.notify_entrants(session, competition, notices.Kind.CHANGE, subject, body, link, now)
+        notices.notify_entrants(
+            session, competition, notices.Kind.CHANGE, subject=subject, body=body, link=link, now=now
+        )
 
 
 def _notify_deadline(
-    session: Session, competition: Competition, before: datetime | None, link: str, now: datetime
+    session: Session, competition: Competition, before: datetime | None, *, link: str, now: datetime
 ) -> None:
     closes_at = competition.closes_at
     later = closes_at is None or (before is not None and closes_at > before)
@@ -211,7 +213,7 @@ def _notify_deadline(
     then = f"It closes at {_moment(closes_at)}." if closes_at else "It has no closing date any more."
     was = f" Before, that was to be at {_moment(before)}." if before else ""
     body = f"{subject}. {then}{was}"
-    notices.notify_entrants(session, competition, notices.Kind.DEADLINE, subject, body, link, now)
+    notices.notify_entrants(session, competition, notices.Kind.DEADLINE, subject=subject, body=body, link=link, now=now)
 
 
 def _moment(at: datetime | None) -> str:

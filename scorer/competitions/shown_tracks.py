@@ -178,7 +178,7 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
     acting.session.refresh(track)
     if track.preparation_id is None:
         raise Conflict("not-prepared", f"Prepare the references of the {wanted.reference} track first.")
-    preparation = preparations.preparation_of(acting.session, state, wanted.reference, space, now=acting.now)
+    preparation = preparations.preparation_of(acting.session, state, wanted.reference, space=space, now=acting.now)
     preparations.require_weights(acting.session, preparation)
     shown = ShownTrack(
         competition_id=competition.id,
@@ -196,7 +196,7 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
     acting.session.flush()
     _queue_missing(acting.session, shown, acting.now)
     fields = ("metric", "constants", "extractor", "reference", "visibility")
-    _record_act(acting, state, shown, "added", after={name: getattr(shown, name) for name in fields})
+    _record_act(acting, state, shown, act="added", after={name: getattr(shown, name) for name in fields})
     return shown
 
 
@@ -207,7 +207,7 @@ def remove(acting: Acting, state: CompetitionState, name: str) -> None:
     shown.removed_at = acting.now
     acting.session.flush()
     rescoring_jobs.cancel_jobs(acting.session, shown, acting.now)
-    _record_act(acting, state, shown, "removed")
+    _record_act(acting, state, shown, act="removed")
 
 
 def measure_missing(acting: Acting, state: CompetitionState, name: str) -> int:
@@ -216,7 +216,7 @@ def measure_missing(acting: Acting, state: CompetitionState, name: str) -> int:
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     shown = find_shown_track(acting.session, state, name)
     count = _queue_missing(acting.session, shown, acting.now)
-    _record_act(acting, state, shown, "measured", after={"entries": count})
+    _record_act(acting, state, shown, act="measured", after={"entries": count})
     return count
 
 
@@ -304,7 +304,7 @@ def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
 
 
 def _record_act(
-    acting: Acting, state: CompetitionState, shown: ShownTrack, act: str, after: Mapping[str, object] | None = None
+    acting: Acting, state: CompetitionState, shown: ShownTrack, *, act: str, after: Mapping[str, object] | None = None
 ) -> None:
     subject = f"shown-track:{state.competition.slug}/{shown.name}"
     audit_log.record_action(acting, f"shown-track.{act}", subject, after=dict(after) if after else None)

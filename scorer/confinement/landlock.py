@@ -47,16 +47,16 @@ def open_only(folder: Path | None, written: Iterable[Path] = ()) -> bool:
         return False
     try:
         if folder is not None:
-            _allow(libc, rules, folder, _READ_FILE | _READ_FOLDER)
+            _allow(libc, rules, folder, access=_READ_FILE | _READ_FOLDER)
         for path in written:
-            _allow(libc, rules, path, (_READ_FILE | _WRITE_FILE | _TRUNCATE) & files)
+            _allow(libc, rules, path, access=(_READ_FILE | _WRITE_FILE | _TRUNCATE) & files)
         libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
         return bool(libc.syscall(_RESTRICT, rules, 0) == 0)
     finally:
         os.close(rules)
 
 
-def _allow(libc: ctypes.CDLL, rules: int, path: Path, access: int) -> None:
+def _allow(libc: ctypes.CDLL, rules: int, path: Path, *, access: int) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         rule = struct.pack("<Qi", access, descriptor)

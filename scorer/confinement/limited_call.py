@@ -75,11 +75,11 @@ def call_limited(
     there is no turn; ``RuntimeError`` if the process did not start.
     """
     with purpose.turns.turn():
-        return _call(function, read(), arguments, purpose.memory_bytes, seconds)
+        return _call(function, read(), arguments, memory_bytes=purpose.memory_bytes, seconds=seconds)
 
 
 def _call(
-    function: Callable[..., Any], parts: Sequence[bytes], arguments: Sequence[Any], memory_bytes: int, seconds: float
+    function: Callable[..., Any], parts: Sequence[bytes], arguments: Sequence[Any], *, memory_bytes: int, seconds: float
 ) -> Any:
     request = {
         "arguments": arguments,

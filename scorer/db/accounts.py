@@ -147,7 +147,7 @@ def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
     return session.scalars(query.order_by(Token.id.desc())).all()
 
 
-def revoke_token(session: Session, account_id: int, token_id: int, now: datetime) -> bool:
+def revoke_token(session: Session, account_id: int, token_id: int, *, now: datetime) -> bool:
     """Revoke one of a person's API tokens; False if they have no such token."""
     token = (Token.id == token_id) & (Token.account_id == account_id) & Token.revoked_at.is_(None)
     return _changed(session.execute(update(Token).where(token).values(revoked_at=now)))
@@ -191,13 +191,13 @@ def second_factors_of(
     return session.scalars(query.with_for_update() if lock else query).all()
 
 
-def end_second_factors(session: Session, account_id: int, kinds: Collection[str], now: datetime) -> None:
+def end_second_factors(session: Session, account_id: int, kinds: Collection[str], *, now: datetime) -> None:
     """End a person's second factors of some kinds."""
     active = (SecondFactor.account_id == account_id) & SecondFactor.kind.in_(kinds) & SecondFactor.ended_at.is_(None)
     session.execute(update(SecondFactor).where(active).values(ended_at=now))
 
 
-def end_session(session: Session, account_id: int, session_id: int, now: datetime) -> bool:
+def end_session(session: Session, account_id: int, session_id: int, *, now: datetime) -> bool:
     """End one of a person's sessions; False if they have no such session."""
     one = (WebSession.id == session_id) & (WebSession.account_id == account_id)
     return _changed(session.execute(update(WebSession).where(one, _is_active(now)).values(ended_at=now)))
@@ -215,7 +215,7 @@ def hold_session(session: Session, session_id: int | None, now: datetime) -> boo
     return session.scalar(select(WebSession.id).where(one).with_for_update(read=True)) is not None
 
 
-def is_known_device(session: Session, account_id: int, digest: bytes, now: datetime) -> bool:
+def is_known_device(session: Session, account_id: int, digest: bytes, *, now: datetime) -> bool:
     """Whether a browser with this SHA-256 of its cookie is one of a person's, and has not expired."""
     query = select(KnownDevice.id).where(KnownDevice.account_id == account_id, KnownDevice.digest == digest)
     return session.scalar(query.where(KnownDevice.expires_at > now)) is not None
@@ -234,7 +234,7 @@ def forget_devices(session: Session, account_id: int) -> None:
     session.execute(delete(KnownDevice).where(KnownDevice.account_id == account_id))
 
 
-def lock_link(session: Session, digest: bytes, purpose: str, now: datetime) -> OneTimeLink | None:
+def lock_link(session: Session, digest: bytes, purpose: str, *, now: datetime) -> OneTimeLink | None:
     """A one-time link that is neither used nor expired, locked for this transaction."""
     query = select(OneTimeLink).where(
         OneTimeLink.digest == digest,
@@ -245,14 +245,14 @@ def lock_link(session: Session, digest: bytes, purpose: str, now: datetime) -> O
     return session.scalars(query.with_for_update(of=OneTimeLink)).one_or_none()
 
 
-def void_links(session: Session, account_id: int, purpose: str, now: datetime) -> None:
+def void_links(session: Session, account_id: int, purpose: str, *, now: datetime) -> None:
     """Make every unused link of a person for this purpose invalid."""
     links = (OneTimeLink.account_id == account_id) & (OneTimeLink.purpose == purpose)
     session.execute(update(OneTimeLink).where(links, OneTimeLink.used_at.is_(None)).values(used_at=now))
 
 
 def acceptance_of(
-    session: Session, competition_id: int, account_id: int, rules_sha256: str | None = None
+    session: Session, competition_id: int, account_id: int, *, rules_sha256: str | None = None
 ) -> RulesAcceptance | None:
     """A person's newest acceptance of a competition's rules: of the text with this SHA-256, or (None) of any text."""
     query = select(RulesAcceptance).where(

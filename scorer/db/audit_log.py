@@ -52,7 +52,7 @@ def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, 
     return [Act(*row) for row in session.execute(query.order_by(AuditEntry.id.desc()).limit(limit))]
 
 
-def first_value_before(session: Session, action: str, subject: str, name: str, *, after: datetime) -> Any:
+def first_value_before(session: Session, action: str, subject: str, *, name: str, after: datetime) -> Any:
     """The value ``name`` before the first of these acts on a subject, later than ``after``, that has changed it; None
     where none has."""
     value = AuditEntry.before[name]

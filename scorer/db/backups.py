@@ -64,7 +64,7 @@ def columns_of(connection: Connection, table: str) -> Sequence[str]:
     return [column["name"] for column in inspect(connection).get_columns(table) if "computed" not in column]
 
 
-def copy_out(connection: Connection, table: str, columns: Sequence[str], file: io.BufferedIOBase) -> int:
+def copy_out(connection: Connection, table: str, columns: Sequence[str], *, file: io.BufferedIOBase) -> int:
     """Write the rows of a table to ``file``; returns how many."""
     with _cursor(connection) as cursor:
         cursor.copy_expert(f"COPY {_quoted(table)} ({_listed(columns)}) TO STDOUT", file)
@@ -72,7 +72,7 @@ def copy_out(connection: Connection, table: str, columns: Sequence[str], file: i
     return rows
 
 
-def copy_in(connection: Connection, table: str, columns: Sequence[str], file: io.BufferedIOBase) -> int:
+def copy_in(connection: Connection, table: str, columns: Sequence[str], *, file: io.BufferedIOBase) -> int:
     """Load rows into a table without running its triggers; returns how many."""
     name = _quoted(table)
     with _cursor(connection) as cursor:

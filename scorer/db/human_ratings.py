@@ -81,7 +81,7 @@ def rater_by_digest(session: Session, digest: bytes) -> Rater | None:
     return session.scalars(select(Rater).where(Rater.digest == digest)).one_or_none()
 
 
-def rater_of_member(session: Session, study_id: int, account_id: int, name: str, now: datetime) -> Rater:
+def rater_of_member(session: Session, study_id: int, account_id: int, *, name: str, now: datetime) -> Rater:
     """The rater of an account in a study, added if there is none yet."""
     new_rater = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
     session.execute(new_rater.on_conflict_do_nothing())
@@ -130,7 +130,7 @@ def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> s
     return set(session.scalars(query))
 
 
-def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], now: datetime) -> int:
+def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], *, now: datetime) -> int:
     """Add one rater's ratings by item, in one statement; earlier ratings stay. Returns how many are new."""
     rows = [
         {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}

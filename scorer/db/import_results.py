@@ -60,7 +60,7 @@ def _rows(**columns: tuple[Sequence[Any], Any]) -> Any:
     return func.unnest(*arrays).table_valued(*named, with_ordinality="place", name="rows").render_derived()
 
 
-def add_entries(session: Session, origin: Origin, tracks: dict[TrackKind, Track], batch: Batch) -> None:
+def add_entries(session: Session, origin: Origin, tracks: dict[TrackKind, Track], *, batch: Batch) -> None:
     """Add entries as scored, each with its team, its event and a measurement on each track."""
     _add_teams(session, origin, batch)
     _add_submissions(session, origin, batch)
@@ -72,7 +72,7 @@ def add_entries(session: Session, origin: Origin, tracks: dict[TrackKind, Track]
         insert(SubmissionEvent).from_select(["submission_ref", "status", "created_at"], steps.order_by(rows.c.place))
     )
     for kind in TRACK_KINDS:
-        _add_measurements(session, origin, tracks[kind], batch, kind)
+        _add_measurements(session, origin, tracks[kind], batch=batch, kind=kind)
 
 
 def _is_imported(origin: Origin, rows: Any) -> Any:
@@ -113,7 +113,7 @@ def _add_submissions(session: Session, origin: Origin, batch: Batch) -> None:
     session.execute(insert(Submission).from_select(list(values), entries))
 
 
-def _add_measurements(session: Session, origin: Origin, track: Track, batch: Batch, kind: TrackKind) -> None:
+def _add_measurements(session: Session, origin: Origin, track: Track, *, batch: Batch, kind: TrackKind) -> None:
     rows = _rows(
         external_id=(batch.external_ids, Text), fid=(batch.fid[kind], Double), distance=(batch.distance[kind], Double)
     )
@@ -150,7 +150,7 @@ def add_labels(session: Session, origin: Origin, labels: dict[str, tuple[str, st
     session.execute(insert(Label).from_select(list(values), entries))
 
 
-def disqualify(session: Session, origin: Origin, external_ids: Sequence[str], reason: str) -> None:
+def disqualify(session: Session, origin: Origin, external_ids: Sequence[str], *, reason: str) -> None:
     """Add a ruling that disqualifies each of these entries."""
     rows = _rows(external_id=(external_ids, Text))
     values: dict[str, Any] = {

@@ -69,17 +69,17 @@ def write_notice(
     have not chosen: ``mailed``), and deliveries to their webhooks. ``farewell`` ends mails."""
     notice = {"kind": text.kind, "subject": text.subject, "body": text.body, "link": text.link, "created_at": now}
     due = {"attempts": 0, "due_at": now}
-    session.execute(_rows_for(Notice, "account_id", notice, select(Account.id).where(Account.id.in_(accounts))))
+    session.execute(_rows_for(Notice, "account_id", notice, keys=select(Account.id).where(Account.id.in_(accounts))))
     choice = (MailChoice.account_id == Account.id) & (MailChoice.kind == text.kind)
     wanting = select(Account.email).outerjoin(MailChoice, choice).where(Account.id.in_(accounts))
     wanting = wanting.where(Account.email.is_not(None), func.coalesce(MailChoice.mailed, mailed))
     mail = {name: notice[name] for name in ("subject", "link", "created_at")} | {"body": text.body + farewell}
-    session.execute(_rows_for(Mail, "recipient", mail | due | {"state": MailState.WAITING}, wanting))
+    session.execute(_rows_for(Mail, "recipient", mail | due | {"state": MailState.WAITING}, keys=wanting))
     hooks = select(Webhook.id).where(Webhook.ended_at.is_(None), Webhook.account_id.in_(accounts))
-    session.execute(_rows_for(Delivery, "webhook_id", notice | due | {"state": DeliveryState.WAITING}, hooks))
+    session.execute(_rows_for(Delivery, "webhook_id", notice | due | {"state": DeliveryState.WAITING}, keys=hooks))
 
 
-def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], keys: Select[Any]) -> Insert:
+def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], *, keys: Select[Any]) -> Insert:
     """Insert a row of ``values`` for each value of ``keys``, which goes into the column ``name``."""
     columns = table.__table__.c
     constants = [literal(value, columns[column].type) for column, value in values.items()]

@@ -215,21 +215,23 @@ def former_names(session: Session, team_id: int) -> set[str]:
     return set(session.scalars(select(TeamRenaming.before).where(TeamRenaming.team_id == team_id)))
 
 
-def erase_names(session: Session, account_id: int, pseudonym: str, team_names: Collection[str]) -> None:
+def erase_names(session: Session, account_id: int, pseudonym: str, *, team_names: Collection[str]) -> None:
     """Take the names of an account that is marked as deleted, and these names of its teams, out of the rows that the
     service may only add to, by the database's function for that."""
     function = func.erase_names(cast(account_id, BigInteger), pseudonym, cast(list(team_names), ARRAY(Text)))
     session.execute(select(function))
 
 
-def erase_rows(session: Session, account: Account, alone: Collection[int], pseudonym: str, now: datetime) -> None:
+def erase_rows(session: Session, account: Account, alone: Collection[int], *, pseudonym: str, now: datetime) -> None:
     """Remove or empty a person's rows that nobody else needs. ``alone``: their teams of one, whose entries lose the
     names of their files and their notes, too."""
-    for statement in _erasures(account.id, account.email or "", alone, pseudonym, now):
+    for statement in _erasures(account.id, account.email or "", alone, pseudonym=pseudonym, now=now):
         session.execute(statement, execution_options={"synchronize_session": False})
 
 
-def _erasures(own: int, email: str, alone: Collection[int], pseudonym: str, now: datetime) -> Sequence[Delete | Update]:
+def _erasures(
+    own: int, email: str, alone: Collection[int], *, pseudonym: str, now: datetime
+) -> Sequence[Delete | Update]:
     invited = (TeamInvitation.account_id == own) & (TeamInvitation.state == "open")
     has_role = (CompetitionRole.account_id == own) & CompetitionRole.ended_at.is_(None)
     sent_there = (func.lower(Mail.recipient) == email.lower()) & (Mail.state != MailState.SENDING)

@@ -65,7 +65,7 @@ class Terms(NamedTuple):
 
 
 def terms_by_entry(
-    session: Session, track_id: int, refs: Collection[int], at: datetime | None = None
+    session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, Terms]:
     """By what the newest measurements that count of entries on a track were made, by ref; as of the moment ``at``."""
     first = select(func.min(RescoringCampaign.id)).where(RescoringCampaign.track_id == track_id).scalar_subquery()

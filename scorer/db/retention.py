@@ -39,7 +39,7 @@ def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]
     }
 
 
-def remove(session: Session, table: type[Table], over: ColumnElement[bool], limit: int) -> int:
+def remove(session: Session, table: type[Table], over: ColumnElement[bool], *, limit: int) -> int:
     """Delete at most ``limit`` rows of a table that are over; returns how many were deleted. Locked rows are left for
     the next round."""
     (key,) = table.__mapper__.primary_key

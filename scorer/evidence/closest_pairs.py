@@ -61,6 +61,7 @@ def pairs_of_entry(
     session: Session,
     stored: StoredImages,
     submission: Submission,
+    *,
     account: Account,
     kinds: Sequence[TrackKind] = TRACK_KINDS,
 ) -> dict[str, list[PairImages]]:
@@ -69,7 +70,11 @@ def pairs_of_entry(
     pairs: dict[str, list[PairImages]] = {}
     for kind in kinds:
         measurement = _newest_measurement(session, submission, kind)
-        pairs[kind] = [] if measurement is None else pairs_of(session, stored, submission, measurement, account)
+        pairs[kind] = (
+            []
+            if measurement is None
+            else pairs_of(session, stored, submission, measurement=measurement, account=account)
+        )
     return pairs
 
 
@@ -130,6 +135,7 @@ def side_of(
     session: Session,
     stored: StoredImages,
     submission: Submission,
+    *,
     kind: TrackKind,
     number: int,
     side: Side,
@@ -137,7 +143,11 @@ def side_of(
 ) -> bytes:
     """One image of the pair with this number, as PNG; ``NotFound`` if there is none that this person may see."""
     measurement = _newest_measurement(session, submission, kind)
-    pairs = [] if measurement is None else pairs_of(session, stored, submission, measurement, account, limit=number)
+    pairs = (
+        []
+        if measurement is None
+        else pairs_of(session, stored, submission, measurement=measurement, account=account, limit=number)
+    )
     pair = next((each for each in pairs if each.number == number), None)
     if pair is None:
         raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
@@ -148,9 +158,9 @@ def pairs_of(
     session: Session,
     stored: StoredImages,
     submission: Submission,
+    *,
     measurement: Measurement,
     account: Account,
-    *,
     limit: int = MAX_PAIRS,
 ) -> list[PairImages]:
     """The closest pairs of a measurement, closest first, without those whose images are gone and, for all but
@@ -163,7 +173,7 @@ def pairs_of(
         images = stored.of_entry(submission, {pair["image"] for pair in recorded})
         sets = sets_of(session, measurement.provenance)
         hidden = hidden_sets(session, submission, account)
-        references = stored.of_references(sets, {pair["reference"] for pair in recorded}, size, hidden)
+        references = stored.of_references(sets, {pair["reference"] for pair in recorded}, size, hidden=hidden)
     except NotFound:
         return []
     return list(_pairs(recorded, images, references))[:limit]
@@ -209,7 +219,7 @@ def _as_matched(pair: PairImages) -> Images:
     return mirror_images(pair.reference[None])[0] if pair.is_mirrored else pair.reference
 
 
-def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, other_ref: int) -> bytes:
+def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, *, other_ref: int) -> bytes:
     """A PNG of images that an entry shares with another team's: its own in the first row, below each the other's,
     mirrored where that is the better match. ``NotFound`` if they share none, or if a zip is gone."""
     sharing = rows.sharing_entries(session, [submission.ref])

@@ -59,7 +59,9 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
     )
     team = merges.current_team(acting.session, submission.team_id)
     link = f"/submissions/{submission.id}#code"
-    notices.notify_team(acting.session, team.id, notices.Kind.MESSAGE, subject, body.strip(), link, acting.now)
+    notices.notify_team(
+        acting.session, team.id, notices.Kind.MESSAGE, subject=subject, body=body.strip(), link=link, now=acting.now
+    )
     return request
 
 
@@ -108,16 +110,16 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     if not is_own(acting.session, submission, acting.actor):
         raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
     state = state_of(acting.session, submission.competition.slug, acting.now)
-    if not takes_code(acting.session, state, submission, acting.now):
+    if not takes_code(acting.session, state, submission, now=acting.now):
         raise Conflict("closed", "The competition has closed; the code of its entries can no longer be changed.")
     return submission
 
 
-def takes_code(session: Session, state: CompetitionState, submission: Submission, now: datetime) -> bool:
+def takes_code(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
     """Whether the code of an entry may be attached or replaced now."""
     if state.phase is Phase.OPEN or submission.late or is_wanted(session, submission, now):
         return True
-    return appeal_windows.takes_appeals(session, state, submission, now)
+    return appeal_windows.takes_appeals(session, state, submission, now=now)
 
 
 def require_room_for_code(acting: Acting, submission: Submission, limits: UploadLimits, *, wanted: int) -> None:
@@ -129,7 +131,7 @@ def require_room_for_code(acting: Acting, submission: Submission, limits: Upload
 
 
 def attach_code(
-    acting: Acting, submission_id: str, received: ReceivedBlob, kind: CodeKind, *, limits: UploadLimits
+    acting: Acting, submission_id: str, received: ReceivedBlob, *, kind: CodeKind, limits: UploadLimits
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
     """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted.
     ``Conflict`` if it exceeds a quota of bytes."""

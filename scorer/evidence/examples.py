@@ -76,7 +76,7 @@ def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]
 
 
 def example_sheet(
-    session: Session, images: StoredImages, submission: Submission, evidence: Evidence, group: Sequence[ExamplePair]
+    session: Session, images: StoredImages, submission: Submission, *, evidence: Evidence, group: Sequence[ExamplePair]
 ) -> bytes:
     """A PNG of pairs: the entry's images in the first row, the images they are close to in the second, mirrored where
     that is the match. ``NotFound`` where the entry's zip is gone."""
@@ -86,9 +86,9 @@ def example_sheet(
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
     sets = _sets_of(session, evidence)
-    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(images, each, group, size) for each in sets}
+    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(images, each, group, size=size) for each in sets}
     above = [generated.get(pair.image, _gone(size)) for pair in group]
-    below = [_below(pair, generated, references, size) for pair in group]
+    below = [_below(pair, generated, references, size=size) for pair in group]
     return png_of(np.concatenate([np.concatenate(above, axis=1), np.concatenate(below, axis=1)]))
 
 
@@ -107,21 +107,21 @@ def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
     return competitions.reference_sets(session, preparation.reference_set_ids)
 
 
-def _of_set(images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], size: int) -> dict[str, Images]:
+def _of_set(images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], *, size: int) -> dict[str, Images]:
     """The images of one reference set that a group names, by name; none where the set is gone."""
     wanted = {each.other for each in group if each.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
     if not wanted:
         return {}
     try:
         places = {name: place for place, name in enumerate(images.names_of_set(set_)) if name in wanted}
-        found = images.of_references([set_], set(places.values()), size, ())
+        found = images.of_references([set_], set(places.values()), size, hidden=())
     except NotFound:
         return {}
     return {name: found[place] for name, place in places.items() if place in found}
 
 
 def _below(
-    pair: ExamplePair, generated: dict[str, Images], references: dict[str, dict[str, Images]], size: int
+    pair: ExamplePair, generated: dict[str, Images], references: dict[str, dict[str, Images]], *, size: int
 ) -> Images:
     images = generated if pair.set_ is None else references.get(pair.set_, {})
     image = images.get(pair.other, _gone(size))

@@ -114,7 +114,7 @@ def team_sees_findings(session: Session, submission: Submission) -> bool:
     return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 
-def pairs_key(session: Session, submission_id: str, group: ImageGroup, account: Account) -> str:
+def pairs_key(session: Session, submission_id: str, group: ImageGroup, *, account: Account) -> str:
     """The blob key of the pairs of a group, if this person may see them; held-out images are shown only to organizers.
     ``NotFound`` otherwise."""
     status = find_generator(session, submission_id, account)
@@ -155,7 +155,7 @@ def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, 
 
 
 def record_refusal(
-    session: Session, claim: leases.Claim, error: Invalid | TooLarge, provenance: dict[str, Any], *, now: datetime
+    session: Session, claim: leases.Claim, error: Invalid | TooLarge, *, provenance: dict[str, Any], now: datetime
 ) -> bool:
     """Record why a file cannot be used, and notify those who can upload another; False if the claim no longer holds the
     job."""
@@ -173,12 +173,12 @@ def record_refusal(
         )
     )
     _notify_refusal(
-        session, session.get_one(GeneratorFile, claim.generator_id), "\n".join([error.message, *faults]), now
+        session, session.get_one(GeneratorFile, claim.generator_id), "\n".join([error.message, *faults]), now=now
     )
     return True
 
 
-def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: datetime) -> None:
+def _notify_refusal(session: Session, generator: GeneratorFile, why: str, *, now: datetime) -> None:
     """Notify the team, or the organizer who uploaded the file."""
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author
@@ -188,6 +188,6 @@ def _notify_refusal(session: Session, generator: GeneratorFile, why: str, now: d
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
         team = merges.current_team(session, submission.team_id)
-        notices.notify_team(session, team.id, kind, subject, body, f"{page}#generator", now)
+        notices.notify_team(session, team.id, kind, subject=subject, body=body, link=f"{page}#generator", now=now)
     else:
-        notices.notify(session, author, kind, subject, body, f"{page}/review#generator", now)
+        notices.notify(session, author, kind, subject=subject, body=body, link=f"{page}/review#generator", now=now)

@@ -60,8 +60,8 @@ def accept_generator(
     acting: Acting,
     submission_id: str,
     received: ReceivedBlob,
-    declared: DeclaredLatent,
     *,
+    declared: DeclaredLatent,
     seed: int,
     limits: UploadLimits,
 ) -> GeneratorFile:

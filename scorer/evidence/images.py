@@ -55,10 +55,10 @@ class StoredImages:
         """Some of an entry's images by index, (size, size, 3) uint8 each; missing indices are left out. ``NotFound``
         where the zip is gone."""
         spec = _spec_of(submission)
-        return self._select(stored_zip(submission).key, spec, places, spec.size)
+        return self._select(stored_zip(submission).key, spec, places, size=spec.size)
 
     def of_references(
-        self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, hidden: Collection[int]
+        self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, *, hidden: Collection[int]
     ) -> dict[int, Images]:
         """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden``
         sets; none where features stood in place of the images."""
@@ -68,12 +68,12 @@ class StoredImages:
         first = 0
         for set_ in sets:
             places = {place - first for place in wanted} if set_.id not in hidden else set()
-            found = self._select(set_.blob_key, None, places, size)
+            found = self._select(set_.blob_key, None, places, size=size)
             images |= {first + place: image for place, image in found.items()}
             first += len(self.names_of_set(set_))
         return images
 
-    def _select(self, key: str, spec: ImageSpec | None, places: Collection[int], size: int) -> dict[int, Images]:
+    def _select(self, key: str, spec: ImageSpec | None, places: Collection[int], *, size: int) -> dict[int, Images]:
         listing = self.listing_of(key, spec)
         wanted = {place for place in places if 0 <= place < len(listing.members)}
         select = select_reference_images if spec is None else select_images
@@ -85,7 +85,9 @@ class StoredImages:
             with LARGE.turn():
                 found = self._find(key, size, wanted)
                 missing = wanted - found.keys()
-                return found | self._keep(key, size, select(file, listing, missing, size, processes=self._processes))
+                return found | self._keep(
+                    key, size, select(file, listing, missing, size=size, processes=self._processes)
+                )
 
     def _find(self, key: str, size: int, places: Collection[int]) -> dict[int, Images]:
         with self._lock:

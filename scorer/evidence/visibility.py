@@ -56,7 +56,7 @@ class VisibleEvidence:
         groups = (name for name in NEAR_DUPLICATE_GROUPS if has_sign(name, names))
         shown = next((len(self.groups.get(name, ())) for name in groups), 0)
         images = self.submission.competition.image_count
-        return summary_of(self.signs, _columns_of(self.evidence), self.evidence.findings, images, shown=shown)
+        return summary_of(self.signs, _columns_of(self.evidence), self.evidence.findings, images=images, shown=shown)
 
     @property
     def state(self) -> str:
@@ -82,7 +82,7 @@ def require_visible(session: Session, submission_id: str, account: Account | Non
 
 
 def visible_evidence(
-    session: Session, submission: Submission, kind: TrackKind, account: Account | None
+    session: Session, submission: Submission, kind: TrackKind, *, account: Account | None
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]

@@ -108,7 +108,7 @@ def gpu_of(device: torch.device) -> Gpu | None:
 class GraphSlot:
     """A slot on a GPU: pinned memory, its copy on the device, a graph from there to features, and their copy back."""
 
-    def __init__(self, gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> None:
+    def __init__(self, gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, *, batch_size: int) -> None:
         shape = (batch_size, *images.shape[1:])
         dtype = torch.uint8 if images.dtype == np.uint8 else torch.float32
         self._gpu = gpu
@@ -137,10 +137,10 @@ class GraphSlot:
         return features
 
 
-def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, batch_size: int) -> list[Slot]:
+def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, *, batch_size: int) -> list[Slot]:
     """Two slots, so that host and device work at the same time. Raises ``Invalid`` as :func:`require_images` does."""
     require_images(images)
-    return [GraphSlot(gpu, forward, images, batch_size) for _ in range(IN_FLIGHT)]
+    return [GraphSlot(gpu, forward, images, batch_size=batch_size) for _ in range(IN_FLIGHT)]
 
 
 def largest_safe_batch(used_share: Callable[[int], float]) -> int:

@@ -26,14 +26,14 @@ def shortlister_on(device: torch.device, threads: int) -> Shortlister:
 
     def shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
         with translated_device_errors(), OutOfMemorySuppressed(), exact_arithmetic(threads):
-            return _shortlist(device, comparison, crowd, done)
+            return _shortlist(device, comparison, crowd, done=done)
         return host_shortlist(comparison, crowd, done)
 
     return shortlist
 
 
 def _shortlist(
-    device: torch.device, comparison: CosineComparison, crowd: int, done: Callable[[float], None]
+    device: torch.device, comparison: CosineComparison, crowd: int, *, done: Callable[[float], None]
 ) -> Shortlist:
     window = comparison.window(np.float32)
     count = len(comparison.generated)
@@ -47,7 +47,7 @@ def _shortlist(
             products = left[row : row + TILE_ROWS] @ right
             if not comparison.signed:
                 products.abs_()
-            rows, columns, scores = _contenders(products, best[row : row + TILE_ROWS], window, crowd)
+            rows, columns, scores = _contenders(products, best[row : row + TILE_ROWS], window, crowd=crowd)
             pairs.append((rows + row, columns + column, scores))
         done(min(column + TILE_COLUMNS, len(comparison.reference)) / len(comparison.reference))
     rows, columns, scores = (torch.cat(parts) for parts in zip(*pairs, strict=True))
@@ -56,7 +56,7 @@ def _shortlist(
     return rows[close].cpu().numpy(), columns[close].cpu().numpy(), crowded.cpu().numpy()
 
 
-def _contenders(products: Tensor, best: Tensor, window: float, crowd: int) -> tuple[Tensor, Tensor, Tensor]:
+def _contenders(products: Tensor, best: Tensor, window: float, *, crowd: int) -> tuple[Tensor, Tensor, Tensor]:
     """Rows, columns and products of a tile that are within the window of the row's best so far, which is updated."""
     torch.maximum(best, products.amax(dim=1), out=best)
     contending = products >= (best - window)[:, None]

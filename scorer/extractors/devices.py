@@ -100,29 +100,29 @@ def exact_arithmetic(threads: int) -> Iterator[None]:
     without TF32 or bfloat16 inside products. The settings before are restored afterwards."""
     # cuBLAS reads this when it is first used.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before = (
-        torch.get_num_threads(),
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        _memory.fill_uninitialized_memory,
-        torch.backends.cudnn.benchmark,
-        torch.backends.cudnn.deterministic,
-    )
+    before = {
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
+        "fill": _memory.fill_uninitialized_memory,
+        "benchmark": torch.backends.cudnn.benchmark,
+        "cudnn_deterministic": torch.backends.cudnn.deterministic,
+    }
     precisions = [backend.fp32_precision for backend in _FLOAT32]
     try:
-        _set(threads, True, False, False, False, True)
+        _set(threads, True, False, fill=False, benchmark=False, cudnn_deterministic=True)
         for backend in _FLOAT32:
             backend.fp32_precision = "ieee"
         with torch.inference_mode():
             yield
     finally:
-        _set(*before)
+        _set(**before)
         for backend, precision in zip(_FLOAT32, precisions, strict=True):
             backend.fp32_precision = precision
 
 
 def _set(
-    threads: int, deterministic: bool, warn_only: bool, fill: bool, benchmark: bool, cudnn_deterministic: bool
+    threads: int, deterministic: bool, warn_only: bool, *, fill: bool, benchmark: bool, cudnn_deterministic: bool
 ) -> None:
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)

@@ -148,7 +148,7 @@ class TorchExtractor:
         key = (images.shape[1:], images.dtype)
         if key not in self._slots:
             self.release_graphs()
-            self._slots[key] = graph_slots(self._gpu, self._forward_for(images), images, self.batch_size)
+            self._slots[key] = graph_slots(self._gpu, self._forward_for(images), images, batch_size=self.batch_size)
         return self._slots[key]
 
     def _immediate_slots(self, images: Images) -> Sequence[Slot]:
@@ -176,7 +176,7 @@ class TorchExtractor:
 
         def used_share(batch: int) -> float:
             images = np.zeros((batch, side, side, 3), np.uint8)
-            peak = gpu.peak_bytes(lambda: graph_slots(gpu, self._forward_for(images), images, batch))
+            peak = gpu.peak_bytes(lambda: graph_slots(gpu, self._forward_for(images), images, batch_size=batch))
             return (self._weight_bytes + peak) / gpu.memory_bytes
 
         return largest_safe_batch(used_share)

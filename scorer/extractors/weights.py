@@ -36,7 +36,7 @@ def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
     with _readable(path):
         content = path.read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
-    _require(spec, options, path, sha256)
+    _require(spec, options, path, sha256=sha256)
     return Weights(path, content, sha256)
 
 
@@ -47,7 +47,7 @@ def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
     with _readable(path):
         status = path.stat()
         sha256 = _hashed(path, status.st_size, status.st_mtime_ns)
-    _require(spec, options, path, sha256)
+    _require(spec, options, path, sha256=sha256)
     return sha256
 
 
@@ -93,7 +93,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
             f"The SHA-256 of {weights.path} cannot be recorded beside it ({error.strerror}): write the line "
             f"{line.strip()!r} to {record}.",
         ) from error
-    _require(spec, options, weights.path, weights.sha256)
+    _require(spec, options, weights.path, sha256=weights.sha256)
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, sha256: str) -> None:
+def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, *, sha256: str) -> None:
     required = _required(spec, options, path)
     if required is not None and required != sha256:
         raise Unavailable(

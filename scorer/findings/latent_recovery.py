@@ -66,6 +66,7 @@ def recovery_findings(
     comparisons: RecoveryComparisons,
     errors: Mapping[str, Vector],
     distorted: Mapping[str, Vector],
+    *,
     likeness: KolmogorovSmirnov,
 ) -> list[Finding]:
     """All findings, in a fixed order."""

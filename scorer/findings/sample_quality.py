@@ -163,7 +163,7 @@ def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]
     )
 
 
-def diversity_finding(name: str, label: str, own: Diversity, training: Diversity) -> Finding:
+def diversity_finding(name: str, label: str, own: Diversity, *, training: Diversity) -> Finding:
     """The Vendi score or RKE, beside that of as many training images."""
     sentence = (
         f"By {label} the images are as diverse as {own.value:.1f} ± {own.standard_error:.2g} images without anything in"

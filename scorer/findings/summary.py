@@ -48,8 +48,8 @@ def summary_of(
     signs: Sequence[Sign],
     numbers: Mapping[str, float | None],
     findings: Sequence[Mapping[str, Any]],
-    images: int,
     *,
+    images: int,
     shown: int = 0,
 ) -> Summary:
     """Of the evidence of an entry of so many ``images``: its signs, the columns by name, and the findings. So many
@@ -58,7 +58,7 @@ def summary_of(
     if shares:
         share = max(shares.values())
         count = f"about {round(share * images):,} of {images:,} images ({format_percent(share)})"
-        how = _how(share, numbers, findings, images)
+        how = _how(share, numbers, findings, images=images)
         see = f"; see {'1' if shown == 1 else f'1 to {shown}'}" if shown else ""
         return Summary("copies", share, f"Copies: {count} are training images, {how}{see}.")
     names = {sign.name for sign in signs}
@@ -86,7 +86,9 @@ def _share(sign: Sign, numbers: Mapping[str, float | None]) -> float:
     return max(0.0, (share - expected) / (1.0 - expected))
 
 
-def _how(share: float, numbers: Mapping[str, float | None], findings: Sequence[Mapping[str, Any]], images: int) -> str:
+def _how(
+    share: float, numbers: Mapping[str, float | None], findings: Sequence[Mapping[str, Any]], *, images: int
+) -> str:
     pixels = next((each["value"] for each in findings if each["name"] == "pixel_copies"), None) or 0.0
     mirrored = max(numbers.get(f"{prefix}_mirrored") or 0 for prefix in ("near_copies", "thumbnail", "hash")) / images
     exact = "pixel by pixel" if pixels >= MOST * share else "altered"

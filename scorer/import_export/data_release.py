@@ -125,7 +125,9 @@ def visible_releases(session: Session, state: CompetitionState, account: Account
     )
 
 
-def find_release(session: Session, state: CompetitionState, release_id: str, account: Account | None) -> ReleaseStatus:
+def find_release(
+    session: Session, state: CompetitionState, release_id: str, *, account: Account | None
+) -> ReleaseStatus:
     """A release that the account may download; ``NotFound`` otherwise, so that ids reveal nothing."""
     release = release_by_id(session, release_id)
     if release is not None and release.competition_id == state.competition.id:
@@ -153,7 +155,7 @@ def blob_key(release_id: str, name: str) -> str:
 
 
 def record_release(
-    session: Session, claim: leases.Claim, files: Sequence[dict[str, Any]], sha256: str, *, now: datetime
+    session: Session, claim: leases.Claim, files: Sequence[dict[str, Any]], *, sha256: str, now: datetime
 ) -> bool:
     """Record a finished release; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
@@ -169,7 +171,7 @@ def hand_out(acting: Acting, state: CompetitionState, release_id: str, *, shown:
     """Make a release public (while the final board is published), or withdraw it. ``Conflict`` if it is not finished or
     nothing would change."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    status = find_release(acting.session, state, release_id, acting.actor)
+    status = find_release(acting.session, state, release_id, account=acting.actor)
     if status.state != JobState.DONE:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
     if shown == status.shown:

@@ -84,8 +84,8 @@ def import_table(
     acting: Acting,
     slug: str,
     sheet: ResultsTable,
-    request: ImportRequest,
     *,
+    request: ImportRequest,
     table_sha256: str,
     new_id: Callable[[], str],
 ) -> ImportResult:
@@ -99,7 +99,7 @@ def import_table(
     created = competition_by_slug(acting.session, slug) is None
     if created:
         roles.require_role(acting.actor, "organizer")
-        setup.create(acting, _spec(slug, len(sheet.lines), request, acting.now))
+        setup.create(acting, _spec(slug, len(sheet.lines), request, now=acting.now))
     access.require_organizer(acting, slug=slug)
     lock_competition(acting.session, slug, share=False)
     state = competition_state.state_of(acting.session, slug, acting.now)
@@ -111,8 +111,10 @@ def import_table(
     moments = _moments(state, len(added), acting.now)
     for start in range(0, len(added), CHUNK_ENTRIES):
         part = slice(start, start + CHUNK_ENTRIES)
-        import_results.add_entries(acting.session, origin, state.tracks, _batch(added[part], moments[part], new_id))
-        _add_labels_and_rulings(acting.session, origin, added[part], request.sealed_score)
+        import_results.add_entries(
+            acting.session, origin, state.tracks, batch=_batch(added[part], moments[part], new_id)
+        )
+        _add_labels_and_rulings(acting.session, origin, added[part], sealed_score=request.sealed_score)
     result = ImportResult(
         state=state,
         created=created,
@@ -123,17 +125,19 @@ def import_table(
         disqualified=sum(_is_sealed(line, request.sealed_score) for line in added),
         ignored_columns=sheet.ignored,
         reproduced={
-            kind: _reproduced(sheet.lines, kind, tau, state.tracks[kind].epsilon, request.sealed_score)
+            kind: _reproduced(
+                sheet.lines, kind, tau, epsilon=state.tracks[kind].epsilon, sealed_score=request.sealed_score
+            )
             for kind in TRACK_KINDS
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
-    _record_audit(acting, result, request, table_sha256)
+    _record_audit(acting, result, request, table_sha256=table_sha256)
     _tune(acting, state, request)
     return result
 
 
-def _spec(slug: str, entries: int, request: ImportRequest, now: datetime) -> CompetitionSpec:
+def _spec(slug: str, entries: int, request: ImportRequest, *, now: datetime) -> CompetitionSpec:
     closes_at = request.closes_at or now
     try:
         return CompetitionSpec(
@@ -199,7 +203,7 @@ def _batch(
 
 
 def _add_labels_and_rulings(
-    session: Session, origin: import_results.Origin, lines: Sequence[ResultsLine], sealed_score: float
+    session: Session, origin: import_results.Origin, lines: Sequence[ResultsLine], *, sealed_score: float
 ) -> None:
     labels = {
         line.submission_id: (line.label, f"Imported as {line.label_text}.") for line in lines if line.label is not None
@@ -207,7 +211,7 @@ def _add_labels_and_rulings(
     import_results.add_labels(session, origin, labels)
     sealed = [line.submission_id for line in lines if _is_sealed(line, sealed_score)]
     import_results.disqualify(
-        session, origin, sealed, f"Disqualified in the imported table: its score is {sealed_score:g}."
+        session, origin, sealed, reason=f"Disqualified in the imported table: its score is {sealed_score:g}."
     )
 
 
@@ -216,7 +220,7 @@ def _is_sealed(line: ResultsLine, sealed_score: float) -> bool:
 
 
 def _reproduced(
-    lines: Sequence[ResultsLine], kind: TrackKind, tau: float, epsilon: float, sealed_score: float
+    lines: Sequence[ResultsLine], kind: TrackKind, tau: float, *, epsilon: float, sealed_score: float
 ) -> ScoreReproduction:
     place = TRACK_KINDS.index(kind)
     scored = [
@@ -233,7 +237,7 @@ def _reproduced(
     return ScoreReproduction(len(scored), float(relative_difference.max()))
 
 
-def _record_audit(acting: Acting, result: ImportResult, request: ImportRequest, table_sha256: str) -> None:
+def _record_audit(acting: Acting, result: ImportResult, request: ImportRequest, *, table_sha256: str) -> None:
     counted = {name: getattr(result, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
     after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
     subject = f"competition:{result.state.competition.slug}"
@@ -248,4 +252,4 @@ def _tune(acting: Acting, state: CompetitionState, request: ImportRequest) -> No
         if tau is None or (current is not None and current.tau == tau):
             continue
         choice = thresholds.TuningRequest(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
-        thresholds.set_threshold(acting, state, kind, choice)
+        thresholds.set_threshold(acting, state, kind, request=choice)

@@ -40,7 +40,7 @@ class Pseudonyms:
 TableRow = tuple[Any, ...]
 
 
-def table_rows(session: Session, state: CompetitionState, table: str, names: Pseudonyms) -> Iterator[TableRow]:
+def table_rows(session: Session, state: CompetitionState, table: str, *, names: Pseudonyms) -> Iterator[TableRow]:
     """The rows of a table, always in the same order, each with the columns of ``TABLES``."""
     return _READERS[table](session, state, names)
 

@@ -150,7 +150,7 @@ def _plain(values: NDArray[Any]) -> list[Any]:
     return plain
 
 
-def figure(session: Session, data: InsightsData, name: str, track: TrackKind, account: Account | None) -> Figure:
+def figure(session: Session, data: InsightsData, name: str, *, track: TrackKind, account: Account | None) -> Figure:
     """One figure; ``track`` matters only for figures of a single track. ``Forbidden`` before the final board
     is published for figures that need the private track."""
     if name in PAIRED:
@@ -179,7 +179,7 @@ def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[
 
 
 def figure_of_track(
-    data: InsightsData, name: str, track: TrackKind, value: str, statistics: Callable[[], Mapping[str, Any]]
+    data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
 ) -> Figure:
     """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
     entries = data.by_track[track]
@@ -212,11 +212,11 @@ def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], lis
 
 
 def _distances(data: InsightsData, track: TrackKind) -> Figure:
-    return figure_of_track(data, "distances", track, "distance", partial(separation_of, data, track))
+    return figure_of_track(data, "distances", track, value="distance", statistics=partial(separation_of, data, track))
 
 
 def _fid(data: InsightsData, track: TrackKind) -> Figure:
-    return figure_of_track(data, "fid", track, "fid", dict)
+    return figure_of_track(data, "fid", track, value="fid", statistics=dict)
 
 
 def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
@@ -227,7 +227,7 @@ def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
         lowest = pearson(entries.fid[top], entries.distance[top])
         return correlations_of(entries.fid, entries.distance) | {"pearson_of_the_lowest_100_fids": lowest}
 
-    return figure_of_track(data, "fid-distance", track, "fid", statistics)
+    return figure_of_track(data, "fid-distance", track, value="fid", statistics=statistics)
 
 
 def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
@@ -240,7 +240,14 @@ def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
 def _public_private(_: Session, data: InsightsData) -> Figure:
     public, private = _both(data)
     values = public.fid, private.fid
-    return _paired(data, "public-private", (public, private), "fid", values, partial(correlations_of, *values))
+    return _paired(
+        data,
+        "public-private",
+        (public, private),
+        value="fid",
+        values=values,
+        statistics=partial(correlations_of, *values),
+    )
 
 
 def _ranks(_: Session, data: InsightsData) -> Figure:
@@ -253,13 +260,14 @@ def _ranks(_: Session, data: InsightsData) -> Figure:
         }
 
     values = ranks(public.fid), ranks(private.fid)
-    return _paired(data, "ranks", (public, private), "rank", values, statistics)
+    return _paired(data, "ranks", (public, private), value="rank", values=values, statistics=statistics)
 
 
 def _paired(
     data: InsightsData,
     name: str,
     both: tuple[TrackColumns, TrackColumns],
+    *,
     value: str,
     values: tuple[Vector, Vector],
     statistics: Callable[[], Mapping[str, Any]],
@@ -324,7 +332,7 @@ def column_of(name: str) -> str:
 
 
 def shown_track_figure(
-    session: Session, data: InsightsData, shown: ShownTrack, track: TrackKind, account: Account | None
+    session: Session, data: InsightsData, shown: ShownTrack, *, track: TrackKind, account: Account | None
 ) -> Figure:
     """FIDs on a track, and the numbers on a shown track of the entries that have one. The account may see the shown
     track; ``Forbidden`` as of :func:`scorer.insights.figures.figure` for the other."""
@@ -349,7 +357,7 @@ def shown_track_figure(
         return FigureSummary(statistics, [])
 
     of_entries = replace(data, by_track={**data.by_track, track: entries})
-    drawn = figure_of_track(of_entries, SHOWN_TRACK_FIGURE, track, "fid", dict)
+    drawn = figure_of_track(of_entries, SHOWN_TRACK_FIGURE, track, value="fid", statistics=dict)
     columns = [*drawn.columns, column_of(shown.name)]
     return replace(
         drawn, columns=columns, values=[*drawn.values, values], summarise=summarise, shown=shown.name, tau=None

@@ -42,7 +42,9 @@ class SharedSubmissions:
     entries: Sequence[SharedEntry]
 
 
-def gallery_entries(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> list[GalleryEntry]:
+def gallery_entries(
+    session: Session, state: CompetitionState, kind: TrackKind, *, account: Account
+) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
     require_results(state, kind, account)
     rows = rows_of(session, state, kind)

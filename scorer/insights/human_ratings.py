@@ -219,7 +219,9 @@ def rater_of_member(acting: Acting, study_id: int) -> Rater:
     if study is None or not is_reviewer(acting.actor, study.competition_id):
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
     return _require_open(
-        human_ratings.rater_of_member(acting.session, study.id, acting.actor.id, acting.actor.handle, acting.now)
+        human_ratings.rater_of_member(
+            acting.session, study.id, acting.actor.id, name=acting.actor.handle, now=acting.now
+        )
     )
 
 
@@ -263,7 +265,7 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
     if human_ratings.known_items(session, rater.study_id, values.keys()) != set(values):
         raise Invalid("no-item", "Some of this is not of this study.")
-    return human_ratings.add_ratings(session, rater.id, values, now)
+    return human_ratings.add_ratings(session, rater.id, values, now=now)
 
 
 def count_by(session: Session, rater: Rater) -> dict[str, int]:

@@ -86,7 +86,7 @@ def add_job(
         team_id=team_id,
         state=JobState.WAITING,
         priority=priority,
-        turn=job_queue.next_turn(session, queue, priority, team_id),
+        turn=job_queue.next_turn(session, queue, priority, team_id=team_id),
         due_at=job_queue.due_in(),
         attempts=0,
         created_at=now,

@@ -155,7 +155,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
     job.worker = None
     job.due_at = job_queue.due_in()
     job.finished_at = None
-    job.turn = job_queue.next_turn(session, queue, job.priority, job.team_id)
+    job.turn = job_queue.next_turn(session, queue, job.priority, team_id=job.team_id)
     if moves_submission(job):
         waiting, working = STARTS[queue]
         stuck = Status.FAILED if had_failed else working

@@ -90,10 +90,16 @@ class AllPlaces:
             with begin() as session:
                 entries = self._entries(session, rows)
                 decided = labels.labels_of(session, list(entries)) if self.organizer else {}
-                shown = values_of_entries(session, self.shown, list(entries), self.as_of)
+                shown = values_of_entries(session, self.shown, list(entries), until=self.as_of)
             numbers = zip(self._numbers(ranks, rows), self._public_ranks(rows), strict=True)
             yield [
-                self._line(values, entries[values[1]], public_rank, decided.get(values[1]), shown.get(values[1], {}))
+                self._line(
+                    values,
+                    entries[values[1]],
+                    public_rank,
+                    label=decided.get(values[1]),
+                    shown=shown.get(values[1], {}),
+                )
                 for values, public_rank in numbers
             ]
 
@@ -128,6 +134,7 @@ class AllPlaces:
         values: tuple[int, int, float, float, float, bool, int],
         entry: tuple[str, int, datetime, str],
         public_rank: int | None,
+        *,
         label: str | None,
         shown: Mapping[str, ShownValue],
     ) -> PlaceLine:
@@ -144,25 +151,25 @@ def all_places(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    account: Account | None,
     *,
+    account: Account | None,
     late: bool = False,
     as_of: datetime | None = None,
     search: str = "",
 ) -> AllPlaces:
     """Every place of a board, with the options and errors of :func:`scorer.leaderboard.standings.standings`."""
-    track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    track, then, awards = state_of_board(session, state, kind, account=account, late=late, as_of=as_of)
     rows = rows_of(session, then, track.board_kind, late=late, at=as_of)
     ranks = np.arange(len(rows)) + 1
     if search.strip():
-        found = teams_named(session, then, rows, search.strip(), as_of)
+        found = teams_named(session, then, rows, text=search.strip(), at=as_of)
         ranks = rows.board.ranks_of_teams(found)
     private = track.board_kind == "private"
     public = rows_of(session, then, "public", at=as_of).board if private else None
     entries = None
     if as_of is None:
         entries = _entries_of_teams(judged_entries_of(session, then, "public"), late=late)
-    measured_by = dict(list(terms_names(session, then.tracks[track.board_kind].id, rows, as_of).items())[1:])
+    measured_by = dict(list(terms_names(session, then.tracks[track.board_kind].id, rows, at=as_of).items())[1:])
     organizer = is_organizer(account, then.competition.id)
     shown = visible_shown_tracks(session, state, account)
     kind = track.board_kind

@@ -19,25 +19,25 @@ def state_of_board(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    account: Account | None,
     *,
+    account: Account | None,
     late: bool,
     as_of: datetime | None,
 ) -> tuple[Track, CompetitionState, Awards]:
     """The track of a board, if this person may see it, the competition with the tracks of that moment, and what the
     ranks of the board win, or won then; errors as :func:`scorer.leaderboard.standings.standings`."""
     track = visible_track(state, kind, account)
-    _require_visible_then(session, state, kind, account, as_of)
+    _require_visible_then(session, state, kind, account=account, as_of=as_of)
     if late and kind != "public":
         raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
     awards = state.awards_on(kind)
     if as_of is not None:
-        awards = _awards_then(session, state, kind, as_of)
+        awards = _awards_then(session, state, kind, as_of=as_of)
         state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
     return track, state, NO_AWARDS if late else awards
 
 
-def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, as_of: datetime) -> Awards:
+def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, *, as_of: datetime) -> Awards:
     competition = state.competition
     phase = phase_at(as_of, opens_at=competition.opens_at, closes_at=competition.closes_at, published=None)
     return board_awards(awards_at(session, competition, as_of), kind, phase)
@@ -50,7 +50,7 @@ def require_past(as_of: datetime | None, now: datetime) -> None:
 
 
 def _require_visible_then(
-    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, as_of: datetime | None
+    session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None, as_of: datetime | None
 ) -> None:
     if as_of is None or kind != "private" or is_organizer(account, state.competition.id):
         return

@@ -54,7 +54,7 @@ def rankings_of(
     rows = rows_of(session, state, kind, late=late, at=as_of)
     day_start = public = None
     if now is not None and not late and as_of is None and kind == "public" and len(rows):
-        day_start = day_start_rows_of(session, state, kind, utc_day(now)[0])
+        day_start = day_start_rows_of(session, state, kind, at=utc_day(now)[0])
     if kind == "private" and len(rows):
         public = rows_of(session, state, "public", late=late, at=as_of)
     return Rankings(rows, day_start, public)
@@ -86,7 +86,7 @@ class BoardReader:
         team_ids = self._teams_matching(rows, search)
         page = rows.page(after, limit) if team_ids is None else rows.of_teams(team_ids, after, limit)
         own = [] if self.own_team_id is None else rows.of_teams([self.own_team_id])
-        measured_by = terms_names(self.session, self.state.tracks[self.track.board_kind].id, rows, self.as_of)
+        measured_by = terms_names(self.session, self.state.tracks[self.track.board_kind].id, rows, at=self.as_of)
         others = dict(list(measured_by.items())[1:])
         places = self._places([*page, *own], others)
         return Board(
@@ -108,7 +108,7 @@ class BoardReader:
 
     def _teams_matching(self, rows: BoardRows, search: str) -> Ints | None:
         text = search.strip()
-        return teams_named(self.session, self.state, rows, text, self.as_of) if text else None
+        return teams_named(self.session, self.state, rows, text=text, at=self.as_of) if text else None
 
     def _entry_info(self, rows: Sequence[BoardRow]) -> dict[int, EntryInfo]:
         return board.entry_info_of(self.session, [row.ref for row in rows], late=self.late, at=self.as_of)
@@ -118,7 +118,7 @@ class BoardReader:
         return labels.labels_of(self.session, refs) if refs and self.organizer else {}
 
     def _shown_values(self, rows: Sequence[BoardRow]) -> Mapping[int, Mapping[str, ShownValue]]:
-        return values_of_entries(self.session, self.shown, [row.ref for row in rows], self.as_of)
+        return values_of_entries(self.session, self.shown, [row.ref for row in rows], until=self.as_of)
 
     def _places(self, rows: Sequence[BoardRow], measured_by: Mapping[int, str]) -> list[Place]:
         entries = self._entry_info(rows)

@@ -44,7 +44,7 @@ class PastBoard:
         has changed since. While a final board was published, that is the board."""
         if self.key.track_id != self.public_id:
             self.key = self.key._replace(at=columns.final_as_of(connection, self.competition_id, at=self.at) or self.at)
-        at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), self.at)
+        at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), at=self.at)
         asked = columns.to_microseconds(self.at)
         never = columns.to_microseconds(NEVER)
         last = never if at is None else columns.to_microseconds(at)

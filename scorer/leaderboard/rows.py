@@ -129,7 +129,7 @@ def rows_of(
     return BoardRows(read_ranked_board(session, state, kind, late=late, at=at))
 
 
-def day_start_rows_of(session: Session, state: BoardTracks, kind: TrackKind, at: datetime) -> BoardRows:
+def day_start_rows_of(session: Session, state: BoardTracks, kind: TrackKind, *, at: datetime) -> BoardRows:
     """The rows of a track's board as it was when the day began (``at``); the process's cache always has them."""
     cache = board_cache.cache_of(session)
     if cache is not None:
@@ -142,6 +142,7 @@ def teams_named(
     session: Session,
     state: BoardTracks,
     rows: BoardRows,
+    *,
     text: str,
     at: datetime | None,
 ) -> Ints:
@@ -150,7 +151,7 @@ def teams_named(
     cache = board_cache.cache_of(session)
     if cache is not None and at is None:
         return cache.teams_named(state, text, rows.board.teams)
-    found = board.teams_named(session, state.competition.id, text, at)
+    found = board.teams_named(session, state.competition.id, text, at=at)
     return np.intersect1d(np.array(list(found), np.int64), rows.board.teams)
 
 
@@ -221,12 +222,12 @@ def ranks_by_team(rows: Sequence[BoardRow]) -> dict[int, int | None]:
     return {row.team_id: row.rank for row in rows}
 
 
-def terms_names(session: Session, track_id: int, rows: BoardRows, at: datetime | None) -> dict[int, str]:
+def terms_names(session: Session, track_id: int, rows: BoardRows, *, at: datetime | None) -> dict[int, str]:
     """The names of ``rows.terms``, those of most entries first: the scorer version and, as far as they differ, the
     references and the extractor. Of a track's board, of the moment ``at``."""
     if not rows.terms:
         return {}
-    made_by = rescoring.terms_by_entry(session, track_id, list(rows.terms.values()), at)
+    made_by = rescoring.terms_by_entry(session, track_id, list(rows.terms.values()), at=at)
     references_differ = len({each.references for each in made_by.values()}) > 1
     extractors_differ = len({each.extractor for each in made_by.values()}) > 1
 

@@ -51,7 +51,7 @@ def states_to_show(acting: Acting[Account | None], slug: str) -> Iterator[Compet
 
 
 def board_version(
-    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None, now: datetime | None = None
+    session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None, now: datetime | None = None
 ) -> str:
     """A hash of everything that a viewer's board depends on, for ETags: equal hashes, equal boards. ``now``: for boards
     that show who has moved since the day began."""
@@ -90,8 +90,8 @@ def standings(  # noqa: PLR0913 - every option of a board
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
-    account: Account | None,
     *,
+    account: Account | None,
     after: int = 0,
     limit: int | None = None,
     late: bool = False,
@@ -105,7 +105,7 @@ def standings(  # noqa: PLR0913 - every option of a board
     ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
-    track, then, awards = state_of_board(session, state, kind, account, late=late, as_of=as_of)
+    track, then, awards = state_of_board(session, state, kind, account=account, late=late, as_of=as_of)
     rankings = rankings_of(session, then, track.board_kind, late=late, as_of=as_of, now=now)
     shown = visible_shown_tracks(session, state, account)
     own_team_id = _own_team_id(session, state, account)
@@ -114,7 +114,7 @@ def standings(  # noqa: PLR0913 - every option of a board
     return reader.board(after, limit, search)
 
 
-def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account: Account) -> int | None:
+def rank_of(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
@@ -122,7 +122,7 @@ def rank_of(session: Session, state: CompetitionState, kind: TrackKind, account:
     return rows[0].rank if rows else None
 
 
-def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, name: str) -> tuple[BoardRow, int]:
+def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, *, name: str) -> tuple[BoardRow, int]:
     """The row of the team with this name on the board that everybody sees, and how many teams have a rank; ``NotFound``
     if it has none, ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, None)

@@ -59,20 +59,21 @@ def measurements_by_ref(
         scores = board.measured_scores_of(session, boards.tracks[kind].id, list(judged))
         for entry in entries:
             if entry.ref in scores:
-                ranks = _ranks(session, entry, boards, kind) if ranked else (None, None)
-                judged[entry.ref].append(_judged(entry, kind, *scores[entry.ref], ranks))
+                ranks = _ranks(session, entry, boards, kind=kind) if ranked else (None, None)
+                score, measurement = scores[entry.ref]
+                judged[entry.ref].append(_judged(entry, kind, score, measurement=measurement, ranks=ranks))
     return judged
 
 
 def _judged(
-    entry: Submission, kind: TrackKind, score: Score, measurement: Measurement, ranks: tuple[int | None, int | None]
+    entry: Submission, kind: TrackKind, score: Score, *, measurement: Measurement, ranks: tuple[int | None, int | None]
 ) -> JudgedMeasurement:
     verdict = (score.tau, score.penalised, score.copy, score.disqualified, score.mifid)
     return JudgedMeasurement(kind, measurement, *verdict, *ranks, explanations.explain(entry, score))
 
 
 def _ranks(
-    session: Session, submission: Submission, boards: CompetitionBoards, kind: TrackKind
+    session: Session, submission: Submission, boards: CompetitionBoards, *, kind: TrackKind
 ) -> tuple[int | None, int | None]:
     board = ranked_board_of(session, boards, kind, late=submission.late)
     return board.rank_of(submission.ref), board.would_be_rank(submission.ref)

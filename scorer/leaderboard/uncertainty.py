@@ -82,7 +82,7 @@ class BoardUncertainty:
     """Of the entries compared: those whose FID has no standard error (yet). They are compared as if they had none."""
 
 
-def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKind, account: Account | None) -> str:
+def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None) -> str:
     """A hash of all that a board's uncertainty depends on, equal for whoever may see it; errors as of
     :func:`board_uncertainty`."""
     track, competition = visible_track(state, kind, account), state.competition
@@ -94,7 +94,7 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
 
 
 def board_uncertainty(
-    session: Session, state: CompetitionState, kind: TrackKind, account: Account | None
+    session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None
 ) -> BoardUncertainty:
     """The uncertainty of a board's first ``MAX_PLACES`` places, entries in time; ``Forbidden`` for the private track
     before publication."""
@@ -130,7 +130,9 @@ def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBou
     ranks = {
         place for rank in _awards_of_boundaries(state.awards) for place in (rank, rank + 1) if place <= len(listing)
     }
-    return _boundaries(state.awards, _read(session, state, "private", listing, np.array(sorted(ranks), np.int64)))
+    return _boundaries(
+        state.awards, _read(session, state, "private", listing=listing, ranks=np.array(sorted(ranks), np.int64))
+    )
 
 
 @dataclass(frozen=True)
@@ -148,15 +150,19 @@ class _Compared:
 
 def _first_entries(session: Session, state: CompetitionState, kind: TrackKind) -> tuple[BoardListing, _Compared]:
     listing = rows_of(session, state, kind).board
-    return listing, _read(session, state, kind, listing, np.arange(1, min(len(listing), MAX_COMPARED) + 1))
+    return listing, _read(
+        session, state, kind, listing=listing, ranks=np.arange(1, min(len(listing), MAX_COMPARED) + 1)
+    )
 
 
-def _read(session: Session, state: CompetitionState, kind: TrackKind, listing: BoardListing, ranks: Ints) -> _Compared:
+def _read(
+    session: Session, state: CompetitionState, kind: TrackKind, *, listing: BoardListing, ranks: Ints
+) -> _Compared:
     judged, rows = listing.judged, listing.rows[ranks - 1]
     entry = judged.columns.take(rows)
     refs: list[int] = entry.ref.tolist()
     at = final_as_of(session.connection(), state.competition.id) if kind == "private" else None
-    errors = standard_errors.fid_errors_of(session, state.tracks[kind].id, refs, at)
+    errors = standard_errors.fid_errors_of(session, state.tracks[kind].id, refs, at=at)
     fid_se = np.array([errors.get(ref, np.nan) for ref in refs])
     scores = MeasuredScores(
         fid=entry.fid,

@@ -87,7 +87,7 @@ class CosineComparison:
         """Every pair that may be a generated row's nearest, by products in ``precision``. A row is crowded if more than
         ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
         """
-        candidates = Candidates(len(self.generated), self.window(precision), crowd, precision)
+        candidates = Candidates(len(self.generated), self.window(precision), crowd, precision=precision)
         left = self.generated.unit(0, len(self.generated), precision)
         non_negative = bool(left.min() >= 0.0)
         buffer = np.empty(TILE_ROWS * TILE_COLUMNS, precision)
@@ -160,7 +160,7 @@ def _products(left: Features, right: Features, buffer: Features, *, fold: bool) 
 class Candidates:
     """Collects, tile by tile of similarities, the pairs that can still be a row's nearest."""
 
-    def __init__(self, count: int, window: float, crowd: int, precision: type[np.floating[Any]]) -> None:
+    def __init__(self, count: int, window: float, crowd: int, *, precision: type[np.floating[Any]]) -> None:
         self._best = np.full(count, _BELOW, precision)  # the highest so far; +inf for a crowded row
         self._window = window
         self._crowd = crowd

@@ -62,7 +62,7 @@ class CosineShortlist:
         self._signed = signed
         usable = cosines.is_usable
         window = 2.0 * float(cosines.errors[usable].max(initial=0.0))
-        self._candidates = Candidates(len(usable), window, MAX_CANDIDATES, np.float32)
+        self._candidates = Candidates(len(usable), window, MAX_CANDIDATES, precision=np.float32)
 
     def add(self, strip: DistanceStrip) -> None:
         """Take one strip."""

@@ -60,25 +60,31 @@ MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
 FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 
-def notify(session: Session, account: Account, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+def notify(
+    session: Session, account: Account, kind: Kind, *, subject: str, body: str, link: str, now: datetime
+) -> None:
     """Notify one account. ``link`` is a path on this site, ``body`` plain text."""
-    notify_people(session, [account.id], kind, subject, body, link, now)
+    notify_people(session, [account.id], kind, subject=subject, body=body, link=link, now=now)
 
 
-def notify_team(session: Session, team_id: int, kind: Kind, subject: str, body: str, link: str, now: datetime) -> None:
+def notify_team(
+    session: Session, team_id: int, kind: Kind, *, subject: str, body: str, link: str, now: datetime
+) -> None:
     """Notify every member of a team."""
-    notify_teams(session, [team_id], kind, subject, body, link, now)
+    notify_teams(session, [team_id], kind, subject=subject, body=body, link=link, now=now)
 
 
 def notify_teams(
-    session: Session, team_ids: Collection[int], kind: Kind, subject: str, body: str, link: str, now: datetime
+    session: Session, team_ids: Collection[int], kind: Kind, *, subject: str, body: str, link: str, now: datetime
 ) -> None:
     """Notify every member of some teams."""
-    notify_people(session, notifications.member_accounts(session, team_ids), kind, subject, body, link, now)
+    notify_people(
+        session, notifications.member_accounts(session, team_ids), kind, subject=subject, body=body, link=link, now=now
+    )
 
 
 def notify_people(
-    session: Session, account_ids: Collection[int], kind: Kind, subject: str, body: str, link: str, now: datetime
+    session: Session, account_ids: Collection[int], kind: Kind, *, subject: str, body: str, link: str, now: datetime
 ) -> None:
     """Notify some accounts."""
     text, mailed = NoticeText(kind, subject, body, link), kind in MAILED_BY_DEFAULT
@@ -86,13 +92,13 @@ def notify_people(
 
 
 def notify_entrants(
-    session: Session, competition: Competition, kind: Kind, subject: str, body: str, link: str, now: datetime
+    session: Session, competition: Competition, kind: Kind, *, subject: str, body: str, link: str, now: datetime
 ) -> None:
     """Notify everybody who competes or has accepted any version of the rules."""
     teams = notifications.competing_teams(session, competition.id)
     accepted = accounts.accepting_accounts(session, competition.id)
     people = {*notifications.member_accounts(session, teams), *accepted}
-    notify_people(session, people, kind, subject, body, link, now)
+    notify_people(session, people, kind, subject=subject, body=body, link=link, now=now)
 
 
 def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
@@ -110,10 +116,10 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
         session,
         merges.current_team(session, submission.team_id).id,
         kind,
-        subject,
-        body,
-        f"/submissions/{submission.id}",
-        now,
+        subject=subject,
+        body=body,
+        link=f"/submissions/{submission.id}",
+        now=now,
     )
 
 

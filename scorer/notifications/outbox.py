@@ -23,7 +23,7 @@ SENDING_LEASE = timedelta(minutes=10)
 
 
 def queue_mail(
-    session: Session, recipient: str, subject: str, body: str, *, now: datetime, expires_at: datetime | None = None
+    session: Session, recipient: str, subject: str, *, body: str, now: datetime, expires_at: datetime | None = None
 ) -> Mail:
     """Queue a plain-text mail, sent after this transaction's commit and dropped if not sent by ``expires_at``."""
     mail = Mail(

@@ -37,7 +37,7 @@ class MailUncertain(Exception):
     """The connection broke during the transfer: the server may have taken the mail."""
 
 
-def deliver(mail: Mail, url: str, sender: str, site: str) -> None:
+def deliver(mail: Mail, url: str, sender: str, *, site: str) -> None:
     """Send a mail through the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
     ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only). ``site``
     is the address of the service.

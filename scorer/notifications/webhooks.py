@@ -33,7 +33,7 @@ def encode_secret(key: bytes) -> str:
     return PREFIX + b64encode(key).decode()
 
 
-def signed_headers(secret: str, delivery_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
+def signed_headers(secret: str, delivery_id: str, timestamp: int, *, body: bytes) -> Mapping[str, str]:
     """The headers by which a receiver verifies a delivery: its id, when it was sent (Unix seconds), so that a replayed
     request can be refused, and the HMAC-SHA256 of both with the body."""
     key = b64decode(secret.removeprefix(PREFIX))
@@ -118,7 +118,7 @@ def end_all(session: Session, account: Account, *, exclude: Collection[int] = ()
             _end(session, webhook, now)
 
 
-def _end(session: Session, webhook: Webhook, now: datetime, reason: str = "The webhook was removed.") -> None:
+def _end(session: Session, webhook: Webhook, now: datetime, *, reason: str = "The webhook was removed.") -> None:
     webhook.ended_at = now
     notifications.cancel_deliveries(session, webhook.id, reason)
 
@@ -167,10 +167,18 @@ def stop(session: Session, delivery: Delivery, *, error: str, now: datetime) -> 
     webhook = session.get_one(Webhook, delivery.webhook_id)
     if webhook.ended_at is not None:
         return
-    _end(session, webhook, now, error)
+    _end(session, webhook, now, reason=error)
     account = session.get_one(Account, webhook.account_id)
     text = f"Your webhook {webhook.url} gets no more notices. {error} To use it again, add it again."
-    notices.notify(session, account, Kind.WEBHOOK, "A webhook was stopped", text, "/account/notices#webhooks", now)
+    notices.notify(
+        session,
+        account,
+        Kind.WEBHOOK,
+        subject="A webhook was stopped",
+        body=text,
+        link="/account/notices#webhooks",
+        now=now,
+    )
 
 
 def record_failure(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:

@@ -93,7 +93,7 @@ class JudgedEntries:
     def score(self) -> Floats:
         """MiFID, rounded as shown; nan where there is none."""
         scale = 10.0**self.rules.decimals
-        return self._in_blocks(lambda *entries: np.asarray(np.floor(self._mifid(*entries) * scale + 0.5) / scale))
+        return self._in_blocks(lambda *columns: np.asarray(np.floor(self._mifid(*columns) * scale + 0.5) / scale))
 
     @property
     def exact_score(self) -> Floats:
@@ -104,7 +104,8 @@ class JudgedEntries:
         entry = self.columns
         return in_blocks(function, entry.fid, entry.distance, self.is_exempt, entry.copied_share)
 
-    def _mifid(self, fid: Floats, distance: Floats, is_exempt: Flags, copied_share: Floats) -> Floats:
+    def _mifid(self, *columns: Any) -> Floats:
+        fid, distance, is_exempt, copied_share = columns
         tau = self._tau_of(is_exempt)
         return np.asarray(mifid(fid, distance, tau, self.rules.epsilon, copied_share=copied_share))
 

@@ -63,7 +63,7 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
     return CampaignStatus(
         campaign=campaign,
         track=track,
-        state=_state_of(session, campaign, acts, waiting),
+        state=_state_of(session, campaign, acts, waiting=waiting),
         acts=acts,
         done=states.get(JobState.DONE, 0),
         waiting=waiting,
@@ -76,7 +76,7 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
 
 
 def _state_of(
-    session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], waiting: int
+    session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], *, waiting: int
 ) -> CampaignState:
     kinds = [act.kind for act in acts]
     if "cancel" in kinds:

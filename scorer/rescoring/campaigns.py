@@ -73,7 +73,7 @@ def start(
         )
     preparation = track.preparation
     if wanted.references or not same_space:
-        preparation = _preparation_of(acting.session, state, wanted, space, acting.now)
+        preparation = _preparation_of(acting.session, state, wanted, space=space, now=acting.now)
         preparations.require_weights(acting.session, preparation)
     campaign = RescoringCampaign(
         track_id=track.id,
@@ -91,9 +91,9 @@ def start(
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
     preparations.require_job(acting.session, preparation, now=acting.now)
     if preparation.finished_at is not None:
-        _add_jobs(acting.session, campaign, missing, acting.now)
+        _add_jobs(acting.session, campaign, missing, now=acting.now)
     after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
-    record_act(acting, state, track, "started", after | {"extractor": preparation.extractor})
+    record_act(acting, state, track, kind="started", after=after | {"extractor": preparation.extractor})
     return campaign
 
 
@@ -105,7 +105,7 @@ def _require_no_open_campaign(session: Session, state: CompetitionState, track: 
 
 
 def _preparation_of(
-    session: Session, state: CompetitionState, wanted: NewCampaign, space: FeatureSpace, now: datetime
+    session: Session, state: CompetitionState, wanted: NewCampaign, *, space: FeatureSpace, now: datetime
 ) -> Preparation:
     """The preparation, of the references that a new campaign asks for, in a feature space."""
     corrected = {}
@@ -116,7 +116,7 @@ def _preparation_of(
         if reference_set is None:
             raise Invalid("unknown-references", f"No reference set with the SHA-256 {sha256} has been uploaded.")
         corrected[role] = reference_set
-    return preparations.preparation_of(session, state, wanted.track, space, now=now, corrected=corrected)
+    return preparations.preparation_of(session, state, wanted.track, space=space, now=now, corrected=corrected)
 
 
 def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | None) -> list[int] | None:
@@ -129,7 +129,7 @@ def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | Non
     return sorted(refs.values())
 
 
-def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[int], now: datetime) -> None:
+def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[int], *, now: datetime) -> None:
     count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=Queue.RESCORE, now=now)
     send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
 
@@ -139,27 +139,27 @@ def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) 
     for campaign in rescoring.campaigns_with(session, preparation_id):
         ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
         if not ended and session.get_one(Track, campaign.track_id).kind != "former":
-            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now)
+            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now=now)
 
 
 def decide(
-    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, decision: Decision, *, reason: str
+    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, decision: Decision, reason: str
 ) -> None:
     """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
     were scored since. ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     require_state(status_of(acting.session, campaign), decision)
-    add_act(acting, state, campaign, decision, reason)
+    add_act(acting, state, campaign, kind=decision, reason=reason)
     if decision == "cancel":
         rescoring_jobs.cancel_jobs(acting.session, campaign, acting.now)
     if decision == "resume":
         preparations.require_job(acting.session, campaign.preparation, now=acting.now)
         if campaign.preparation.finished_at is not None:
-            _add_jobs(acting.session, campaign, rescoring.missing_entries(acting.session, campaign), acting.now)
+            _add_jobs(acting.session, campaign, rescoring.missing_entries(acting.session, campaign), now=acting.now)
             send_after_commit(acting.session, Queue.RESCORE)
 
 
-def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, kind: str, reason: str) -> None:
+def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, kind: str, reason: str) -> None:
     """Record what was decided about a campaign."""
     acting.session.add(
         RescoringAct(
@@ -168,10 +168,10 @@ def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign
     )
     acting.session.flush()
     track = acting.session.get_one(Track, campaign.track_id)
-    record_act(acting, state, track, kind, {"campaign": campaign.id, "reason": reason})
+    record_act(acting, state, track, kind=kind, after={"campaign": campaign.id, "reason": reason})
 
 
-def record_act(acting: Acting, state: CompetitionState, track: Track, kind: str, after: dict[str, object]) -> None:
+def record_act(acting: Acting, state: CompetitionState, track: Track, *, kind: str, after: dict[str, object]) -> None:
     """Record in the audit log what was done about a campaign."""
     subject = f"track:{state.competition.slug}/{track.kind}"
     audit_log.record_action(acting, f"rescoring.{kind}", subject, after=after)

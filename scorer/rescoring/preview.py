@@ -74,12 +74,12 @@ def preview(
             campaigns=others if undo else others | {campaign.id},
             taus={} if chosen is None else {status.track.id: chosen},
         )
-        boards.append(_impact(session, state, kind, before, after))
+        boards.append(_impact(session, state, kind, before=before, after=after))
     return SwitchPreview(undo, chosen, boards)
 
 
 def _impact(
-    session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
+    session: Session, state: CompetitionState, kind: TrackKind, *, before: RankedBoard, after: RankedBoard
 ) -> BoardImpact:
     moves = moves_between(before, after)
     awards = state.awards_on(kind)

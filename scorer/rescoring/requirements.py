@@ -22,18 +22,18 @@ ALLOWED: Mapping[str, Collection[CampaignState]] = {
 
 def possible_decisions(session: Session, state: CompetitionState, status: CampaignStatus) -> list[str]:
     """What can be decided about a campaign now; a switch may still need a threshold to begin with."""
-    return [kind for kind in ALLOWED if _is_possible(session, state, status, kind)]
+    return [kind for kind in ALLOWED if _is_possible(session, state, status, kind=kind)]
 
 
-def _is_possible(session: Session, state: CompetitionState, status: CampaignStatus, kind: str) -> bool:
+def _is_possible(session: Session, state: CompetitionState, status: CampaignStatus, *, kind: str) -> bool:
     try:
-        require_possible(session, state, status, kind)
+        require_possible(session, state, status, kind=kind)
     except Conflict:
         return False
     return True
 
 
-def require_possible(session: Session, state: CompetitionState, status: CampaignStatus, kind: str) -> None:
+def require_possible(session: Session, state: CompetitionState, status: CampaignStatus, *, kind: str) -> None:
     """``Conflict`` if something cannot be decided about a campaign: as for :func:`require_state`; a switch, and taking
     it back, also while the final board is published (``published``) or a newer campaign is in force
     (``newer-campaign``); a switch as for :func:`require_switchable`."""

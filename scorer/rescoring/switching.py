@@ -40,21 +40,21 @@ def switch(
     :func:`tau_of_switch`.
     """
     status = _locked(acting.session, state, campaign)
-    require_possible(acting.session, state, status, "switch")
+    require_possible(acting.session, state, status, kind="switch")
     chosen = tau_of_switch(status, tau)
     before = _judged_if_provisional(acting.session, state)
-    add_act(acting, state, campaign, "switch", reason)
+    add_act(acting, state, campaign, kind="switch", reason=reason)
     if chosen is not None:
-        _set_tau(acting, status.track, chosen, reason)
+        _set_tau(acting, status.track, chosen, reason=reason)
     if not campaign.keeps_references:
-        _set_references(acting, status.track, campaign, campaign.preparation)
+        _set_references(acting, status.track, campaign, preparation=campaign.preparation)
     _notify(
         acting.session,
         state,
         status.track,
-        "Entries were measured anew, and these measurements count",
-        before,
-        acting.now,
+        happened="Entries were measured anew, and these measurements count",
+        before=before,
+        now=acting.now,
     )
 
 
@@ -63,26 +63,32 @@ def undo(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *
     since. Entries that were measured against its references alone wait for a score. ``Conflict`` as for
     :func:`switch`."""
     status = _locked(acting.session, state, campaign)
-    require_possible(acting.session, state, status, "undo")
+    require_possible(acting.session, state, status, kind="undo")
     former = former_tau(acting.session, status)
     before = _judged_if_provisional(acting.session, state)
-    add_act(acting, state, campaign, "undo", reason)
+    add_act(acting, state, campaign, kind="undo", reason=reason)
     if former is not None:
-        _set_tau(acting, status.track, former, reason)
+        _set_tau(acting, status.track, former, reason=reason)
     if not campaign.keeps_references:
-        _set_references(acting, status.track, campaign, campaign.former_preparation)
+        _set_references(acting, status.track, campaign, preparation=campaign.former_preparation)
     _notify(
         acting.session,
         state,
         status.track,
-        "What counted before entries were measured anew counts again",
-        before,
-        acting.now,
+        happened="What counted before entries were measured anew counts again",
+        before=before,
+        now=acting.now,
     )
 
 
 def _notify(
-    session: Session, state: CompetitionState, track: Track, happened: str, before: JudgedEntries | None, now: datetime
+    session: Session,
+    state: CompetitionState,
+    track: Track,
+    *,
+    happened: str,
+    before: JudgedEntries | None,
+    now: datetime,
 ) -> None:
     """Tell every team that competes, and those that are penalised now and were not ``before`` that they may appeal. The
     campaign's reason is for organizers."""
@@ -90,10 +96,10 @@ def _notify(
     subject = f"The {track.kind} track of {title} has other measurements"
     body = f"{happened} on the {track.kind} track of {title}: scores and ranks may be others."
     teams = competing_teams(session, state.competition.id)
-    notices.notify_teams(session, teams, notices.Kind.CHANGE, subject, body, link, now)
+    notices.notify_teams(session, teams, notices.Kind.CHANGE, subject=subject, body=body, link=link, now=now)
     after = _judged_if_provisional(session, state)
     if before is not None and after is not None:
-        penalty_notices.notify_newly_penalised(session, state, before, after, f"{happened}.", now)
+        penalty_notices.notify_newly_penalised(session, state, before, after=after, why=f"{happened}.", now=now)
 
 
 def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedEntries | None:
@@ -136,7 +142,7 @@ def former_tau(session: Session, status: CampaignStatus) -> float | None:
     return former if is_own or campaign.changes_space else None
 
 
-def _set_tau(acting: Acting, track: Track, tau: float, reason: str) -> None:
+def _set_tau(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
     acting.session.add(
         Threshold(
             track_id=track.id,
@@ -151,7 +157,7 @@ def _set_tau(acting: Acting, track: Track, tau: float, reason: str) -> None:
     acting.session.flush()
 
 
-def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, preparation: Preparation) -> None:
+def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *, preparation: Preparation) -> None:
     """Give a track other references. Scores that are being measured against the former ones begin anew, entries without
     a measurement that counts are scored again, and evidence is made again."""
     track.preparation = preparation
@@ -163,15 +169,23 @@ def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, p
     if preparation.held_out_set_id is not None:
         sets |= {"held_out": preparation.held_out_set_id}
     for role, reference_set_id in sets.items():
-        reference_sets.set_reference(acting, track.competition_id, role, reference_set_id)
+        reference_sets.set_reference(acting, track.competition_id, role, reference_set_id=reference_set_id)
     for job in rescoring_jobs.lock_running_scores(acting.session, track.id):
         retries.restart(acting.session, job, now=acting.now)
-    _add_jobs(acting.session, campaign, rescoring.unmeasured_entries(acting.session, track), Queue.SCORE, acting.now)
     _add_jobs(
-        acting.session, campaign, rescoring.measured_entries(acting.session, campaign), Queue.EVIDENCE, acting.now
+        acting.session, campaign, rescoring.unmeasured_entries(acting.session, track), queue=Queue.SCORE, now=acting.now
+    )
+    _add_jobs(
+        acting.session,
+        campaign,
+        rescoring.measured_entries(acting.session, campaign),
+        queue=Queue.EVIDENCE,
+        now=acting.now,
     )
 
 
-def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Sequence[int], queue: Queue, now: datetime) -> None:
+def _add_jobs(
+    session: Session, campaign: RescoringCampaign, refs: Sequence[int], *, queue: Queue, now: datetime
+) -> None:
     count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=queue, now=now)
     send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))

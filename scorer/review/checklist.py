@@ -83,17 +83,19 @@ def _places(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
     words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
-    return _point_of_queue(state, "medals", "The places that win something are reviewed", len(scores), words, concerns)
+    return _point_of_queue(
+        state, "medals", "The places that win something are reviewed", count=len(scores), words=words, concerns=concerns
+    )
 
 
 def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     last = state.awards.last_winning_rank
     refs = _winning_refs(board, last)
-    scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, MEMORISING)
+    scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, labels=MEMORISING)
     words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
     concerns = _ranked(scores, board, _at_rank)
     title = "Every winner that is labelled as memorising has a ruling"
-    return _point_of_queue(state, "unruled", title, len(scores), words, concerns, tab="unruled")
+    return _point_of_queue(state, "unruled", title, count=len(scores), words=words, concerns=concerns, tab="unruled")
 
 
 def _winning_refs(board: RankedBoard, last: int) -> list[int]:
@@ -118,13 +120,13 @@ def _condemned(session: Session, state: CompetitionState, board: RankedBoard) ->
     rows, judged = board.rows[: state.awards.last_winning_rank], board.judged
     winners = dict(zip(judged.team[rows].tolist(), judged.columns.ref[rows].tolist(), strict=True))
     cases = []
-    for entry in publication.condemned_entries(session, state.competition.id, list(winners), MEMORISING):
+    for entry in publication.condemned_entries(session, state.competition.id, list(winners), labels=MEMORISING):
         what, section = ("disqualified", "ruling") if entry.disqualified else ("labelled as memorising", "review")
         if entry.ref != (winner := winners[entry.team_id]):
             cases.append(_Case(winner, entry.since, f"entry {entry.ref} is {what}", section, entry.id))
     title = "No winning team has another entry that is disqualified or memorises"
     words = "Teams that win something with one entry while another one is disqualified or labelled as memorising."
-    return _point_of_cases(session, state, board, ("team-entries", title, words), cases)
+    return _point_of_cases(session, state, board, point=("team-entries", title, words), cases=cases)
 
 
 def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
@@ -143,13 +145,14 @@ def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
             cases.append(_Case(pair.of, pair.compared_at, words, "duplicates"))
     title = "No winning entry shares images with another team"
     words = f"Entries that win something and share {100 * MIN_SHARE:g} % of their images or more with another team."
-    return _point_of_cases(session, state, board, ("shared-images", title, words), cases)
+    return _point_of_cases(session, state, board, point=("shared-images", title, words), cases=cases)
 
 
 def _point_of_cases(
     session: Session,
     state: CompetitionState,
     board: RankedBoard,
+    *,
     point: tuple[str, str, str],
     cases: Sequence[_Case],
 ) -> ChecklistPoint:
@@ -162,7 +165,7 @@ def _point_of_cases(
     concerns = [_case_at_rank(rank, case, by_ref[case.ref]) for rank, case in first]
     name, title, words = point
     settled = f"{words} A later ruling on the winning entry settles it."
-    return _point_of_queue(state, name, title, len(ranked), settled, concerns)
+    return _point_of_queue(state, name, title, count=len(ranked), words=settled, concerns=concerns)
 
 
 def _is_since(ruled: datetime | None, since: datetime) -> bool:
@@ -185,7 +188,12 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
     )
     concerns = _ranked(scores, board, _distance_and_tau)
     return _point_of_queue(
-        state, "borderline", "No medal or prize depends on an entry near tau", len(open_), words, concerns
+        state,
+        "borderline",
+        "No medal or prize depends on an entry near tau",
+        count=len(open_),
+        words=words,
+        concerns=concerns,
     )
 
 
@@ -223,10 +231,10 @@ def _point_of_queue(
     state: CompetitionState,
     name: str,
     title: str,
+    *,
     count: int,
     words: str,
     concerns: Sequence[Concern],
-    *,
     tab: QueueState = "open",
 ) -> ChecklistPoint:
     query = "" if tab == "open" else f"?state={tab}"
@@ -265,10 +273,10 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
     ]
     if final:
         points.append(_appeals(session, state, now))
-    return Checklist(points, _version(session, state, board, points))
+    return Checklist(points, _version(session, state, board, points=points))
 
 
-def _version(session: Session, state: CompetitionState, board: RankedBoard, points: Sequence[ChecklistPoint]) -> str:
+def _version(session: Session, state: CompetitionState, board: RankedBoard, *, points: Sequence[ChecklistPoint]) -> str:
     newest = (tuning.newest_threshold(session, track.id) for track in state.tracks.values())
     thresholds = [None if threshold is None else threshold.id for threshold in newest]
     terms = board_terms.terms_of(state)
@@ -289,13 +297,15 @@ def _closed(state: CompetitionState) -> ChecklistPoint:
 def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that wait for their public score."
-    return _point("public-jobs", "Every entry has ended", rows, words, f"{competition_path(state)}/entries")
+    return _point("public-jobs", "Every entry has ended", rows, words=words, link=f"{competition_path(state)}/entries")
 
 
 def _private_jobs(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unfinished_on(session, state.tracks["private"], limit=MAX_CONCERNS)
     words = "Entries whose private score is being made."
-    return _point("private-jobs", "The private scores are made", rows, words, f"{competition_path(state)}/entries")
+    return _point(
+        "private-jobs", "The private scores are made", rows, words=words, link=f"{competition_path(state)}/entries"
+    )
 
 
 def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
@@ -320,7 +330,9 @@ def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> 
     first = publication.named_entries(session, state.competition.id, refs[:MAX_CONCERNS].tolist())
     rows = OpenEntries(len(refs), first)
     words = "Entries with a public score and no private one: they cannot be on the final board."
-    return _point("unscored", "Every entry has a private score", rows, words, f"{competition_path(state)}/entries")
+    return _point(
+        "unscored", "Every entry has a private score", rows, words=words, link=f"{competition_path(state)}/entries"
+    )
 
 
 def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
@@ -338,14 +350,20 @@ def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that somebody has begun to review and nobody has decided."
     return _point(
-        "reviews", "Reviews that were begun are decided", rows, words, f"{competition_path(state)}/review-queue"
+        "reviews",
+        "Reviews that were begun are decided",
+        rows,
+        words=words,
+        link=f"{competition_path(state)}/review-queue",
     )
 
 
 def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.open_rebuttals(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Teams that have appealed and wait for an answer."
-    return _point("rebuttals", "Every rebuttal is answered", rows, words, f"{competition_path(state)}/review-queue")
+    return _point(
+        "rebuttals", "Every rebuttal is answered", rows, words=words, link=f"{competition_path(state)}/review-queue"
+    )
 
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
@@ -378,6 +396,6 @@ def _appeals(session: Session, state: CompetitionState, now: datetime) -> Checkl
     return ChecklistPoint("appeals", title, int(open_), words, f"{competition_path(state)}#timeline")
 
 
-def _point(name: str, title: str, rows: OpenEntries, words: str, link: str) -> ChecklistPoint:
+def _point(name: str, title: str, rows: OpenEntries, *, words: str, link: str) -> ChecklistPoint:
     concerns = [Concern(row.id, row.team, row.file_name) for row in rows.first]
     return ChecklistPoint(name, title, rows.number, words, link, concerns)

@@ -44,7 +44,7 @@ def publish(
     """
     if published:
         _require_closed(state)
-        open_ = _lock_what_was_seen(acting.session, state, after, acting.now, final=final)
+        open_ = _lock_what_was_seen(acting.session, state, after, now=acting.now, final=final)
     else:
         open_ = ()
         competitions.lock_competition(acting.session, state.competition.slug, share=False)
@@ -63,8 +63,8 @@ def publish(
     )
     acting.session.add(act)
     acting.session.flush()
-    _record_audit(acting, state, act, in_force, open_, override)
-    _notify(acting.session, state, act, former)
+    _record_audit(acting, state, act, in_force=in_force, open_=open_, override=override)
+    _notify(acting.session, state, act, former=former)
     return act
 
 
@@ -93,7 +93,7 @@ def board_name(act: Publication) -> str:
 
 
 def _lock_what_was_seen(
-    session: Session, state: CompetitionState, after: str | None, now: datetime, *, final: bool
+    session: Session, state: CompetitionState, after: str | None, *, now: datetime, final: bool
 ) -> Sequence[ChecklistPoint]:
     """The open points; locks the competition, reads it again, and locks both thresholds to the end of the transaction.
 
@@ -139,6 +139,7 @@ def _record_audit(
     acting: Acting,
     state: CompetitionState,
     act: Publication,
+    *,
     in_force: Publication | None,
     open_: Sequence[ChecklistPoint],
     override: str | None,
@@ -156,20 +157,31 @@ def _described(act: Publication) -> dict[str, Any]:
     return {"published": True, "final": act.final} if act.published else {"published": False}
 
 
-def _notify(session: Session, state: CompetitionState, act: Publication, former: Publication | None) -> None:
+def _notify(session: Session, state: CompetitionState, act: Publication, *, former: Publication | None) -> None:
     """Tell everybody who competes; and teams whose rank is another one than in the version before, that it is."""
     competition = state.competition
     link = f"/competitions/{competition.slug}"
     teams = set(competing_teams(session, competition.id))
 
-    def tell(team_ids: set[int], subject: str, body: str, path: str) -> None:
-        notices.notify_teams(session, team_ids, notices.Kind.PUBLICATION, subject, body, link + path, act.created_at)
+    def tell(team_ids: set[int], subject: str, body: str, *, path: str) -> None:
+        notices.notify_teams(
+            session,
+            team_ids,
+            notices.Kind.PUBLICATION,
+            subject=subject,
+            body=body,
+            link=link + path,
+            now=act.created_at,
+        )
 
     if not act.published:
         name = board_name(former or act)
         subject = f"The {name} board of {competition.title} is withdrawn"
         tell(
-            teams, subject, f"The organizers have taken the {name} board of {competition.title} back. {act.reason}", ""
+            teams,
+            subject,
+            f"The organizers have taken the {name} board of {competition.title} back. {act.reason}",
+            path="",
         )
         return
     subject = f"The {board_name(act)} board of {competition.title} is published"
@@ -178,7 +190,7 @@ def _notify(session: Session, state: CompetitionState, act: Publication, former:
         body += f" Teams may appeal for {competition.appeal_days} days; until the final board, ranks may still move."
     body += f" {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
-    tell(teams - moved, subject, body, "")
+    tell(teams - moved, subject, body, path="")
     if former is not None and moved:
         body += f" Your team's rank is another one than in the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
-        tell(moved, f"{subject}, and your rank has moved", body, "/versions")
+        tell(moved, f"{subject}, and your rank has moved", body, path="/versions")

@@ -85,10 +85,10 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
             acting.session,
             judge,
             notices.Kind.REVIEW,
-            subject,
-            body,
-            f"/submissions/{submission.id}/review",
-            acting.now,
+            subject=subject,
+            body=body,
+            link=f"/submissions/{submission.id}/review",
+            now=acting.now,
         )
     return rebuttal
 
@@ -110,7 +110,7 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     if rows.is_answered(acting.session, rebuttal.id):
         raise Conflict("answered", "This rebuttal is answered already.")
     reason = text.strip()
-    new_ruling = _rule_anew(acting, submission, ruling, reason) if ruling is not None else None
+    new_ruling = _rule_anew(acting, submission, ruling, reason=reason) if ruling is not None else None
     rebuttal_answer = RebuttalAnswer(
         rebuttal_id=rebuttal.id,
         granted=ruling is not None,
@@ -123,22 +123,27 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     acting.session.flush()
     after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
     audit_log.record_action(acting, "rebuttal.answered", f"submission:{submission.id}", after=after)
-    _notify_team(acting.session, submission, rebuttal_answer, ruling, acting.now)
+    _notify_team(acting.session, submission, rebuttal_answer, ruling=ruling, now=acting.now)
     return rebuttal_answer
 
 
-def _rule_anew(acting: Acting, submission: Submission, kind: RulingKind, reason: str) -> Ruling:
+def _rule_anew(acting: Acting, submission: Submission, kind: RulingKind, *, reason: str) -> Ruling:
     return rulings.record_ruling(acting, submission, kind, reason=reason, memorising=None, notify=False)
 
 
 def _notify_team(
-    session: Session, submission: Submission, rebuttal_answer: RebuttalAnswer, ruling: RulingKind | None, now: datetime
+    session: Session,
+    submission: Submission,
+    rebuttal_answer: RebuttalAnswer,
+    *,
+    ruling: RulingKind | None,
+    now: datetime,
 ) -> None:
     what = "is granted" if rebuttal_answer.granted else "is not granted"
     then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
     title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
     body = f"{title} {what}.{then} The answer: {rebuttal_answer.answer}"
-    rulings.notify_team(session, submission, f"your rebuttal {what}", body, now)
+    rulings.notify_team(session, submission, f"your rebuttal {what}", body=body, now=now)
 
 
 def rebuttal_history(session: Session, submission: Submission) -> list[Appeal]:

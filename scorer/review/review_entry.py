@@ -60,7 +60,7 @@ class ReviewEntry:
 
 
 def review_entry_for(
-    session: Session, state: CompetitionState, submission: Submission, reviewer: Account
+    session: Session, state: CompetitionState, submission: Submission, *, reviewer: Account
 ) -> ReviewEntry:
     """A submission as this reviewer may see it: labels by others, of it and of the team's other submissions, appear
     only after the reviewer's own review."""
@@ -69,7 +69,7 @@ def review_entry_for(
     doubles = duplicates.duplicates_of(session, [submission.ref])
     sharing = shared_images.sharing_entries(session, [submission.ref])
     return ReviewEntry(
-        flagged=flags_of_entry(session, state, reviewer, submission),
+        flagged=flags_of_entry(session, state, reviewer, submission=submission),
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
         duplicates=doubles,

@@ -234,7 +234,7 @@ def list_flagged(
     counts = Counter(place.state for place in flagged)
     chosen = [place.ref for place in flagged if place.state in states][after:]
     return FlaggedPage(
-        entries=_entries_of(session, state, query, chosen[:limit]),
+        entries=_entries_of(session, state, query, refs=chosen[:limit]),
         counts={name: counts[name] for name in STATES},
         goals=[_goal(kind, [place.state for place in flagged if kind in place.wins]) for kind in TRACK_KINDS],
         more=len(chosen) > limit,
@@ -250,30 +250,34 @@ def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEnt
     """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``: one that
     nobody else has claimed, if there is any. None if nothing is left."""
     competition_id = state.competition.id
-    limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, acting.now)) + MAX_RIVALS
+    limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, now=acting.now)) + MAX_RIVALS
     entries = list_flagged(acting.session, state, acting.actor, states=["open"], after=skip, limit=limit).entries
     if not entries:
         return None
     place = next((place for place, entry in enumerate(entries) if _is_free(acting, state, entry)), 0)
-    claims.claim(acting.session, competition_id, acting.actor.id, entries[place].ref, acting.now + CLAIM_TIME)
+    claims.claim(
+        acting.session, competition_id, acting.actor.id, ref=entries[place].ref, expires_at=acting.now + CLAIM_TIME
+    )
     return NextEntry(entries[place], skip + place)
 
 
 def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bool:
     # Of two who look at the same time, the second one sees the claim of the first one.
     submissions.lock_submission(acting.session, entry.ref)
-    return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, acting.now)
+    return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, now=acting.now)
 
 
 def flags_of_entry(
-    session: Session, state: CompetitionState, reviewer: Account, submission: Submission
+    session: Session, state: CompetitionState, reviewer: Account, *, submission: Submission
 ) -> FlaggedEntry | None:
     """One submission with its flags; None if it has none."""
-    entries = _entries_of(session, state, _flag_query(session, state, reviewer), [submission.ref])
+    entries = _entries_of(session, state, _flag_query(session, state, reviewer), refs=[submission.ref])
     return entries[0] if entries else None
 
 
-def _entries_of(session: Session, state: CompetitionState, query: FlagQuery, refs: Sequence[int]) -> list[FlaggedEntry]:
+def _entries_of(
+    session: Session, state: CompetitionState, query: FlagQuery, *, refs: Sequence[int]
+) -> list[FlaggedEntry]:
     """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
     if not refs:
         return []
@@ -288,7 +292,7 @@ def _flag_query(session: Session, state: CompetitionState, reviewer: Account) ->
     return FlagQuery(
         competition_id=competition.id,
         tracks=state.tracks,
-        bounds={kind: _bounds(session, state, track, last) for kind, track in state.tracks.items()},
+        bounds={kind: _bounds(session, state, track, last_rank=last) for kind, track in state.tracks.items()},
         weights=WEIGHTS,
         reviewer_id=reviewer.id,
         images=competition.image_count,
@@ -296,17 +300,17 @@ def _flag_query(session: Session, state: CompetitionState, reviewer: Account) ->
     )
 
 
-def _bounds(session: Session, state: CompetitionState, track: Track, last_rank: int) -> TrackBounds:
+def _bounds(session: Session, state: CompetitionState, track: Track, *, last_rank: int) -> TrackBounds:
     threshold = tuning.newest_threshold(session, track.id)
     interval = threshold.choice.get("interval") if threshold is not None else None
     low, high = (interval["low"], interval["high"]) if isinstance(interval, dict) else (None, None)
-    winners = _winners(session, state, track, last_rank)
+    winners = _winners(session, state, track, last_rank=last_rank)
     score_without_winner = math.inf if last_rank else None
     last_score = winners[-1].score if last_rank and len(winners) == last_rank else score_without_winner
     return TrackBounds(threshold.tau if threshold is not None else None, low, high, winners, last_score)
 
 
-def _winners(session: Session, state: CompetitionState, track: Track, last_rank: int) -> list[WinningEntry]:
+def _winners(session: Session, state: CompetitionState, track: Track, *, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
     rows = rows_of(session, state, track.board_kind).page(0, last_rank)

@@ -141,7 +141,15 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
     link = f"/submissions/{submission.id}/review"
     body = f"The reviewers of entry {submission.ref} in {title} disagree about its label: please decide it."
     for organizer in _deciders(session, submission):
-        notices.notify(session, organizer, notices.Kind.REVIEW, f"Reviewers disagree in {title}", body, link, now)
+        notices.notify(
+            session,
+            organizer,
+            notices.Kind.REVIEW,
+            subject=f"Reviewers disagree in {title}",
+            body=body,
+            link=link,
+            now=now,
+        )
 
 
 def _deciders(session: Session, submission: Submission) -> Sequence[Account]:
@@ -152,12 +160,12 @@ def _deciders(session: Session, submission: Submission) -> Sequence[Account]:
     return [each for each in organizers if each.id not in reviewers] or organizers
 
 
-def may_decide(session: Session, submission: Submission, known: Opinions, account: Account) -> bool:
+def may_decide(session: Session, submission: Submission, known: Opinions, *, account: Account) -> bool:
     """Whether an organizer may decide the label: any, but of a disagreement only :func:`_deciders`."""
     return not known.disputed or account.id in {each.id for each in _deciders(session, submission)}
 
 
-def decide(acting: Acting, state: CompetitionState, submission_id: str, label: LabelName, *, note: str) -> Label:
+def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label: LabelName, note: str) -> Label:
     """Record an organizer's decided label; a later one replaces it, and both stay in the history. The same label again
     by the same person without another ``note`` is the one that is there: what a ruling has spared knowing it does not
     wait for a ruling again. ``Forbidden`` after a disagreement for one of the reviewers, where another organizer is
@@ -167,7 +175,9 @@ def decide(acting: Acting, state: CompetitionState, submission_id: str, label: L
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
     _refuse_benchmark(submission)
     _lock_undecided(acting.session, submission)
-    if not may_decide(acting.session, submission, opinions(acting.session, submission, acting.actor), acting.actor):
+    if not may_decide(
+        acting.session, submission, opinions(acting.session, submission, acting.actor), account=acting.actor
+    ):
         raise Forbidden(
             "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
         )

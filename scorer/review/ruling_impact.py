@@ -84,7 +84,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
         changed = boards.with_ruling(submission.ref, ruling)
         for kind, before in orders.items():
             after = changed.order(kind)
-            award_changes = _award_changes(session, state, kind, before, after)
+            award_changes = _award_changes(session, state, kind, before=before, after=after)
             ranks = before.rank_of_team(team), after.rank_of_team(team)
             impacts.append(RulingImpact(ruling, kind, *ranks, award_changes))
     return impacts
@@ -111,7 +111,7 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
 
 
 def _award_changes(
-    session: Session, state: CompetitionState, kind: TrackKind, before: RankedBoard, after: RankedBoard
+    session: Session, state: CompetitionState, kind: TrackKind, *, before: RankedBoard, after: RankedBoard
 ) -> list[AwardChange]:
     last = state.awards.last_winning_rank
     teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
@@ -120,7 +120,7 @@ def _award_changes(
     }
     names = board.entry_info_of(session, list(refs.values()))
     changes = [
-        AwardChange(names[refs[team]].team, _win(state, kind, before, team), _win(state, kind, after, team))
+        AwardChange(names[refs[team]].team, _win(state, kind, before, team=team), _win(state, kind, after, team=team))
         for team in teams
     ]
     return [change for change in changes if change.before[1:] != change.after[1:]]
@@ -134,6 +134,6 @@ def _ref_of(order: RankedBoard, rank: int) -> int:
     return int(order.judged.columns.ref[order.rows[rank - 1]])
 
 
-def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, team: int) -> Win:
+def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, *, team: int) -> Win:
     rank = order.rank_of_team(team)
     return Win(rank, *state.awards_on(kind).of_rank(rank or 0))

@@ -81,8 +81,8 @@ def record_ruling(
         title = f"Your entry {submission.file_name} in {submission.competition.title}"
         body = f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}"
         state = state_of(acting.session, submission.competition.slug, acting.now)
-        body += penalty_notices.appeal_words(acting.session, state, submission, acting.now)
-        notify_team(acting.session, submission, "a ruling", body, acting.now)
+        body += penalty_notices.appeal_words(acting.session, state, submission, now=acting.now)
+        notify_team(acting.session, submission, "a ruling", body=body, now=acting.now)
     return ruling
 
 
@@ -90,17 +90,17 @@ def _described(ruling: Ruling) -> dict[str, Any]:
     return {"kind": ruling.kind, "reason": ruling.reason, "memorising": ruling.memorising}
 
 
-def notify_team(session: Session, submission: Submission, what: str, body: str, now: datetime) -> None:
+def notify_team(session: Session, submission: Submission, what: str, *, body: str, now: datetime) -> None:
     """Notify the team of a submission of a ruling or answer: ``what`` is the end of the subject, ``body`` plain
     text."""
     notices.notify_team(
         session,
         merges.current_team(session, submission.team_id).id,
         notices.Kind.RULING,
-        f"{submission.file_name} in {submission.competition.title}: {what}",
-        body,
-        f"/submissions/{submission.id}#ruling",
-        now,
+        subject=f"{submission.file_name} in {submission.competition.title}: {what}",
+        body=body,
+        link=f"/submissions/{submission.id}#ruling",
+        now=now,
     )
 
 
@@ -110,7 +110,7 @@ def ruling_history(session: Session, submission: Submission) -> Sequence[Ruling]
 
 
 def rule_on_team(
-    acting: Acting, state: CompetitionState, team_id: int, kind: RulingKind, *, reason: str
+    acting: Acting, state: CompetitionState, team_id: int, *, kind: RulingKind, reason: str
 ) -> list[Ruling]:
     """Rule on every scored entry of a team, those of teams merged into it included, and notify the team once. Each
     entry gets a ruling of its own, which a rebuttal or a later ruling may replace. ``Conflict`` without any."""
@@ -128,14 +128,16 @@ def rule_on_team(
     title = state.competition.title
     body = f"Each of the {len(made)} scored entries of {team.name} in {title} {RULING_EFFECTS[kind]}."
     # Disqualified at one moment, they can be appealed until the same.
-    appeal = penalty_notices.appeal_words(acting.session, state, scored[0], acting.now) if kind == "disqualify" else ""
+    appeal = (
+        penalty_notices.appeal_words(acting.session, state, scored[0], now=acting.now) if kind == "disqualify" else ""
+    )
     notices.notify_team(
         acting.session,
         team.id,
         notices.Kind.RULING,
-        f"{title}: a ruling on all entries of {team.name}",
-        f"{body} The reason: {reason.strip()}{appeal}",
-        f"/competitions/{state.competition.slug}/entries",
-        acting.now,
+        subject=f"{title}: a ruling on all entries of {team.name}",
+        body=f"{body} The reason: {reason.strip()}{appeal}",
+        link=f"/competitions/{state.competition.slug}/entries",
+        now=acting.now,
     )
     return made

@@ -35,7 +35,7 @@ class ZipRetention:
     removed: RemovedZips
 
 
-def zip_retention(session: Session, state: CompetitionState, kept_days: int | None, now: datetime) -> ZipRetention:
+def zip_retention(session: Session, state: CompetitionState, kept_days: int | None, *, now: datetime) -> ZipRetention:
     """Which zips of a competition leave and when, as things are now."""
     competition_id = state.competition.id
     stored = zip_removal.stored_zips(session, competition_id)
@@ -44,7 +44,7 @@ def zip_retention(session: Session, state: CompetitionState, kept_days: int | No
         return ZipRetention(None, None, stored, ZipTotal(0, 0), removed)
     published_at = _published_at(state)
     leave_from = None if published_at is None else published_at + timedelta(days=kept_days)
-    leaving = zip_removal.removable_zips(session, competition_id, _winners(session, state), now)
+    leaving = zip_removal.removable_zips(session, competition_id, _winners(session, state), before=now)
     return ZipRetention(kept_days, leave_from, stored, leaving, removed)
 
 
@@ -64,7 +64,7 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
     if published_at is None or published_at >= before:
         return []
     winners = _winners(session, state)
-    keys = zip_removal.take_zips(session, state.competition.id, winners, before, now=now, limit=limit)
+    keys = zip_removal.take_zips(session, state.competition.id, winners, before=before, now=now, limit=limit)
     if keys:
         after = {"zips": len(keys), "kept_days": kept_days}
         audit_log.record_action(Acting(session, None, now), "zips.removed", f"competition:{slug}", after=after)

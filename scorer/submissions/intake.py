@@ -52,7 +52,7 @@ def admit(
     if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
         raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
     state = visible_state(acting, slug)
-    earlier = _repeated(acting.session, state, entry, acting.actor)
+    earlier = _repeated(acting.session, state, entry, account=acting.actor)
     if earlier is not None:
         if declared_bytes not in {None, earlier.bytes}:
             raise key_reused_error()
@@ -103,8 +103,8 @@ def accept(
     acting: Acting,
     slug: str,
     entry: NewSubmission,
-    received: ReceivedBlob,
     *,
+    received: ReceivedBlob,
     public_id: str,
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
@@ -120,7 +120,7 @@ def accept(
     competitions.lock_competition(acting.session, slug, share=True)
     state = visible_state(acting, slug)
     team = _entering_team(acting, state, entry)
-    earlier = _repeated(acting.session, state, entry, acting.actor)
+    earlier = _repeated(acting.session, state, entry, account=acting.actor)
     if earlier is not None:
         if earlier.sha256 != received.sha256:
             raise key_reused_error()
@@ -172,10 +172,14 @@ def _entering_team(acting: Acting, state: CompetitionState, entry: NewSubmission
     return teams.find_or_create_team(acting, state.competition.id)
 
 
-def _repeated(session: Session, state: CompetitionState, entry: NewSubmission, account: Account) -> Submission | None:
+def _repeated(
+    session: Session, state: CompetitionState, entry: NewSubmission, *, account: Account
+) -> Submission | None:
     if entry.idempotency_key is None:
         return None
-    return submissions.submission_by_idempotency_key(session, state.competition.id, account.id, entry.idempotency_key)
+    return submissions.submission_by_idempotency_key(
+        session, state.competition.id, account.id, key=entry.idempotency_key
+    )
 
 
 def key_reused_error() -> Conflict:

@@ -61,7 +61,7 @@ def pass_check(
     submission.sprite_key = sprite_key
     session.flush()
     if hashes_key is not None:
-        shared_images.add_hashes(session, submission.ref, hashes_key, now)
+        shared_images.add_hashes(session, submission.ref, hashes_key, now=now)
     submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
     public = competitions.tracks_of(session, submission.competition_id)["public"]
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
@@ -102,7 +102,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     if not leases.finish_job(session, claim, now):
         return False
     campaign_id = rescoring.campaign_of_references(session, track_id, measured.provenance.get("reference"))
-    _add_measurement(session, claim, submission, measured, campaign_id, now)
+    _add_measurement(session, claim, submission, measured=measured, campaign_id=campaign_id, now=now)
     queue_evidence(session, submission, track_id, now=now)
     for campaign in rescoring.open_campaigns_of_all(session, track_id):
         leases.add_job(
@@ -124,7 +124,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     elif competitions.is_published(session, submission.competition_id):
         state = competition_state.state_of(session, submission.competition.slug, now)
-        penalty_notices.notify_measured(session, state, submission, now)
+        penalty_notices.notify_measured(session, state, submission, now=now)
     return True
 
 
@@ -134,7 +134,7 @@ def record_rescored(session: Session, claim: leases.Claim, measured: NewMeasurem
     if not leases.finish_job(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.submission_ref)
-    _add_measurement(session, claim, submission, measured, claim.campaign_id, now)
+    _add_measurement(session, claim, submission, measured=measured, campaign_id=claim.campaign_id, now=now)
     return True
 
 
@@ -142,6 +142,7 @@ def _add_measurement(
     session: Session,
     claim: leases.Claim,
     submission: Submission,
+    *,
     measured: NewMeasurement,
     campaign_id: int | None,
     now: datetime,

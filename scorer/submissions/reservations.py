@@ -26,7 +26,7 @@ def reserve_announced(
 ) -> dict[str, Any]:
     """The method and the reservation of a new upload, by column. A presigned PUT, whose bytes nobody counts as they
     arrive, reserves its whole length as long as its URL works; where that exceeds the share, it becomes ``tus``."""
-    reserved = storage.bytes_in_share(session, competition, limits, length, now)
+    reserved = storage.bytes_in_share(session, competition, limits, wanted=length, now=now)
     if method == "put" and reserved == length:
         return {"method": method, "reserved": reserved, "reserved_until": None}
     method = "tus" if method == "put" else method
@@ -57,7 +57,7 @@ def reserve_arriving(
         competition, account, missing = upload.competition, upload.account, upload.length - reserved
         wanted, benchmark = to - reserved if reserved else missing, upload.benchmark is not None
         storage.require_room(Acting(session, account, now), competition, limits, wanted=wanted, benchmark=benchmark)
-        reserved += storage.bytes_in_share(session, competition, limits, missing, now)
+        reserved += storage.bytes_in_share(session, competition, limits, wanted=missing, now=now)
     reserved = max(to, reserved)
     if not rows.reserve(session, upload_id, writer=writer, reserved=reserved):
         raise taken_over_error()

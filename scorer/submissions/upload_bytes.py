@@ -123,7 +123,7 @@ class Appender:
         return start + sum(part.bytes for part in self._parts)
 
     async def _next_part(self) -> BlobWriter:
-        part = self.store.writer(uploads.part_key(self.upload.id, self._end, self.writer, self.offset))
+        part = self.store.writer(uploads.part_key(self.upload.id, self._end, self.writer, offset=self.offset))
         if self._small and not self._parts:
             await part.write(await to_thread.run_sync(self._read_small, self._small))
         return part
@@ -207,7 +207,7 @@ def finalise(
         spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
     if until is not None:
         try:
-            _make(begin, store, upload, spec, public_id, limited=limited)
+            _make(begin, store, upload, spec=spec, public_id=public_id, limited=limited)
         except Exception:
             with begin() as session:
                 rows.release_finish(session, upload_id, until=until, now=now())
@@ -220,7 +220,7 @@ def finalise(
 
 
 def _make(
-    begin: BeginTransaction, store: Blobs, upload: Upload, spec: ImageSpec, public_id: str, *, limited: bool
+    begin: BeginTransaction, store: Blobs, upload: Upload, *, spec: ImageSpec, public_id: str, limited: bool
 ) -> None:
     # One key for every attempt: a second one overwrites the same bytes of a first that died.
     key = f"submissions/{upload.id}.zip"
@@ -281,7 +281,7 @@ def take_bytes(
     return upload, uploads.restart(session, upload, writer=writer)
 
 
-def submit_wire_upload(acting: Acting, slug: str, upload_id: str, note: str) -> Upload:
+def submit_wire_upload(acting: Acting, slug: str, upload_id: str, *, note: str) -> Upload:
     """Set the note of an account's wire upload, which is ready to be finalised; idempotent. ``NotFound`` if it is of
     another account or competition, ``Conflict`` while bytes are missing."""
     upload = uploads.find_upload(acting, upload_id)

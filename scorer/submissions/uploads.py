@@ -82,7 +82,7 @@ def begin(
         **_declared(wanted),
         **reservation,
     )
-    submission = _submission_under_key(acting.session, competition.id, wanted, acting.actor)
+    submission = _submission_under_key(acting.session, competition.id, wanted, account=acting.actor)
     if submission is not None:
         upload.state = "done"
         upload.received = upload.length
@@ -103,7 +103,7 @@ def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Uplo
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    earlier = rows.upload_by_idempotency_key(acting.session, competition_id, acting.actor.id, key)
+    earlier = rows.upload_by_idempotency_key(acting.session, competition_id, acting.actor.id, key=key)
     if earlier is None:
         return None
     if has_expired(earlier, acting.now):
@@ -115,13 +115,13 @@ def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Uplo
 
 
 def _submission_under_key(
-    session: Session, competition_id: int, wanted: UploadRequest, account: Account
+    session: Session, competition_id: int, wanted: UploadRequest, *, account: Account
 ) -> Submission | None:
     """The submission that a direct upload with the same idempotency key has made."""
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    submission = submission_by_idempotency_key(session, competition_id, account.id, key)
+    submission = submission_by_idempotency_key(session, competition_id, account.id, key=key)
     if submission is not None and (submission.bytes != wanted.length or wanted.sha256 not in {None, submission.sha256}):
         raise intake.key_reused_error()
     return submission
@@ -226,7 +226,7 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
     slug = upload.competition.slug
     account = session.get_one(Account, upload.account_id)
     submission = intake.accept(
-        Acting(session, account, arrived), slug, entry, received, public_id=public_id, begun=upload.begun_at
+        Acting(session, account, arrived), slug, entry, received=received, public_id=public_id, begun=upload.begun_at
     )
     if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):
         raise taken_over_error()
@@ -279,7 +279,7 @@ def staged_key(upload_id: str) -> str:
     return f"uploads/{upload_id}"
 
 
-def part_key(upload_id: str, start: int, writer: str, offset: int) -> str:
+def part_key(upload_id: str, start: int, writer: str, *, offset: int) -> str:
     """The blob key for the bytes from ``start`` on, written while those up to ``offset`` are recorded: no other bytes
     ever get it, as ``writer`` is random."""
     return f"uploads/{upload_id}.{start:013d}.{writer}-{offset}"

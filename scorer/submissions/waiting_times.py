@@ -138,10 +138,10 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
             queue,
             [each for each in waiting if each.queue == queue],
             [job for job in running if job.worker in workers.get(Queue(queue), ())],
-            usual,
-            len(workers.get(Queue(queue), ())),
-            rows.newest_waiting(session, Queue(queue)),
-            now,
+            usual=usual,
+            workers=len(workers.get(Queue(queue), ())),
+            arrivals=rows.newest_waiting(session, Queue(queue)),
+            now=now,
         )
         for queue in queues
     }
@@ -159,6 +159,7 @@ def _queue_state(
     queue: str,
     waiting: Sequence[WaitingJobs],
     running: Sequence[RunningJob],
+    *,
     usual: UsualSeconds,
     workers: int,
     arrivals: Sequence[Arrival],

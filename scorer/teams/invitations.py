@@ -51,7 +51,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
         raise Conflict("same-team", "This is your own team.")
-    merges.require_mergeable(acting.session, state, roster.team, other, now=acting.now)
+    merges.require_mergeable(acting.session, state, roster.team, other=other, now=acting.now)
     earlier = members.open_invitation(acting.session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
@@ -63,7 +63,9 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
     """The open invitations to an account and to its team, oldest first."""
     team = teams.find_own_team(session, state, account)
-    return members.invitations_sent_to(session, state.competition.id, account.id, team.id if team is not None else None)
+    return members.invitations_sent_to(
+        session, state.competition.id, account.id, team_id=team.id if team is not None else None
+    )
 
 
 def withdraw(acting: Acting, slug: str, invitation_id: int) -> None:
@@ -82,7 +84,7 @@ def answer(acting: Acting, slug: str, invitation_id: int, *, accept: bool) -> Te
     """Accept or decline an invitation to the account, or to the team that it leads; idempotent for the same answer."""
     state = teams.lock_changeable(acting, slug)
     invitation = members.lock_invitation(acting.session, state.competition.id, invitation_id)
-    if invitation is None or not _is_for(acting.session, state, invitation, acting.actor):
+    if invitation is None or not _is_for(acting.session, state, invitation, account=acting.actor):
         raise NotFound("no-invitation", "There is no such invitation for you.")
     wanted = "accepted" if accept else "declined"
     if invitation.state == wanted:
@@ -91,7 +93,7 @@ def answer(acting: Acting, slug: str, invitation_id: int, *, accept: bool) -> Te
     if accept:
         teams.require_before_deadline(state, acting.now)
         if invitation.invited_team is not None:
-            merges.merge_teams(acting, state, invitation.team, invitation.invited_team)
+            merges.merge_teams(acting, state, invitation.team, other=invitation.invited_team)
         else:
             _enter(acting, state, invitation.team)
     _close(invitation, wanted, acting.actor, now=acting.now)
@@ -105,7 +107,7 @@ def _asking(acting: Acting, slug: str) -> tuple[CompetitionState, Roster]:
     return state, teams.led_or_new_team(acting, state)
 
 
-def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitation, account: Account) -> bool:
+def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitation, *, account: Account) -> bool:
     if invitation.invited_team_id is None:
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
@@ -183,9 +185,11 @@ def _notify_invited(session: Session, invitation: TeamInvitation, state: Competi
     link = f"/competitions/{competition.slug}/team"
     if invited_team is None and invitation.account is not None:
         subject = f"You are asked to join the team {invitation.team.name}"
-        notices.notify(session, invitation.account, kind, subject, INVITED.format(**fields), link, now)
+        notices.notify(
+            session, invitation.account, kind, subject=subject, body=INVITED.format(**fields), link=link, now=now
+        )
     elif invited_team is not None:
         leader = members.members_of(session, invited_team.id)[0].name
         subject = f"Your team is asked to merge into {invitation.team.name}"
         body = ASKED_TO_MERGE.format(own=invited_team.name, leader=leader, **fields)
-        notices.notify_team(session, invited_team.id, kind, subject, body, link, now)
+        notices.notify_team(session, invited_team.id, kind, subject=subject, body=body, link=link, now=now)

@@ -16,7 +16,7 @@ from scorer.teams import teams
 from scorer.teams.quotas import possible_from
 
 
-def require_mergeable(session: Session, state: CompetitionState, team: Team, other: Team, *, now: datetime) -> None:
+def require_mergeable(session: Session, state: CompetitionState, team: Team, *, other: Team, now: datetime) -> None:
     """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
     teams.require_place(state, sum(len(members.members_of(session, each.id)) for each in (team, other)))
     daily = state.competition.daily_limit
@@ -38,10 +38,10 @@ def require_mergeable(session: Session, state: CompetitionState, team: Team, oth
         )
 
 
-def merge_teams(acting: Acting, state: CompetitionState, team: Team, other: Team) -> None:
+def merge_teams(acting: Acting, state: CompetitionState, team: Team, *, other: Team) -> None:
     """Merge ``other`` into ``team`` for good: members and submissions."""
     members.lock_teams(acting.session, [team.id, other.id])
-    require_mergeable(acting.session, state, team, other, now=acting.now)
+    require_mergeable(acting.session, state, team, other=other, now=acting.now)
     other_members = members.members_of(acting.session, other.id)
     for team_id in (other.id, *absorbed_ids(acting.session, other.id)):
         acting.session.add(

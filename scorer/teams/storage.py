@@ -49,7 +49,11 @@ def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
     """What an account's team takes in a competition."""
     team = members.team_of(acting.session, competition.id, acting.actor.id)
     return storage.usage_of_team(
-        acting.session, competition.id, team.id if team is not None else None, acting.actor.id, acting.now
+        acting.session,
+        competition.id,
+        team.id if team is not None else None,
+        account_id=acting.actor.id,
+        now=acting.now,
     )
 
 
@@ -73,16 +77,21 @@ def require_room(
     if limits.team is not None and not benchmark:
         used = usage_of(acting, competition).total
         if used + wanted > limits.team:
-            raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limits.team)
+            raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limit=limits.team)
     if limits.competition is not None:
         used = usage_of_competition(acting.session, competition, acting.now).total
         if used + wanted > limits.competition:
             raise _refusal(
-                "competition-storage", "The zips, generators, code and uploads of all teams", used, limits.competition
+                "competition-storage",
+                "The zips, generators, code and uploads of all teams",
+                used,
+                limit=limits.competition,
             )
 
 
-def bytes_in_share(session: Session, competition: Competition, limits: UploadLimits, wanted: int, now: datetime) -> int:
+def bytes_in_share(
+    session: Session, competition: Competition, limits: UploadLimits, *, wanted: int, now: datetime
+) -> int:
     """How many of ``wanted`` more bytes may be reserved by announcing them: so few that most of what is free is left to
     bytes that arrive, however many accounts announce."""
     if limits.competition is None:
@@ -91,7 +100,7 @@ def bytes_in_share(session: Session, competition: Competition, limits: UploadLim
     return max(0, min(wanted, (limits.competition - used.stored) // SHARE - used.staged))
 
 
-def _refusal(slug: str, whose: str, used: int, limit: int) -> Conflict:
+def _refusal(slug: str, whose: str, used: int, *, limit: int) -> Conflict:
     return Conflict(
         slug,
         f"{whose} take {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition: there is no room for "

@@ -24,7 +24,7 @@ def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
     return merges.current_team(session, team.id)
 
 
-def write(acting: Acting, state: CompetitionState, team_id: int, text: str) -> TeamMessage:
+def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -> TeamMessage:
     """Write to a team. ``NotFound`` for an unknown team or one whose members have all left, ``Invalid`` without
     words."""
     team = find_team(acting.session, state, team_id)
@@ -41,7 +41,9 @@ def write(acting: Acting, state: CompetitionState, team_id: int, text: str) -> T
     )
     subject = f"{competition.title}: a message to {team.name}"
     link = f"/competitions/{competition.slug}/team#messages"
-    notices.notify_team(acting.session, team.id, notices.Kind.MESSAGE, subject, message.text, link, acting.now)
+    notices.notify_team(
+        acting.session, team.id, notices.Kind.MESSAGE, subject=subject, body=message.text, link=link, now=acting.now
+    )
     return message
 
 

@@ -53,7 +53,7 @@ def replace_extractor(
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     former = competitions.tracks_of(acting.session, state.competition.id)["private"]
     acting.session.refresh(former)
-    preparation = _require_possible(acting.session, state, former, change, weights)
+    preparation = _require_possible(acting.session, state, former, change=change, weights=weights)
     job_queue.cancel_on_track(acting.session, former.id, acting.now)
     former.kind = "former"
     former.replaced_at = acting.now
@@ -68,7 +68,7 @@ def replace_extractor(
     )
     acting.session.add(track)
     acting.session.flush()
-    _set_tau(acting, track, preparation, change)
+    _set_tau(acting, track, preparation, change=change)
     entries = leases.score_all(acting.session, state.competition.id, track.id, now=acting.now)
     audit_log.record_action(
         acting,
@@ -81,7 +81,7 @@ def replace_extractor(
 
 
 def _require_possible(
-    session: Session, state: CompetitionState, former: Track, change: ExtractorChange, weights: Mapping[str, str]
+    session: Session, state: CompetitionState, former: Track, *, change: ExtractorChange, weights: Mapping[str, str]
 ) -> Preparation:
     space = preparations.space_of(change.extractor, weights)
     if competitions.is_published(session, state.competition.id):
@@ -91,7 +91,7 @@ def _require_possible(
     without_images = tuning.count_without_images(session, state.competition.id)
     if without_images:
         raise Conflict("no-images", f"{without_images:,} entries have no images here and could not be measured again.")
-    preparation = preparations.finished_preparation(session, state, "private", space)
+    preparation = preparations.finished_preparation(session, state, "private", space=space)
     if preparation is None:
         raise Conflict(
             "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
@@ -103,7 +103,7 @@ def _require_possible(
     return preparation
 
 
-def _set_tau(acting: Acting, track: Track, preparation: Preparation, change: ExtractorChange) -> None:
+def _set_tau(acting: Acting, track: Track, preparation: Preparation, *, change: ExtractorChange) -> None:
     if change.tau is None:
         preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
         return

@@ -86,7 +86,8 @@ def start_comparison(
     if not _comparable(acting.session, state.competition.id, early_labels=early_labels):
         raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
     prepared = [
-        preparations.preparation_of(acting.session, state, "private", space, now=acting.now) for space in candidates
+        preparations.preparation_of(acting.session, state, "private", space=space, now=acting.now)
+        for space in candidates
     ]
     for preparation in prepared:
         preparations.require_weights(acting.session, preparation)
@@ -137,9 +138,9 @@ def record_distance(
     session: Session,
     claim: leases.Claim,
     distance: float,
+    *,
     standard_error: float | None,
     provenance: dict[str, Any],
-    *,
     now: datetime,
 ) -> bool:
     """Store a distance, once, and finish the job; False if the worker no longer held the job."""

@@ -218,11 +218,13 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
         awards: Sequence[AwardMove] = getattr(impact, name)
         return ImpactPage(len(awards), after, award_changes(session, awards[page]))
     rows: Ints = getattr(impact, name)
-    changes = penalty_changes(session, impact.after.judged, impact.labels, impact.closest(rows, after, limit))
+    changes = penalty_changes(session, impact.after.judged, impact.labels, page=impact.closest(rows, after, limit))
     return ImpactPage(len(rows), after, changes)
 
 
-def penalty_changes(session: Session, judged: JudgedEntries, labels: LabelColumns, page: Ints) -> list[PenaltyChange]:
+def penalty_changes(
+    session: Session, judged: JudgedEntries, labels: LabelColumns, *, page: Ints
+) -> list[PenaltyChange]:
     """Entries of a page, given by their rows in the columns that ``labels`` stand beside."""
     refs, teams = judged.columns.ref[page].tolist(), judged.team[page].tolist()
     ids = board.submission_ids_of(session, refs)

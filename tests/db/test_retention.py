@@ -31,7 +31,7 @@ def removed(session: Session, moment: datetime, most: int = 100) -> dict[str, in
     """How many rows of each table are removed."""
     session.flush()
     over = retention.expired_before(moment)
-    return {table.__tablename__: retention.remove(session, table, which, most) for table, which in over.items()}
+    return {table.__tablename__: retention.remove(session, table, which, limit=most) for table, which in over.items()}
 
 
 def add(session: Session, table: type[Table], **values: Any) -> Any:

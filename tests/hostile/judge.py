@@ -63,7 +63,7 @@ def images_of(content: bytes) -> NDArray[np.generic]:
     """The images of a zip, by the reader of entries."""
     file = io.BytesIO(content)
     out = np.zeros((COUNT, SIDE, SIDE, 3), np.uint8)
-    check_images(file, list_images(file, SPEC), SPEC, out)
+    check_images(file, list_images(file, SPEC), SPEC, out=out)
     return out
 
 

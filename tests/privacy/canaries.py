@@ -566,7 +566,7 @@ def _correspondence(
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
     hook = webhooks.register(Acting(session, ada, now), url, secret="whsec", local=False)
     subject = planted.word("notice", "team")
-    notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices", now)
+    notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject=subject, body="Body.", link="/notices", now=now)
     session.flush()
     planted.ids["webhook"] = hook.id
     planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id

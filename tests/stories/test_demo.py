@@ -38,15 +38,15 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
     entries: list[str] = []
     visitor = live.person("visitor")
 
-    def submit_with_visitor(running: Any, organizer: Any, slug: str, *others: Any) -> Any:
-        submitted = prepare_and_submit(running, organizer, slug, *others)
+    def submit_with_visitor(running: Any, organizer: Any, slug: str, **others: Any) -> Any:
+        submitted = prepare_and_submit(running, organizer, slug, **others)
         entries.append(submit(visitor, slug, zip_of(noise_images(9, IMAGES, 64)))["id"])
         assert httpx.get(f"{live.url}/competitions/{slug}", trust_env=False).status_code == 200
         return submitted
 
-    def report_with_visitor(*arguments: Any) -> bool:
+    def report_with_visitor(*arguments: Any, **named: Any) -> bool:
         visitor.wait(entries[0])
-        return print_report(*arguments)
+        return print_report(*arguments, **named)
 
     monkeypatch.setattr(competition, "prepare_and_submit", submit_with_visitor)
     monkeypatch.setattr(report, "print_report", report_with_visitor)
@@ -54,7 +54,7 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
     plan = DemoPlan(folder=Path("photographs"), images=IMAGES, entries=3, full=False)
     console = Console(file=io.StringIO(), record=True, force_terminal=True, width=200)
     running = Standalone(live.url, live.settings)
-    assert run.run_competition(running, pictures, plan, console, start=time.monotonic(), leave=False)
+    assert run.run_competition(running, pictures, plan, console=console, start=time.monotonic(), leave=False)
     return console.export_text()
 
 

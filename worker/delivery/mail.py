@@ -48,7 +48,7 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
     site = context.settings.public_url
     now = context.now
     try:
-        deliver(mail, url.get_secret_value() if url else "", sender, site)
+        deliver(mail, url.get_secret_value() if url else "", sender, site=site)
     except Unavailable as error:
         with transaction(context.sessions, context.broker) as session:
             outbox.defer(session, mail, error=error.message, now=now())

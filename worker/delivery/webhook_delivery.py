@@ -94,7 +94,7 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
         "User-Agent": f"Kennel/{product_version()}",
-        **webhooks.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body),
+        **webhooks.signed_headers(delivery.webhook.secret, str(delivery.id), timestamp, body=body),
     }
     address_url = url.copy_with(host=address)
     name = {"sni_hostname": url.host}

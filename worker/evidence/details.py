@@ -140,11 +140,14 @@ def _cells(analysis: Analysis, reference_names: Sequence[str]) -> list[dict[str,
         return []
     copying = analysis.copying
     copied = {each.cell for each in copied_cells(copying, SIGNIFICANCE_LEVEL)}
-    return [_cell(each, copying, analysis, reference_names, copied=each.cell in copied) for each in copying.cells]
+    return [
+        _cell(each, copying, analysis, reference_names=reference_names, copied=each.cell in copied)
+        for each in copying.cells
+    ]
 
 
 def _cell(
-    cell: CellCopying, copying: DataCopying, analysis: Analysis, reference_names: Sequence[str], *, copied: bool
+    cell: CellCopying, copying: DataCopying, analysis: Analysis, *, reference_names: Sequence[str], copied: bool
 ) -> dict[str, Any]:
     """A cell with its images nearest to training images, by the distance in the test's projected space."""
     score = cell.rank_sum

@@ -71,7 +71,7 @@ def own_distances(
     sums = KernelRowSums(pairing)
     balls = NearestRows(count, PRECISION_K) if count > PRECISION_K else None
     pooled = None if pool is None else NearestRows(count, 1, pool.generated)
-    alike = None if held_out is None else AlikePairs(own, PairedCosines(pairing, own, own), held_out, training)
+    alike = None if held_out is None else AlikePairs(own, PairedCosines(pairing, own, own), held_out, training=training)
     _go_through(pairing, (sums, balls, pooled, alike), progress)
     return OwnDistances(
         None if balls is None else Manifold(own.features, balls.result.squares),
@@ -104,7 +104,7 @@ def training_distances(
     _go_through(pairing, (shortlist, rows, columns, sums, overlap, pooled_rows, pooled_columns), progress)
     pooled = None
     if pool is not None and among_own.pooled is not None and pooled_rows is not None and pooled_columns is not None:
-        pooled = _pooled(pool, training.features, among_own.pooled, pooled_rows.result, pooled_columns)
+        pooled = _pooled(pool, training.features, among_own.pooled, rows=pooled_rows.result, columns=pooled_columns)
     return TrainingDistances(
         nearest(own, training, signed=signed, shortlister=shortlist),
         rows.result,
@@ -120,7 +120,7 @@ def _go_through(pairing: Pairing, consumers: tuple[Consumer | None, ...], progre
 
 
 def _pooled(
-    pool: PooledSample, training: Features, among_own: Neighbours, rows: Neighbours, columns: NearestColumns
+    pool: PooledSample, training: Features, among_own: Neighbours, *, rows: Neighbours, columns: NearestColumns
 ) -> PooledNeighbours:
     found = PooledNeighbours(pool)
     found.add(pool.generated, among_own.squares[:, 0], pool.generated[among_own.index[:, 0]])

@@ -31,7 +31,7 @@ class EntrySample:
 
 
 def sample_entry(
-    images: Pixels, extract: Extract, reference: Callable[[], Sequence[Features]], plan: AuditPlan, *, signed: bool
+    images: Pixels, extract: Extract, reference: Callable[[], Sequence[Features]], *, plan: AuditPlan, signed: bool
 ) -> EntrySample:
     """Draw from an entry's images (n, s, s, 3), and choose what they are near to in a feature space.
 

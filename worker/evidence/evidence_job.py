@@ -81,7 +81,7 @@ def hashes_of_entry(context: WorkerContext, submission: Submission, progress: St
 
 def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:
     images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
-    key = check.store_hashes(context, submission, images, hash_pixels(images))
+    key = check.store_hashes(context, submission, images, hashes=hash_pixels(images))
     retry_transaction(
         context, lambda session: shared_images.add_hashes(session, submission.ref, key, now=context.now())
     )
@@ -121,17 +121,24 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     )
     progress = preemptible(context, heartbeat)
     compare_images(context, submission, progress)
-    reference = reference_analysis_in(context, train, held_out[0] if held_out else None, preparation, progress)
+    reference = reference_analysis_in(
+        context, train, held_out[0] if held_out else None, preparation=preparation, progress=progress
+    )
     statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
-    entry = _analysed_entry(context, submission, measurement, train, preparation, progress)
+    entry = _analysed_entry(context, submission, measurement, train=train, preparation=preparation, progress=progress)
     seed = seed_of(stored_zip(submission).sha256, preparation.key)
     names = [f"{train.sha256[:8]}/{name}" for name in names_of(context, train)]
     report = evidence_of(
-        entry, reference, statistics, names, seed=seed, progress=lambda share: progress("evidence", share)
+        entry,
+        reference,
+        statistics,
+        reference_names=names,
+        seed=seed,
+        progress=lambda share: progress("evidence", share),
     )
-    evidence = _evidence_record_of(context, report, preparation, measurement, seed)
-    _record_evidence(context, claim, heartbeat, submission, evidence)
-    feature_cache.delete_features(context, submission, claim.track_id, preparation.extractor)
+    evidence = _evidence_record_of(context, report, preparation, measurement=measurement, seed=seed)
+    _record_evidence(context, claim, heartbeat, submission=submission, evidence=evidence)
+    feature_cache.delete_features(context, submission, claim.track_id, identity=preparation.extractor)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:
@@ -143,6 +150,7 @@ def reference_analysis_in(
     context: WorkerContext,
     train: SetAddress,
     held_out: SetAddress | None,
+    *,
     preparation: Preparation,
     progress: StageProgress,
 ) -> ReferenceAnalysis:
@@ -152,9 +160,9 @@ def reference_analysis_in(
     beside = held_out.sha256[:16] if held_out else "alone"
     folder = f"{train.folder}/evidence-{extractor}-{EVIDENCE_VERSION}/{beside}"
     return reference_analysis_of(
-        features_of(context, train, identity, progress),
-        mirrored_features_of(context, train, identity, progress),
-        features_of(context, held_out, identity, progress) if held_out else None,
+        features_of(context, train, identity, progress=progress),
+        mirrored_features_of(context, train, identity, progress=progress),
+        features_of(context, held_out, identity, progress=progress) if held_out else None,
         thumbnails=reference_thumbnails_of(
             lambda: images_of(context, train, progress),
             (lambda: images_of(context, held_out, progress)) if held_out else None,
@@ -185,11 +193,14 @@ def _analysed_entry(
     context: WorkerContext,
     submission: Submission,
     measurement: Measurement,
+    *,
     train: SetAddress,
     preparation: Preparation,
     progress: StageProgress,
 ) -> AnalysedEntry:
-    cached = feature_cache.load_features(context, submission, measurement.track_id, preparation.extractor, progress)
+    cached = feature_cache.load_features(
+        context, submission, measurement.track_id, identity=preparation.extractor, progress=progress
+    )
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
     with context.blobs.open(stored_zip(submission).key) as file:
@@ -211,7 +222,7 @@ def _analysed_entry(
 
 
 def _evidence_record_of(
-    context: WorkerContext, report: EvidenceReport, preparation: Preparation, measurement: Measurement, seed: int
+    context: WorkerContext, report: EvidenceReport, preparation: Preparation, *, measurement: Measurement, seed: int
 ) -> records.NewEvidence:
     provenance: dict[str, Any] = {
         "version": EVIDENCE_VERSION,
@@ -234,6 +245,7 @@ def _record_evidence(
     context: WorkerContext,
     claim: leases.Claim,
     heartbeat: Heartbeat,
+    *,
     submission: Submission,
     evidence: records.NewEvidence,
 ) -> None:

@@ -66,22 +66,24 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     provenance = environment() | {"worker": context.name, "generator_sha256": inputs.generator.sha256}
     train, held_out = (_images(context, address, progress) for address in (inputs.train, inputs.held_out))
     provenance |= {"train_sha256": inputs.train.sha256, "held_out_sha256": inputs.held_out.sha256}
-    sample = _entry_sample(context, inputs, plan, progress)
+    sample = _entry_sample(context, inputs, plan, progress=progress)
     try:
-        audit = _audit(context, inputs, train, held_out, plan, sample, progress)
+        audit = _audit(context, inputs, train, held_out=held_out, plan=plan, sample=sample, progress=progress)
     except (Invalid, TooLarge) as error:
         refusal = error
         record_result(
             context,
             heartbeat,
-            lambda session: generator_audits.record_refusal(session, claim, refusal, provenance, now=context.now()),
+            lambda session: generator_audits.record_refusal(
+                session, claim, refusal, provenance=provenance, now=context.now()
+            ),
         )
         return
     if sample is not None:
         audit = compare_features(audit, sample)
     key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
-    made = _audit_record_of(context, inputs, audit, sample, key, provenance)
+    made = _audit_record_of(context, inputs, audit, sample=sample, key=key, provenance=provenance)
     record_result(
         context, heartbeat, lambda session: generator_audits.record_audit(session, claim, made, now=context.now())
     )
@@ -113,7 +115,7 @@ def _images(context: WorkerContext, address: SetAddress, progress: StageProgress
 
 
 def _entry_sample(
-    context: WorkerContext, inputs: AuditInputs, plan: AuditPlan, progress: StageProgress
+    context: WorkerContext, inputs: AuditInputs, plan: AuditPlan, *, progress: StageProgress
 ) -> EntrySample | None:
     """Images of the entry to look for, chosen with the public track's features; None where they are no longer kept."""
     submission, identity = inputs.submission, inputs.preparation.extractor
@@ -127,8 +129,8 @@ def _entry_sample(
     return sample_entry(
         images,
         lambda some: extractor.features(some, progress=lambda share: progress("features", share)),
-        lambda: [features_of(context, each, identity, progress) for each in (inputs.train, inputs.held_out)],
-        plan,
+        lambda: [features_of(context, each, identity, progress=progress) for each in (inputs.train, inputs.held_out)],
+        plan=plan,
         signed=inputs.preparation.signed,
     )
 
@@ -137,6 +139,7 @@ def _audit(
     context: WorkerContext,
     inputs: AuditInputs,
     train: NDArray[np.uint8],
+    *,
     held_out: NDArray[np.uint8],
     plan: AuditPlan,
     sample: EntrySample | None,
@@ -149,7 +152,7 @@ def _audit(
         content,
         Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),
         train,
-        held_out,
+        held_out=held_out,
         plan=plan,
         entry=None if sample is None else sample.targets,
         limits=GeneratorLimits(),
@@ -167,6 +170,7 @@ def _audit_record_of(
     context: WorkerContext,
     inputs: AuditInputs,
     audit: Audit,
+    *,
     sample: EntrySample | None,
     key: str,
     provenance: dict[str, Any],
@@ -177,14 +181,14 @@ def _audit_record_of(
         p_value=measured["p_value"],
         gap=measured["gap"],
         recovered_share=measured["generated_verbatim"],
-        report=report | {"pairs": _pairs(context, inputs, audit, sample)},
+        report=report | {"pairs": _pairs(context, inputs, audit, sample=sample)},
         arrays_key=key,
         provenance=provenance,
     )
 
 
 def _pairs(
-    context: WorkerContext, inputs: AuditInputs, audit: Audit, sample: EntrySample | None
+    context: WorkerContext, inputs: AuditInputs, audit: Audit, *, sample: EntrySample | None
 ) -> dict[str, list[dict[str, Any]]]:
     """For every pair that is shown its error and the name of the image looked for (None for generated targets)."""
     train, held_out = (names_of(context, address) for address in (inputs.train, inputs.held_out))

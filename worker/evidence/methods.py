@@ -163,8 +163,10 @@ def _diversity(analysis: Analysis) -> tuple[Finding, ...]:
     own, real = equal_subsamples(sets, analysis.random(8), MAX_DIVERSITY_IMAGES, min_images=2)
     sigma = median_width(analysis.training, analysis.training)
     return (
-        sample_quality.diversity_finding("vendi", "the Vendi score", vendi_score(own), vendi_score(real)),
-        sample_quality.diversity_finding("rke", "RKE", rke(own, sigma, progress=analysis.progress), rke(real, sigma)),
+        sample_quality.diversity_finding("vendi", "the Vendi score", vendi_score(own), training=vendi_score(real)),
+        sample_quality.diversity_finding(
+            "rke", "RKE", rke(own, sigma, progress=analysis.progress), training=rke(real, sigma)
+        ),
     )
 
 

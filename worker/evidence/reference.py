@@ -135,7 +135,7 @@ def reference_analysis_of(
     if held_out is not None:
         rest = _part(progress, 0.5, 1.0)
         analysed = _held_out_of(
-            held_out, normalised, normalised_mirrored, manifold, signed=signed, cache=cache, progress=rest
+            held_out, normalised, normalised_mirrored, manifold=manifold, signed=signed, cache=cache, progress=rest
         )
     progress(1.0)
     return ReferenceAnalysis(
@@ -147,8 +147,8 @@ def _held_out_of(
     held_out: Features,
     training: NormalisedFeatures,
     mirrored: NormalisedFeatures,
-    manifold: Manifold | str,
     *,
+    manifold: Manifold | str,
     signed: bool,
     cache: ArrayCache,
     progress: ProgressCallback,

@@ -98,13 +98,15 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             # A statement that takes as long as this would lose the lease.
             allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)
             release = session.get_one(Release, claim.release_id)
-            contents = _write_tables(session, context, release, folder, lambda share: heartbeat("tables", share))
-        stored, missing = _store_images(context, release, contents, heartbeat)
+            contents = _write_tables(
+                session, context, release, folder=folder, progress=lambda share: heartbeat("tables", share)
+            )
+        stored, missing = _store_images(context, release, contents, heartbeat=heartbeat)
         files = []
         for done, table in enumerate(TABLES):
             heartbeat("storing", done / len(TABLES))
-            files.append(_store_file(context, release, folder / f"{table}.parquet", contents.counts.rows[table]))
-        figures = _figures(release, contents, len(stored), missing)
+            files.append(_store_file(context, release, folder / f"{table}.parquet", rows=contents.counts.rows[table]))
+        figures = _figures(release, contents, len(stored), missing=missing)
         files.append(
             _store_file(context, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
         )
@@ -120,12 +122,12 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
     record_result(
         context,
         heartbeat,
-        lambda session: data_release.record_release(session, claim, [*last, *files], digest, now=context.now()),
+        lambda session: data_release.record_release(session, claim, [*last, *files], sha256=digest, now=context.now()),
     )
 
 
 def _write_tables(
-    session: Session, context: WorkerContext, release: Release, folder: Path, progress: ProgressCallback
+    session: Session, context: WorkerContext, release: Release, *, folder: Path, progress: ProgressCallback
 ) -> ReleaseContents:
     """Write all tables, of one database snapshot, as Parquet files in ``folder``."""
     state = competition_state.state_of(session, release.competition.slug, context.now())
@@ -133,9 +135,9 @@ def _write_tables(
     counts = ReleaseCounts()
     for done, (table, columns) in enumerate(TABLES.items()):
         progress(done / len(TABLES))
-        rows = counts.counted_rows(table, table_rows(session, state, table, names))
+        rows = counts.counted_rows(table, table_rows(session, state, table, names=names))
         written = partial(_report_rows, progress, done)
-        counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows, written)
+        counts.rows[table] = write_table(folder / f"{table}.parquet", columns, rows, progress=written)
     newest = {kind: tuning.newest_threshold(session, track.id) for kind, track in state.tracks.items()}
     tau = {kind: threshold.tau if threshold else None for kind, threshold in newest.items()}
     return ReleaseContents(state, counts, tau, _select_entries_with_images(session, state, release))
@@ -158,7 +160,7 @@ def _select_entries_with_images(session: Session, state: CompetitionState, relea
 
 
 def _store_images(
-    context: WorkerContext, release: Release, contents: ReleaseContents, heartbeat: Heartbeat
+    context: WorkerContext, release: Release, contents: ReleaseContents, *, heartbeat: Heartbeat
 ) -> tuple[list[dict[str, Any]], int]:
     """Store the images of each entry as a zip; returns the files, and how many entries have no stored images.
 
@@ -177,7 +179,9 @@ def _store_images(
         if context.blobs.exists(description):
             files.append(json.loads(context.blobs.read(description)))
         elif entry.blob_key and context.blobs.exists(entry.blob_key):
-            files.append(_store_repacked(context, release, entry, contents.state.image_spec, name, progress))
+            files.append(
+                _store_repacked(context, release, entry, spec=contents.state.image_spec, name=name, progress=progress)
+            )
             context.blobs.write(description, json.dumps(files[-1]).encode())
             if context.now() >= turn_ends:
                 raise Preempted
@@ -188,28 +192,29 @@ def _store_repacked(
     context: WorkerContext,
     release: Release,
     entry: Submission,
+    *,
     spec: ImageSpec,
     name: str,
     progress: Callable[[], None],
 ) -> dict[str, Any]:
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
-        packed = repack_images(context, stored_zip(entry), spec, Path(folder), progress)
-        return _store_file(context, release, packed, spec.count, name=name)
+        packed = repack_images(context, stored_zip(entry), spec, folder=Path(folder), progress=progress)
+        return _store_file(context, release, packed, rows=spec.count, name=name)
 
 
 def repack_images(
-    context: WorkerContext, stored: StoredZip, spec: ImageSpec, folder: Path, progress: Callable[[], None]
+    context: WorkerContext, stored: StoredZip, spec: ImageSpec, *, folder: Path, progress: Callable[[], None]
 ) -> Path:
     """A stored zip's pixels in a new zip in ``folder``, without the names, texts and times of its files."""
     decoded, packed = folder / "images.npy", folder / "images.zip"
     processes = decoded_images.decoding_processes_of(context.settings)
-    decoded_images.decode(context.blobs, stored, spec, decoded, lambda _: progress(), processes=processes)
+    decoded_images.decode(context.blobs, stored, spec, path=decoded, progress=lambda _: progress(), processes=processes)
     with packed.open("wb") as file:
         write_images(np.load(decoded, mmap_mode="r"), file)
     return packed
 
 
-def _figures(release: Release, contents: ReleaseContents, with_images: int, missing: int) -> CardNumbers:
+def _figures(release: Release, contents: ReleaseContents, with_images: int, *, missing: int) -> CardNumbers:
     counts = contents.counts
     tracks = contents.state.tracks
     return CardNumbers(
@@ -249,7 +254,7 @@ def _zip_files(folder: Path) -> Path:
 
 
 def _store_file(
-    context: WorkerContext, release: Release, path: Path, rows: int | None = None, *, name: str | None = None
+    context: WorkerContext, release: Release, path: Path, *, rows: int | None = None, name: str | None = None
 ) -> dict[str, Any]:
     """Store a file of the release; returns its name, bytes, SHA-256 and rows."""
     name = name or path.name

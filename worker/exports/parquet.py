@@ -37,7 +37,7 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def write_table(
-    path: Path, columns: Sequence[Column], rows: Iterator[TableRow], progress: Callable[[int], None] = lambda _: None
+    path: Path, columns: Sequence[Column], rows: Iterator[TableRow], *, progress: Callable[[int], None] = lambda _: None
 ) -> int:
     """Write rows to a Parquet file, a group at a time; returns how many there were. ``progress`` is told the number of
     rows so far, after each group."""

@@ -63,7 +63,7 @@ def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission)
     chosen = _choose_images(study, entry.ref, spec.count)
     wanted = sorted({index for _, indexes in chosen for index in indexes})
     with context.blobs.open(stored_zip(entry).key) as file:
-        images = dict(zip(wanted, read_images_at(file, list_images(file, spec), spec, wanted), strict=True))
+        images = dict(zip(wanted, read_images_at(file, list_images(file, spec), spec, indexes=wanted), strict=True))
     key = f"ratings/{study.id}/{entry.id}.bin"
     items = []
     content = bytearray()

@@ -126,7 +126,7 @@ def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
         count = BATCH_SIZE
         while count == BATCH_SIZE:
             with transaction(context.sessions, context.broker) as session:
-                count = retention.remove(session, table, over, BATCH_SIZE)
+                count = retention.remove(session, table, over, limit=BATCH_SIZE)
             removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
     if any(removed.values()):
         log.info("removed what is over: %s", {name: count for name, count in removed.items() if count})

@@ -49,18 +49,18 @@ def decoding_processes_of(settings: Settings) -> int:
 
 
 def decode(
-    blobs: Blobs, stored: StoredZip, spec: ImageSpec, path: Path, progress: ProgressCallback, *, processes: int = 0
+    blobs: Blobs, stored: StoredZip, spec: ImageSpec, *, path: Path, progress: ProgressCallback, processes: int = 0
 ) -> PixelHashes:
     """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory;
     ``DamagedBlob`` if it is not the zip that was uploaded, before anything in it can be held against the team."""
     blobs.require_unchanged(stored.key, stored.sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     with blobs.open(stored.key) as file:
-        return decode_file(file, list_images(file, spec), spec, path, progress, processes=processes)
+        return decode_file(file, list_images(file, spec), spec, path=path, progress=progress, processes=processes)
 
 
 def decode_file(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, path: Path, progress: ProgressCallback, *, processes: int = 0
+    file: BinaryIO, listing: Listing, spec: ImageSpec, *, path: Path, progress: ProgressCallback, processes: int = 0
 ) -> PixelHashes:
     """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all, by so many
     limited processes (0: in this one).
@@ -72,7 +72,7 @@ def decode_file(
     try:
         images = new_array(draft, (spec.count, spec.size, spec.size, 3), np.uint8)
         hashes = check_images(
-            file, listing, spec, images, processes=processes, progress=lambda done, of: progress(done / of)
+            file, listing, spec, out=images, processes=processes, progress=lambda done, of: progress(done / of)
         )
         images.flush()
         draft.rename(path)
@@ -107,7 +107,7 @@ def decode_submission(context: WorkerContext, submission: Submission, progress: 
     make_room(context, bytes_of(spec))
     path = path_of(context.scratch, submission.id)
     processes = decoding_processes_of(context.settings)
-    return decode(context.blobs, stored_zip(submission), spec, path, progress, processes=processes)
+    return decode(context.blobs, stored_zip(submission), spec, path=path, progress=progress, processes=processes)
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:

@@ -51,7 +51,7 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     copies = find_training_image_copies(hashes, exact, mirrored)
     images = np.load(path, mmap_mode="r")
     sprite_key = _store_sprite_sheet(context, submission, images)
-    hashes_key = store_hashes(context, submission, images, hashes)
+    hashes_key = store_hashes(context, submission, images, hashes=hashes)
     content = _content_sha256(hashes)
     record_result(
         context,
@@ -87,7 +87,9 @@ def _content_sha256(hashes: PixelHashes) -> str:
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in hashes))).hexdigest()
 
 
-def store_hashes(context: WorkerContext, submission: Submission, images: NDArray[np.uint8], hashes: PixelHashes) -> str:
+def store_hashes(
+    context: WorkerContext, submission: Submission, images: NDArray[np.uint8], *, hashes: PixelHashes
+) -> str:
     """Store the hashes of an entry's images (n, s, s, 3) with these pixel hashes (n, 16); returns the blob's key."""
     key = f"image-hashes/{submission.id}.npy"
     mirrored = hash_pixels(mirror_images(images))

@@ -58,7 +58,7 @@ def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedF
     return CachedFeatures(features, hashes, mirrored, thumbnails_of(images))
 
 
-def _key(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> str:
+def _key(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> str:
     extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
     return f"{FOLDER}/{submission.id}/{track_id}-{extractor}-{EVIDENCE_VERSION}.npz"
 
@@ -67,6 +67,7 @@ def store_features(
     context: WorkerContext,
     submission: Submission,
     track_id: int | None,
+    *,
     identity: str,
     images: NDArray[Any],
     features: Features,
@@ -75,24 +76,24 @@ def store_features(
     overwrites an earlier one."""
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
-    context.blobs.write(_key(context, submission, track_id, identity), buffer.getvalue())
+    context.blobs.write(_key(context, submission, track_id, identity=identity), buffer.getvalue())
 
 
 def load_features(
-    context: WorkerContext, submission: Submission, track_id: int | None, identity: str, progress: StageProgress
+    context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str, progress: StageProgress
 ) -> CachedFeatures:
     """An entry's features on a track, from the cache or computed again by the extractor ``name@version``."""
     try:
-        content = context.blobs.read(_key(context, submission, track_id, identity))
+        content = context.blobs.read(_key(context, submission, track_id, identity=identity))
     except NotFound:
         log.info("the features of %s are not kept any more: they are made again", submission.id)
-        return _compute_again(context, submission, context.extractor(identity), progress)
+        return _compute_again(context, submission, context.extractor(identity), progress=progress)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return CachedFeatures(*(arrays[name] for name in CachedFeatures._fields))
 
 
 def _compute_again(
-    context: WorkerContext, submission: Submission, extractor: Extractor, progress: StageProgress
+    context: WorkerContext, submission: Submission, extractor: Extractor, *, progress: StageProgress
 ) -> CachedFeatures:
     images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
     return cached_features_of(
@@ -100,9 +101,9 @@ def _compute_again(
     )
 
 
-def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, identity: str) -> None:
+def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> None:
     """Delete an entry's cached features on a track by an extractor."""
-    context.blobs.delete(_key(context, submission, track_id, identity))
+    context.blobs.delete(_key(context, submission, track_id, identity=identity))
 
 
 def delete_expired_features(context: WorkerContext) -> int:

@@ -77,7 +77,7 @@ class RawMeasurement:
 
 
 def measure(
-    images: NDArray[Any], extractor: Extractor, reference: PreparedReference, progress: StageProgress
+    images: NDArray[Any], extractor: Extractor, reference: PreparedReference, *, progress: StageProgress
 ) -> RawMeasurement:
     """Measure images (n, s, s, 3) uint8. ``Invalid`` if an image has degenerate features."""
     seconds: dict[str, float] = {}

@@ -135,7 +135,7 @@ def pixel_hashes_of(context: WorkerContext, address: SetAddress) -> tuple[PixelH
 
 
 def features_of(
-    context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+    context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
     """A set's features by the extractor ``name@version``, (n, d) float32, computed once."""
     decode_set(context, address, progress)
@@ -148,7 +148,7 @@ def features_of(
 
 
 def mirrored_features_of(
-    context: WorkerContext, address: SetAddress, identity: str, progress: StageProgress
+    context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
     """The features of a set's mirror images, (n, d) float32, computed once. They are stored piece by piece, so that an
     interrupted job is continued after the last complete piece."""
@@ -166,7 +166,7 @@ def mirrored_features_of(
     return read_array(context, f"{key}.npy")
 
 
-def _chunk_progress(progress: StageProgress, number: int, count: int, share: float) -> None:
+def _chunk_progress(progress: StageProgress, number: int, count: int, *, share: float) -> None:
     progress("mirrored", (number + share) / count)
 
 
@@ -174,9 +174,9 @@ def prepare_reference(
     context: WorkerContext,
     key: str,
     identity: str,
+    *,
     sets: list[SetAddress],
     held_out: SetAddress | None,
-    *,
     signed: bool,
     progress: StageProgress,
 ) -> PreparationResult:
@@ -189,7 +189,7 @@ def prepare_reference(
         for address in sets[1:]:
             decode_set(context, address, progress)
     else:
-        features = np.concatenate([features_of(context, address, identity, progress) for address in sets])
+        features = np.concatenate([features_of(context, address, identity, progress=progress) for address in sets])
     progress("statistics", 0.0)
     statistics = statistics_of(features)
     normalised = normalise(features)
@@ -198,7 +198,7 @@ def prepare_reference(
     progress("held-out", 0.0)
     held_out_distance = None
     if held_out is not None:
-        held_out_features = features_of(context, held_out, identity, progress)
+        held_out_features = features_of(context, held_out, identity, progress=progress)
         held_out_distance = memorization_distance(held_out_features, normalised, signed=signed)
     provenance = context.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
     count, dimension = features.shape
@@ -260,8 +260,8 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         context,
         preparation.key,
         preparation.extractor,
-        sets,
-        held_out[0] if held_out else None,
+        sets=sets,
+        held_out=held_out[0] if held_out else None,
         signed=preparation.signed,
         progress=heartbeat,
     )

@@ -89,8 +89,8 @@ def rescore(
                 context.blobs,
                 entry.stored,
                 entry.spec,
-                path,
-                partial(progress, "decoding"),
+                path=path,
+                progress=partial(progress, "decoding"),
                 processes=decoded_images.decoding_processes_of(context.settings),
             )
         except DamagedBlob as error:
@@ -98,7 +98,9 @@ def rescore(
                 "other-zip", f"The stored zip of {entry.id} is not the one that was handed in. {error}"
             ) from error
         images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-        return [_repeat_measurement(context, each, images, progress, verify=verify) for each in entry.measurements]
+        return [
+            _repeat_measurement(context, each, images, progress=progress, verify=verify) for each in entry.measurements
+        ]
 
 
 def find_recorded_submission(session: Session, submission_id: str) -> RecordedSubmission:
@@ -149,8 +151,8 @@ def _repeat_measurement(
     context: WorkerContext,
     recorded: RecordedMeasurement,
     images: NDArray[np.uint8],
-    progress: StageProgress,
     *,
+    progress: StageProgress,
     verify: bool,
 ) -> RepeatedMeasurement:
     provenance = recorded.provenance
@@ -158,7 +160,7 @@ def _repeat_measurement(
     extractor = _load_extractor(context, recorded)
     reference = load_prepared(context, provenance["reference"], signed=recorded.signed)
     with threadpool_limits(limits=provenance.get("blas_threads"), user_api="blas"):
-        numbers = measure(images, extractor, reference, progress)
+        numbers = measure(images, extractor, reference, progress=progress)
         repeated = extractor.provenance | environment()
     scores = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
     return RepeatedMeasurement(

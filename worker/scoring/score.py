@@ -43,8 +43,12 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
-    images, measured, features = _measure(context, claim, submission, preparation, sets, heartbeat)
-    feature_cache.store_features(context, submission, claim.track_id, preparation.extractor, images, features)
+    images, measured, features = _measure(
+        context, claim, submission, preparation=preparation, sets=sets, progress=heartbeat
+    )
+    feature_cache.store_features(
+        context, submission, claim.track_id, identity=preparation.extractor, images=images, features=features
+    )
     heartbeat("evidence", 1.0)
     record_result(
         context,
@@ -62,7 +66,7 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
         preparation = session.get_one(RescoringCampaign, claim.campaign_id).preparation
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
     progress = preemptible(context, heartbeat)
-    _, measured, _ = _measure(context, claim, submission, preparation, sets, progress)
+    _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
     record_result(
         context,
         heartbeat,
@@ -75,6 +79,7 @@ def _measure(
     context: WorkerContext,
     claim: leases.Claim,
     submission: Submission,
+    *,
     preparation: Preparation,
     sets: Sequence[ReferenceSet],
     progress: StageProgress,
@@ -86,15 +91,15 @@ def _measure(
     extractor = context.extractor(preparation.extractor, public=claim.public)
     require_same_weights(extractor.provenance, preparation)
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
-    numbers = measure(images, extractor, reference, progress)
+    numbers = measure(images, extractor, reference, progress=progress)
     progress("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
     measured = _measurement_of(
         context,
         numbers,
         addresses,
-        artifact_key=_store_distances(context, submission, claim, numbers),
-        provenance=_provenance(context, extractor, submission, preparation, numbers),
+        artifact_key=_store_distances(context, submission, claim, numbers=numbers),
+        provenance=_provenance(context, extractor, submission, preparation=preparation, numbers=numbers),
     )
     return images, measured, numbers.features
 
@@ -123,6 +128,7 @@ def _provenance(
     context: WorkerContext,
     extractor: Extractor,
     submission: Submission,
+    *,
     preparation: Preparation,
     numbers: RawMeasurement,
 ) -> dict[str, Any]:
@@ -159,7 +165,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
 
 
 def _store_distances(
-    context: WorkerContext, submission: Submission, claim: leases.Claim, numbers: RawMeasurement
+    context: WorkerContext, submission: Submission, claim: leases.Claim, *, numbers: RawMeasurement
 ) -> str:
     key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}-{claim.holder}.npz"
     buffer = io.BytesIO()
@@ -191,7 +197,12 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
         context,
         heartbeat,
         lambda session: extractor_comparison.record_distance(
-            session, claim, distances.mean, distances.standard_error, provenance, now=context.now()
+            session,
+            claim,
+            distances.mean,
+            standard_error=distances.standard_error,
+            provenance=provenance,
+            now=context.now(),
         ),
     )
     decoded_images.remove_unneeded(context, claim, submission)

@@ -35,7 +35,9 @@ def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
-    measured = _measure(context, submission, shown, preparation, extractor, images, progress)
+    measured = _measure(
+        context, submission, shown, preparation=preparation, extractor=extractor, images=images, progress=progress
+    )
     record_result(context, heartbeat, lambda session: shown_tracks.record(session, claim, measured, now=context.now()))
     decoded_images.remove_unneeded(context, claim, submission)
 
@@ -44,6 +46,7 @@ def _measure(
     context: WorkerContext,
     submission: Submission,
     shown: ShownTrack,
+    *,
     preparation: Preparation,
     extractor: Extractor,
     images: NDArray[Any],

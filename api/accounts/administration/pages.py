@@ -57,7 +57,7 @@ def _page(
 
 
 def _changed(
-    session: DbSession, viewer: Caller, now: Now, handle: str, change: Callable[[], object], done: str
+    session: DbSession, viewer: Caller, now: Now, *, handle: str, change: Callable[[], object], done: str
 ) -> Response:
     """The page after a change, or with the reason why it was refused."""
     with refusal_on(_page, session, viewer, now, search=handle):
@@ -70,7 +70,12 @@ def change_role(handle: str, fields: FormFields, acting: ActingAdmin, viewer: Si
     """Give an account another role."""
     role = text(fields, "role")
     return _changed(
-        acting.session, viewer, acting.now, handle, lambda: accounts.change_role(acting, handle, role), "role"
+        acting.session,
+        viewer,
+        acting.now,
+        handle=handle,
+        change=lambda: accounts.change_role(acting, handle, role),
+        done="role",
     )
 
 
@@ -83,13 +88,15 @@ def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: Signed
     def change() -> None:
         administration.set_suspended(acting, handle, suspended=suspended, reason=reason)
 
-    return _changed(acting.session, viewer, acting.now, handle, change, "suspended" if suspended else "restored")
+    return _changed(
+        acting.session, viewer, acting.now, handle=handle, change=change, done="suspended" if suspended else "restored"
+    )
 
 
 @router.post("/{handle}/credentials/end")
 def end_credentials(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """End all sessions, tokens and webhooks of an account."""
     return _changed(
-        acting.session, viewer, acting.now, handle,
-        lambda: administration.end_credentials_of(acting, handle), "ended",
+        acting.session, viewer, acting.now, handle=handle,
+        change=lambda: administration.end_credentials_of(acting, handle), done="ended",
     )  # fmt: skip

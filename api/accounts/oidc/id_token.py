@@ -39,7 +39,7 @@ def signed_claims(token: str, keys: KeySet) -> SignedClaims:
     raise failure
 
 
-def require_valid(signed: SignedClaims, issuer: str, client_id: str, nonce: str, now: int) -> None:
+def require_valid(signed: SignedClaims, issuer: str, client_id: str, *, nonce: str, now: int) -> None:
     """``JoseError`` or ``ValueError`` if a token is another issuer's, stale, or meant for another login or client.
     ``issuer`` is that of the discovery document."""
     claims = signed.claims

@@ -151,7 +151,7 @@ class Issuer:
             code_verifier=login.verifier,
         )
         signed = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
-        id_token.require_valid(signed, named, self._client_id, login.nonce, int(now.timestamp()))
+        id_token.require_valid(signed, named, self._client_id, nonce=login.nonce, now=int(now.timestamp()))
         return id_token.identity_of(signed.claims, named)
 
     async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:

@@ -106,7 +106,7 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
     with refusal_on(lambda **refused: page.render(key=page.web_session.totp_key, **refused), place="totp"):
         page.require_password(fields)
         code = text(fields, "code").replace(" ", "")
-        second_factors.add_totp(page.session, page.web_session, key, code, now=page.now)
+        second_factors.add_totp(page.session, page.web_session, key, code=code, now=page.now)
     return see_other(f"{HERE}?done=totp")
 
 

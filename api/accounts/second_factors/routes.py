@@ -71,7 +71,7 @@ def add_totp(body: NewTotp, session: DbSession, caller: SignedIn, actions: AppSi
     """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
     actions.require_password(caller, body.password.get_secret_value())
     web_session = session.get_one(WebSession, caller.session_id)
-    second_factors.add_totp(session, web_session, body.key, body.code, now=now)
+    second_factors.add_totp(session, web_session, body.key, code=body.code, now=now)
     return Response(status_code=204)
 
 

@@ -62,7 +62,7 @@ class SecondFactorActions:
             waiting = sessions.waiting(session, self.secret, self.now)
             challenge, waiting.challenge = waiting.challenge, None
             account_id = waiting.account_id
-            is_known = sessions.is_known_device(session, waiting.account, self.browser.device, self.now)
+            is_known = sessions.is_known_device(session, waiting.account, self.browser.device, now=self.now)
         # Strangers who know the password share a limit that does not keep the owner out of a known browser.
         device = digest_of(self.browser.device or "").hex() if is_known else ""
         self.rates.hit("second-factor", account_id, device)
@@ -79,6 +79,7 @@ def second_factor_actions(
     request: Request,
     begin: Transactions,
     rates: AppRateLimiter,
+    *,
     settings: AppSettings,
     browser: CurrentBrowser,
     now: Now,

@@ -62,7 +62,7 @@ class SignInActions:
         login = login.strip()
         cookies = self._new_cookies()
         with self.begin() as session:
-            attempt = sessions.attempt_of(session, login, self.browser, self.now)
+            attempt = sessions.attempt_of(session, login, self.browser, now=self.now)
         who = attempt.account_id if attempt.account_id is not None else f"login {login.lower()}"
         browser = self._count_attempt(who, known_device=attempt.known_device)
         matched = attempt.password_hash if password_hashing.matches(password, attempt.password_hash) else None
@@ -200,7 +200,12 @@ class SignInActions:
         )
         with self.begin() as session:
             accounts.change_password(
-                session, caller.account, matched, new_hash, keep=replace(keep, session=caller.session_id), now=self.now
+                session,
+                caller.account,
+                matched,
+                new_hash=new_hash,
+                keep=replace(keep, session=caller.session_id),
+                now=self.now,
             )
 
     def confirm(self, link: str) -> Account:
@@ -215,7 +220,7 @@ class SignInActions:
 
 
 def sign_in_actions(
-    begin: Transactions, rates: AppRateLimiter, settings: AppSettings, browser: CurrentBrowser, now: Now
+    begin: Transactions, rates: AppRateLimiter, settings: AppSettings, *, browser: CurrentBrowser, now: Now
 ) -> SignInActions:
     """The sign-in actions of this request's browser."""
     return SignInActions(begin, rates, settings, browser, now)

@@ -34,11 +34,13 @@ router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 @router.api_route("/announcements", methods=["GET", "HEAD"])
 def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
     """The announcements, newest first."""
-    return _page(acting.session, slug, viewer, acting.now, done="Everybody who takes part is told." if done else None)
+    return _page(
+        acting.session, slug, viewer, now=acting.now, done="Everybody who takes part is told." if done else None
+    )
 
 
 def _page(
-    session: Session, slug: str, viewer: Caller | None, now: datetime, *, status: int = 200, **outcome: Any
+    session: Session, slug: str, viewer: Caller | None, *, now: datetime, status: int = 200, **outcome: Any
 ) -> Response:
     state = visible_state(Acting(session, viewer.account if viewer else None, now), slug)
     return render_page(
@@ -59,7 +61,7 @@ def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: Sig
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
     with refusal_on(_page, acting.session, slug, viewer, acting.now, typed={"title": title, "text": body}):
-        announcements.announce(acting, state_of(acting.session, slug, acting.now), title, body)
+        announcements.announce(acting, state_of(acting.session, slug, acting.now), title, text=body)
     return see_other(f"/competitions/{slug}/announcements?done=announced")
 
 

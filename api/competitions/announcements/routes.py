@@ -51,5 +51,5 @@ def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> Annou
     """Tell everybody something: on the competition's page and in its feed, by notice, mail and webhook. Organizers
     only."""
     state = state_of(acting.session, slug, acting.now)
-    announcement = announcements.announce(acting, state, body.title, body.text)
+    announcement = announcements.announce(acting, state, body.title, text=body.text)
     return AnnouncementView.model_validate(announcement)

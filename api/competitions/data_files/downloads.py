@@ -30,7 +30,7 @@ def _content(file: DataFile) -> Content:
     return Content(file.name, [BlobPart(file.blob_key, file.bytes)], file.sha256, file.created_at)
 
 
-def download_all(request: Request, name: str, files: Sequence[DataFile], store: Blobs) -> Response:
+def download_all(request: Request, name: str, files: Sequence[DataFile], *, store: Blobs) -> Response:
     """All files as one uncompressed zip, built while it is sent; a single file that is a zip is sent as it is."""
     if len(files) == 1 and files[0].name.endswith(".zip"):
         return range_response(request, _content(files[0]), store)

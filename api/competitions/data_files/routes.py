@@ -48,7 +48,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> DataFilePage:
 def show(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
     """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
     state = standings.visible_state(acting, slug)
-    return download(request, data_files.find_file(acting.session, state, name, acting.actor), store)
+    return download(request, data_files.find_file(acting.session, state, name, account=acting.actor), store)
 
 
 @router.put("/{name}", openapi_extra=file_body("None with `source=train`.", is_required=False))
@@ -69,33 +69,33 @@ async def offer(
     training images are offered. An earlier file of that name is replaced."""
     data_files.require_name(name)
     if source == "train":
-        return await run_in_threadpool(_offer_training, slug, name, begin, store, author, now)
+        return await run_in_threadpool(_offer_training, slug, name, begin, store=store, author=author, now=now)
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
 
     def accept(received: ReceivedBlob, _: datetime) -> tuple[DataFileView, None]:
         require_clean(store, received, settings)
-        return _offer(slug, name, received, begin, store, author, now), None
+        return _offer(slug, name, received, begin=begin, store=store, author=author, now=now), None
 
     key = f"data/{secrets.token_hex(8)}/{name}"
     return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
 
 
 def _offer_training(
-    slug: str, name: str, begin: Transaction, store: BlobStore, author: Organizer, now: Now
+    slug: str, name: str, begin: Transaction, *, store: BlobStore, author: Organizer, now: Now
 ) -> DataFileView:
     with begin() as session:
         images = data_files.training_images(session, competition_state.state_of(session, slug, now))
-    return _offer(slug, name, images, begin, store, author, now)
+    return _offer(slug, name, images, begin=begin, store=store, author=author, now=now)
 
 
 def _offer(
-    slug: str, name: str, file: ReceivedBlob, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
+    slug: str, name: str, file: ReceivedBlob, *, begin: Transaction, store: BlobStore, author: Organizer, now: datetime
 ) -> DataFileView:
     crc32 = store.crc32(file.key)
     with begin() as session:
         state = competition_state.state_of(session, slug, now)
-        return _view(slug, data_files.offer_file(Acting(session, author, now), state, name, file, crc32))
+        return _view(slug, data_files.offer_file(Acting(session, author, now), state, name, received=file, crc32=crc32))
 
 
 @router.delete("/{name}", status_code=204)

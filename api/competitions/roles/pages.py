@@ -27,11 +27,11 @@ DONE_MESSAGES = {
 @router.api_route("/people", methods=["GET", "HEAD"])
 def show_people(slug: str, acting: ActingOrganizer, viewer: KnownCaller, done: str = "") -> Response:
     """Who organizes and reviews, or is asked to."""
-    return _people(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
+    return _people(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
 
 
 def _people(
-    session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, handle: str = "", **outcome: Any
+    session: Session, slug: str, viewer: Caller, *, now: datetime, status: int = 200, handle: str = "", **outcome: Any
 ) -> Response:
     state = state_of(session, slug, now)
     return render_page(
@@ -53,7 +53,7 @@ def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: S
     handle = text(fields, "handle")
     with refusal_on(_people, acting.session, slug, viewer, acting.now, handle=handle):
         role = _role_in(fields)
-        competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role)
+        competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role=role)
     return see_other(f"/competitions/{slug}/people?done=offered")
 
 
@@ -78,11 +78,11 @@ def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer
 @router.api_route("/role", methods=["GET", "HEAD"])
 def show_own_role(slug: str, session: DbSession, viewer: KnownCaller, now: Now, done: str = "") -> Response:
     """The role that a person holds or is offered."""
-    return _own_role(session, slug, viewer, now, done=DONE_MESSAGES.get(done))
+    return _own_role(session, slug, viewer, now=now, done=DONE_MESSAGES.get(done))
 
 
 def _own_role(
-    session: Session, slug: str, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any
+    session: Session, slug: str, viewer: Caller, *, now: datetime, status: int = 200, **outcome: Any
 ) -> Response:
     state, role = competition_roles.offer_to(Acting(session, viewer.account, now), slug)
     return render_page(

@@ -32,7 +32,7 @@ def offer(slug: str, handle: str, body: OfferedRole, acting: ActingOrganizer) ->
     """Offer somebody a role, or another one; they get a notice, and have it once they accept. 409 for whoever has been
     in a team here. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
-    return _view(slug, competition_roles.offer(acting, state, handle, body.role))
+    return _view(slug, competition_roles.offer(acting, state, handle, role=body.role))
 
 
 @router.delete("/roles/{handle}", status_code=204)

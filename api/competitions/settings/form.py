@@ -97,6 +97,7 @@ def form_field(
     declared: Declared,
     values: Mapping[str, str],
     typed: Mapping[str, str],
+    *,
     fixed: Mapping[str, str] = {},
     later: Mapping[str, str] = {},
 ) -> FormField:

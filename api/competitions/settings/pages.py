@@ -50,7 +50,7 @@ DONE_MESSAGES = {"changed": "Settings saved.", "created": "The draft is there. I
 @router.api_route("", methods=["GET", "HEAD"])
 def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
     """The form, with what cannot change any more, and why."""
-    return _page(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
 
 
 @router.post("")
@@ -82,8 +82,8 @@ def _page(
     session: Session,
     slug: str,
     viewer: Caller,
-    now: Now,
     *,
+    now: Now,
     typed: Mapping[str, str] = {},
     **outcome: Any,
 ) -> Response:
@@ -93,7 +93,7 @@ def _page(
     later = {} if state.phase is Phase.DRAFT else LATER
 
     def shown(declared: Sequence[Declared]) -> list[FormField]:
-        return [form_field(each, values, typed, fixed, later) for each in declared]
+        return [form_field(each, values, typed, fixed=fixed, later=later) for each in declared]
 
     return render_page(
         "competitions/settings/show.html",

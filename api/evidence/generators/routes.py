@@ -44,7 +44,9 @@ async def hand_in(
     require_bytes(declared_bytes(request), settings.generator_max_bytes)
     declared = DeclaredLatent(latent, distribution)
     body = streamed_body(request, account.id)
-    return await store_generator(submission_id, declared, body, begin, store, account, settings)
+    return await store_generator(
+        submission_id, declared, body, begin=begin, store=store, account=account, settings=settings
+    )
 
 
 @router.get("/submissions/{submission_id}/generator")
@@ -60,7 +62,7 @@ def pairs(
 ) -> Response:
     """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
     held-out images (organizers only), or the generator's own."""
-    key = generator_audits.pairs_key(session, submission_id, group, account)
+    key = generator_audits.pairs_key(session, submission_id, group, account=account)
     headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)

@@ -27,6 +27,7 @@ async def store_generator(
     submission_id: str,
     declared: DeclaredLatent,
     chunks: AsyncIterator[bytes],
+    *,
     begin: Transaction,
     store: Blobs,
     account: Account,
@@ -51,7 +52,7 @@ async def store_generator(
                 Acting(session, account, now),
                 submission_id,
                 received,
-                declared,
+                declared=declared,
                 seed=secrets.randbits(32),
                 limits=limits,
             )
@@ -62,12 +63,14 @@ async def store_generator(
 
 
 async def hand_in_generator(
-    submission_id: str, request: Request, begin: Transaction, store: Blobs, account: Account, settings: Settings
+    submission_id: str, request: Request, begin: Transaction, *, store: Blobs, account: Account, settings: Settings
 ) -> None:
     """Store the file of a page's form as an entry's generator."""
     async with page_form(request, account.id, max_bytes=settings.generator_max_bytes) as form:
         declared = declaration_in(form.fields)
-        await store_generator(submission_id, declared, form.chunks, begin, store, account, settings)
+        await store_generator(
+            submission_id, declared, form.chunks, begin=begin, store=store, account=account, settings=settings
+        )
 
 
 def declaration_in(fields: dict[str, str]) -> DeclaredLatent:

@@ -29,7 +29,7 @@ def index(
 ) -> ExhibitPage:
     """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
     page = wanted.of_all(
-        gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, acting.actor)
+        gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, account=acting.actor)
     )
     views = [ExhibitView.of_entry(slug, each, seed) for each in page.rows]
     return ExhibitPage(entries=views, next_after=page.next_after)

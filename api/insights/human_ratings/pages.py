@@ -46,15 +46,15 @@ DONE_MESSAGES = {
 @router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
 def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
     """The rating studies of a competition."""
-    return _page(acting.session, slug, viewer, acting.now, done=DONE_MESSAGES.get(done))
+    return _page(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
 
 
 def _page(
     session: Session,
     slug: str,
     viewer: Caller,
-    now: datetime,
     *,
+    now: datetime,
     status: int = 200,
     link: str | None = None,
     **outcome: Any,
@@ -116,7 +116,9 @@ def invite_rater(
     with refusal_on(_page, acting.session, slug, viewer, acting.now, place=study_id):
         rater = human_ratings.invite_rater(acting, study, name, secret=secret)
     link = rating_link(secret, settings)
-    return _page(acting.session, slug, viewer, acting.now, status=201, link=link, place=study_id, invited=rater.name)
+    return _page(
+        acting.session, slug, viewer, now=acting.now, status=201, link=link, place=study_id, invited=rater.name
+    )
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
@@ -227,16 +229,16 @@ def save_rating_by_role(
     context: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
 ) -> Response:
     """Store one rating sent by the page's form, without a script."""
-    return _save_rating(session, context, fields, now)
+    return _save_rating(session, context, fields, now=now)
 
 
 @router.post(RATE_PATH)
 def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
     """Store one rating sent by the page's form, without a script."""
-    return _save_rating(session, context, fields, now)
+    return _save_rating(session, context, fields, now=now)
 
 
-def _save_rating(session: Session, context: RatingContext, fields: Fields, now: datetime) -> Response:
+def _save_rating(session: Session, context: RatingContext, fields: Fields, *, now: datetime) -> Response:
     item, value, kind = (text(fields, name, max_length=18) for name in ("item", "value", "kind"))
     if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")

@@ -132,13 +132,13 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
         limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
     ) -> BatchView:
         """The next items to rate, with their images. No item comes twice."""
-        return _batch(session, store, rater, kind, limit=limit, exclude=())
+        return _batch(session, store, rater, kind=kind, limit=limit, exclude=())
 
     @rating.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
         """Record ratings, and return further items. Repeating a request changes nothing."""
         human_ratings.rate(session, rater, body.ratings, now=now)
-        return _batch(session, store, rater, body.kind, limit=body.more, exclude=body.at_hand)
+        return _batch(session, store, rater, kind=body.kind, limit=body.more, exclude=body.at_hand)
 
     @rating.get("/items/{item_id}/picture", response_class=Response, responses=PICTURE)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
@@ -153,7 +153,7 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
     return rating
 
 
-def _batch(session: Session, store: Blobs, rater: Rater, kind: RatingKind, *, limit: int, exclude: Any) -> BatchView:
+def _batch(session: Session, store: Blobs, rater: Rater, *, kind: RatingKind, limit: int, exclude: Any) -> BatchView:
     items = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
     views = [
         ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())

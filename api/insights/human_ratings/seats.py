@@ -29,7 +29,7 @@ def rating_link(secret: str, settings: Settings) -> str:
     return f"{settings.public_url}{RATE_PATH}#{secret}"
 
 
-def rater_by_role(study_id: RowId, request: Request, session: DbSession, caller: KnownCaller, now: Now) -> Rater:
+def rater_by_role(study_id: RowId, request: Request, session: DbSession, *, caller: KnownCaller, now: Now) -> Rater:
     """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
     api_tokens.require_scope(caller.scopes, "read" if request.method in SAFE_METHODS else "organize")
     return human_ratings.rater_of_member(Acting(session, caller.account, now), study_id)

@@ -61,16 +61,16 @@ def show(
 ) -> Response:
     """A team's place and score as everybody sees them on the board: an SVG for pages elsewhere."""
     state = standings.visible_state(Acting(session, None, now), slug)
-    etag = etag_of("badge", standings.board_version(session, state, track, None), state.competition.title, team)
+    etag = etag_of("badge", standings.board_version(session, state, track, account=None), state.competition.title, team)
     headers = {**HEADERS, "ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
-    return Response(cache.answer(session, etag, lambda: _badge(session, state, track, team)), headers=headers)
+    return Response(cache.answer(session, etag, lambda: _badge(session, state, track, team=team)), headers=headers)
 
 
-def _badge(session: Session, state: CompetitionState, track: TrackKind, team: str) -> bytes:
+def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team: str) -> bytes:
     competition = state.competition
-    place, teams = standings.row_of_team(session, state, track, team)
+    place, teams = standings.row_of_team(session, state, track, name=team)
     rank = place.rank or 0
     medal = state.awards_on(track).of_rank(rank).medal
     score = number(place.score, competition.score_decimals)

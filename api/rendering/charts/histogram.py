@@ -54,17 +54,17 @@ def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, 
     right = max(high, mean, limit or 0.0, reach) * 1.04
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Histogram(
-        bars=_bars(counts, edges, right, limit),
+        bars=_bars(counts, edges, right, tau=limit),
         ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
         mean=_mark(mean, right, "mean"),
         tau=None if limit is None else _mark(limit, right, "tau"),
         max_count=max(counts),
         right=right,
-        description=_described(counts, edges, mean, limit),
+        description=_described(counts, edges, mean, tau=limit),
     )
 
 
-def _bars(counts: Sequence[int], edges: Sequence[float], right: float, tau: float | None) -> list[Bin]:
+def _bars(counts: Sequence[int], edges: Sequence[float], right: float, *, tau: float | None) -> list[Bin]:
     scale = (FLOOR - TOP) / max(counts)
     return [
         Bin(
@@ -89,7 +89,7 @@ def ticks_of(right: float) -> list[float]:
     return round_ticks(0.0, right)
 
 
-def _described(counts: Sequence[int], edges: Sequence[float], mean: float, tau: float | None) -> str:
+def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, tau: float | None) -> str:
     """The chart as text, for screen readers."""
     fullest = max(range(len(counts)), key=counts.__getitem__)
     threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"

@@ -153,14 +153,14 @@ def _distances(figure: Figure) -> FigureChart:
         bars=[
             bar
             for column, (low, high) in enumerate(pairwise(edges))
-            for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down)
+            for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down=down)
         ],
         y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # there are no halves of entries
         tau=_tau(figure, across),
     )
 
 
-def _stack(counts: Mapping[str, int], column: int, where: str, down: Scale) -> list[FigureBar]:
+def _stack(counts: Mapping[str, int], column: int, where: str, *, down: Scale) -> list[FigureBar]:
     bars = []
     height = 0.0
     for kind, count in counts.items():
@@ -233,7 +233,7 @@ def _worded(words: str, scale: Scale) -> str:
     return f"{words} (log scale)" if scale.log else words
 
 
-def _scatter(figure: Figure, x: str, y: str, scales: tuple[Scale, Scale], words: tuple[str, str]) -> FigureChart:
+def _scatter(figure: Figure, x: str, y: str, *, scales: tuple[Scale, Scale], words: tuple[str, str]) -> FigureChart:
     across, down = scales
     kinds = _kinds(figure)
     left, up = figure.column(x), figure.column(y)
@@ -248,7 +248,9 @@ def _fid_distance(figure: Figure) -> FigureChart:
     across = _of_fids(figure.column("fid"))
     values = figure.column("distance")
     down = Scale(0.0, max(float(values.max()), figure.tau or 0.0, 1e-6) * 1.06)
-    chart = _scatter(figure, "fid", "distance", (across, down), (_worded("FID", across), "memorization distance"))
+    chart = _scatter(
+        figure, "fid", "distance", scales=(across, down), words=(_worded("FID", across), "memorization distance")
+    )
     if figure.tau is None:
         return chart
     at = _pixel(down, figure.tau)
@@ -265,27 +267,27 @@ def _shown_track(figure: Figure) -> FigureChart:
     lower = figure.summary.statistics["better"] == "lower"
     down = _of_fids(values) if lower else scale_around(float(values.min()), float(values.max()))
     across = _of_fids(figure.column("fid"))
-    return _scatter(figure, "fid", column, (across, down), (_worded("FID", across), _worded(name, down)))
+    return _scatter(figure, "fid", column, scales=(across, down), words=(_worded("FID", across), _worded(name, down)))
 
 
-def _pair(figure: Figure, value: str, scale: Scale, words: str) -> FigureChart:
+def _pair(figure: Figure, value: str, scale: Scale, *, words: str) -> FigureChart:
     chart = _scatter(
         figure,
         f"{value}_public",
         f"{value}_private",
-        (scale, scale),
-        (_worded(f"public {words}", scale), _worded(f"final {words}", scale)),
+        scales=(scale, scale),
+        words=(_worded(f"public {words}", scale), _worded(f"final {words}", scale)),
     )
     return replace(chart, lines=[FigureLine(0, FLOOR, 100, TOP, "equal")])
 
 
 def _public_private(figure: Figure) -> FigureChart:
     values = np.concatenate([figure.column("fid_public"), figure.column("fid_private")])
-    return _pair(figure, "fid", _of_fids(values), "FID")
+    return _pair(figure, "fid", _of_fids(values), words="FID")
 
 
 def _ranks(figure: Figure) -> FigureChart:
-    return _pair(figure, "rank", scale_around(1, _last(figure)), "rank by FID")
+    return _pair(figure, "rank", scale_around(1, _last(figure)), words="rank by FID")
 
 
 def _last(figure: Figure) -> float:
@@ -294,7 +296,7 @@ def _last(figure: Figure) -> float:
 
 
 def _shake_up(figure: Figure) -> FigureChart:
-    chart = _pair(figure, "rank", scale_around(1, _last(figure), log=True), "rank")
+    chart = _pair(figure, "rank", scale_around(1, _last(figure), log=True), words="rank")
     moves = figure.column("move")
     return replace(chart, dots=[replace(dot, kind=_direction(moves[dot.row])) for dot in chart.dots])
 

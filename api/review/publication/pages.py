@@ -37,16 +37,18 @@ def show_publication(
 ) -> Response:
     """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
     zips leave after the final board."""
-    return _page(acting.session, slug, viewer, settings, acting.now, final=final, done=DONE_MESSAGES.get(done))
+    return _page(
+        acting.session, slug, viewer, settings=settings, now=acting.now, final=final, done=DONE_MESSAGES.get(done)
+    )
 
 
 def _page(
     session: Session,
     slug: str,
     viewer: Caller,
+    *,
     settings: Settings,
     now: datetime,
-    *,
     final: bool | None = None,
     status: int = 200,
     act: str = "",
@@ -67,7 +69,7 @@ def _page(
         checklist=checklist(session, state, now, final=final),
         boundaries=uncertainty.award_boundaries(session, state),
         acts=publication.publication_history(session, state),
-        zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now),
+        zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now=now),
         max_length=MAX_TEXT_LENGTH,
         now=now,
         act=act,

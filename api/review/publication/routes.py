@@ -112,7 +112,7 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
     acts = publication.publication_history(acting.session, state)
     history = [ActView.of(act, by=act.author.handle) for act in acts]
     points = [PointView.model_validate(point) for point in seen.points]
-    zips = zip_retention.zip_retention(acting.session, state, settings.kept_zip_days, acting.now)
+    zips = zip_retention.zip_retention(acting.session, state, settings.kept_zip_days, now=acting.now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
     zips_view = ZipRetentionView.model_validate(zips)
     boundaries = uncertainty.award_boundaries(acting.session, state)

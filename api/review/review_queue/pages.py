@@ -84,19 +84,19 @@ def show_queue(
     with begin() as session:
         competition = visible_state(Acting(session, reviewer, now), slug)
         access.require_reviewer(competition, reviewer)
-        values = _queue_values(Acting(session, reviewer, now), competition, state, after)
+        values = _queue_values(Acting(session, reviewer, now), competition, state, after=after)
         return render_page(
             "review/review_queue/list.html", viewer=viewer, now=now, state=competition, done=done, **values
         )
 
 
-def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, after: int) -> dict[str, Any]:
+def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *, after: int) -> dict[str, Any]:
     organizes = is_organizer(acting.actor, state.competition.id)
     return {
         "queue": review_queue.list_flagged(
             acting.session, state, acting.actor, states=[shown], after=after, limit=PAGE_SIZE
         ),
-        "claimants": claimants(acting.session, state.competition.id, acting.actor.id, acting.now),
+        "claimants": claimants(acting.session, state.competition.id, acting.actor.id, now=acting.now),
         "agreement": reviews.agreement(acting.session, state),
         "rebuttals": rebuttals.unanswered(acting.session, state) if organizes else [],
         "tabs": QUEUE_TABS,
@@ -115,7 +115,7 @@ def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, ski
         return see_other(_next(Acting(session, reviewer, now), state, skip))
 
 
-def _next(acting: Acting, state: CompetitionState, skip: int, done: str = "") -> str:
+def _next(acting: Acting, state: CompetitionState, skip: int, *, done: str = "") -> str:
     claimed = review_queue.claim_next(acting, state, skip=skip)
     if claimed is None:
         return f"/competitions/{state.competition.slug}/review-queue?done={done}"
@@ -138,9 +138,9 @@ class ReviewContext:
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
             state = state_of(session, submission.competition.slug, self.now)
-            pairs = closest_pairs.pairs_of_entry(session, self.images, submission, account)
+            pairs = closest_pairs.pairs_of_entry(session, self.images, submission, account=account)
             organizes = is_organizer(account, submission.competition_id)
-            view = entry_view(session, state, submission, account, pairs)
+            view = entry_view(session, state, submission, reviewer=account, pairs=pairs)
             opinions = reviews.opinions(session, submission, account)
             return render_page(
                 "review/review_queue/submission.html",
@@ -154,14 +154,14 @@ class ReviewContext:
                 generator=generator_section_of(Acting(session, account, self.now), submission, with_form=organizes),
                 organizes=organizes,
                 team_id=current_team_of(session, submission).id,
-                may_decide=organizes and reviews.may_decide(session, submission, opinions, account),
+                may_decide=organizes and reviews.may_decide(session, submission, opinions, account=account),
                 size=state.competition.image_size,
                 sprite=layout_of(state.competition.image_count, state.competition.image_size),
                 labels=get_args(LabelName),
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
-                claimant=claimants(session, submission.competition_id, account.id, self.now).get(submission.ref),
+                claimant=claimants(session, submission.competition_id, account.id, now=self.now).get(submission.ref),
                 impacts=with_impact and organizes and ruling_impact.ruling_impacts_of(session, state, submission),
                 **outcome,
             )
@@ -186,11 +186,11 @@ class TrackCharts:
 
 
 def _charts_of_tracks(session: Session, state: CompetitionState, view: ReviewEntryView) -> list[TrackCharts]:
-    return [_charts_of_track(session, state, view, each) for each in view.entry.measurements]
+    return [_charts_of_track(session, state, view, measured=each) for each in view.entry.measurements]
 
 
 def _charts_of_track(
-    session: Session, state: CompetitionState, view: ReviewEntryView, measured: MeasurementView
+    session: Session, state: CompetitionState, view: ReviewEntryView, *, measured: MeasurementView
 ) -> TrackCharts:
     labelled = review_entry.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
@@ -200,7 +200,7 @@ def _charts_of_track(
 
 
 def review_context(
-    submission_id: str, begin: Transactions, images: ZipImages, viewer: KnownCaller, now: Now
+    submission_id: str, begin: Transactions, images: ZipImages, *, viewer: KnownCaller, now: Now
 ) -> ReviewContext:
     """The context of this request."""
     return ReviewContext(submission_id, begin, images, viewer, now)
@@ -232,7 +232,7 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
         reviews.review(Acting(session, reviewer, page.now), page.submission_id, label, intent=intent, note=note)
         submission = access.find_for_review(session, page.submission_id, reviewer)
         state = state_of(session, submission.competition.slug, page.now)
-        return _next(Acting(session, reviewer, page.now), state, skip, submission.id)
+        return _next(Acting(session, reviewer, page.now), state, skip, done=submission.id)
 
     return page.act(review, fields, place="review", skip=skip)
 
@@ -265,7 +265,7 @@ async def upload_generator(
     """Store the uploaded file as the entry's generator."""
     require_reviews_any(viewer.account)
     try:
-        await hand_in_generator(submission_id, request, begin, store, viewer.account, settings)
+        await hand_in_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
     except KennelError as error:
         page = ReviewContext(submission_id, begin, images, viewer, utc_now())
         refused = partial(page.show, status=status_of(error), error=error.message, place="generator")
@@ -282,7 +282,7 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
         state = state_of(session, submission.competition.slug, page.now)
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.decide(Acting(session, author, page.now), state, submission.id, label, note=note)
+        reviews.decide(Acting(session, author, page.now), state, submission.id, label=label, note=note)
         return f"/submissions/{submission.id}/review#review"
 
     return page.act(decide, fields, place="decision")

@@ -87,8 +87,8 @@ def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> Revie
         acting.session,
         state,
         submission,
-        acting.actor,
-        closest_pairs.pairs_of_entry(acting.session, images, submission, acting.actor),
+        reviewer=acting.actor,
+        pairs=closest_pairs.pairs_of_entry(acting.session, images, submission, account=acting.actor),
     )
 
 
@@ -112,7 +112,7 @@ def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingR
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     picture = closest_pairs.pairs_sheet(
-        closest_pairs.pairs_of(acting.session, images, submission, measurement, acting.actor)
+        closest_pairs.pairs_of(acting.session, images, submission, measurement=measurement, account=acting.actor)
     )
     return Response(picture, media_type="image/png", headers=headers)
 
@@ -133,7 +133,7 @@ def image(
 ) -> Response:
     """One image of a pair as PNG. Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = closest_pairs.side_of(session, images, submission, kind, number, side, reviewer)
+    picture = closest_pairs.side_of(session, images, submission, kind=kind, number=number, side=side, account=reviewer)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 
@@ -152,7 +152,7 @@ def shared_images_sheet(
     """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
     where that is the better match). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
-    picture = closest_pairs.shared_images_sheet(session, images, submission, other_ref)
+    picture = closest_pairs.shared_images_sheet(session, images, submission, other_ref=other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 

@@ -207,11 +207,12 @@ def entry_view(
     session: Session,
     state: CompetitionState,
     submission: Submission,
+    *,
     reviewer: Account,
     pairs: Mapping[str, Sequence[PairImages]],
 ) -> ReviewEntryView:
     """An entry as this reviewer may see it."""
-    entry = review_entry.review_entry_for(session, state, submission, reviewer)
+    entry = review_entry.review_entry_for(session, state, submission, reviewer=reviewer)
     return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=FlaggedView.model_validate(entry.flagged) if entry.flagged else None,

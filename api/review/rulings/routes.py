@@ -44,7 +44,7 @@ def rule(submission_id: str, body: NewRuling, acting: ActingOrganizer) -> Ruling
 def rule_on_team(slug: str, team_id: RowId, body: NewTeamRuling, acting: ActingOrganizer) -> list[RulingView]:
     """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
-    made = rulings.rule_on_team(acting, state, team_id, body.kind, reason=body.reason)
+    made = rulings.rule_on_team(acting, state, team_id, kind=body.kind, reason=body.reason)
     return [ruling_view(each, inside=True) for each in made]
 
 

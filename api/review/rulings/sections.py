@@ -32,7 +32,7 @@ class RulingsSection:
 
 
 def rulings_section_of(
-    acting: Acting, images: StoredImages, state: CompetitionState, submission: Submission
+    acting: Acting, images: StoredImages, state: CompetitionState, *, submission: Submission
 ) -> RulingsSection:
     """The rulings on an entry, as its team sees them."""
     view = case_view(acting.session, state, submission, inside=False)
@@ -44,7 +44,7 @@ def rulings_section_of(
     hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
     reasons = review_entry.evidence_reasons(acting.session, state, submission)
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
-    closest = closest_pairs.pairs_of_entry(acting.session, images, submission, acting.actor, shown)
+    closest = closest_pairs.pairs_of_entry(acting.session, images, submission, account=acting.actor, kinds=shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
     label = reviews.decided_label(acting.session, submission) if view.rulings else None
     return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)

@@ -44,16 +44,16 @@ router = Router(include_in_schema=False)
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
 def show_submit_form(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
     """The form, or the reason why uploads are not taken at the moment."""
-    return _page(session, settings, slug, viewer, now)
+    return _page(session, settings, slug, viewer=viewer, now=now)
 
 
 def _page(
     session: Session,
     settings: Settings,
     slug: str,
+    *,
     viewer: Caller,
     now: datetime,
-    *,
     error: KennelError | None = None,
     note: str = "",
 ) -> Response:
@@ -106,9 +106,11 @@ async def submit_zip(
             note = form.fields.get("note", "").strip()
             entry = _entry_of(form.file_name, note)
             upload = ZipUpload(begin, store, settings)
-            submission_id = await upload.submit(slug, entry, viewer.account, form.chunks, declared=None, view_of=_id_of)
+            submission_id = await upload.submit(
+                slug, entry, viewer.account, chunks=form.chunks, declared=None, view_of=_id_of
+            )
     except KennelError as error:
-        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer, error, note)
+        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer=viewer, error=error, note=note)
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=PAGE_HEADERS)
 
 
@@ -123,7 +125,7 @@ def _id_of(_: Session, submission: Submission) -> str:
 
 
 def _page_with_error(
-    begin: Transaction, settings: Settings, slug: str, viewer: Caller, error: KennelError, note: str
+    begin: Transaction, settings: Settings, slug: str, *, viewer: Caller, error: KennelError, note: str
 ) -> Response:
     with begin() as session:
-        return _page(session, settings, slug, viewer, utc_now(), error=error, note=note)
+        return _page(session, settings, slug, viewer=viewer, now=utc_now(), error=error, note=note)

@@ -63,6 +63,7 @@ async def requested_upload_of(
     request: Request,
     store: BlobStore,
     upload_length: Bytes = None,
+    *,
     upload_metadata: Annotated[str, Header(max_length=8000)] = "",
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> UploadRequest:
@@ -110,7 +111,7 @@ def create(
 ) -> UploadView | Response:
     """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
     refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
-    upload = begin_upload(acting, slug, wanted, settings)
+    upload = begin_upload(acting, slug, wanted, settings=settings)
     headers = {"Location": upload_path_of(upload)}
     if tus.is_tus_request(request):
         return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
@@ -167,12 +168,14 @@ async def append(
     checksum = tus.checksum_of(upload_checksum)
     writer = secrets.token_hex(8)
     adds = declared_bytes(request)
-    upload = await run_in_threadpool(_begin_append, begin, upload_id, account, upload_offset, adds, writer)
+    upload = await run_in_threadpool(
+        _begin_append, begin, upload_id, account, offset=upload_offset, adds=adds, writer=writer
+    )
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload, writer, upload_offset, life, limits_of(settings), utc_now)
         await _append(appender, streamed_body(request, account.id), checksum)
-    upload = await finalise_upload(joins, begin, store, settings, upload.id)
+    upload = await finalise_upload(joins, begin, store, settings=settings, upload_id=upload.id)
     return Response(status_code=204, headers=tus.headers_of(upload))
 
 
@@ -184,7 +187,7 @@ async def _append(appender: Appender, chunks: AsyncIterator[bytes], checksum: tu
 
 
 def _begin_append(
-    begin: Transaction, upload_id: str, account: Account, offset: int, adds: int | None, writer: str
+    begin: Transaction, upload_id: str, account: Account, *, offset: int, adds: int | None, writer: str
 ) -> Upload:
     with begin() as session:
         upload = uploads.find_upload(Acting(session, account, utc_now()), upload_id)
@@ -203,11 +206,13 @@ async def complete(
     account: Submitter,
 ) -> UploadView:
     """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
-    await run_in_threadpool(_complete, begin, store, upload_id, account)
-    return upload_view(await finalise_upload(joins, begin, store, settings, upload_id), store, utc_now())
+    await run_in_threadpool(_complete, begin, store, upload_id, account=account)
+    return upload_view(
+        await finalise_upload(joins, begin, store, settings=settings, upload_id=upload_id), store, utc_now()
+    )
 
 
-def _complete(begin: Transaction, store: Blobs, upload_id: str, account: Account) -> None:
+def _complete(begin: Transaction, store: Blobs, upload_id: str, *, account: Account) -> None:
     with begin() as session:
         upload = uploads.find_upload(Acting(session, account, utc_now()), upload_id)
         uploads.require_not_refused(upload)

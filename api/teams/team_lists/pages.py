@@ -93,7 +93,7 @@ class OneTeam:
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
 
 
-def one_team(slug: str, team_id: RowId, begin: Transactions, viewer: KnownCaller, now: Now) -> OneTeam:
+def one_team(slug: str, team_id: RowId, begin: Transactions, *, viewer: KnownCaller, now: Now) -> OneTeam:
     """The context of this request."""
     return OneTeam(slug, team_id, begin, viewer, now)
 
@@ -114,7 +114,7 @@ def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields
 
     def write(session: Session) -> None:
         state = state_of(session, team.slug, team.now)
-        team_messages.write(Acting(session, author, team.now), state, team.team_id, message)
+        team_messages.write(Acting(session, author, team.now), state, team.team_id, text=message)
 
     return team.act(write, place="message", done="sent", typed=message)
 
@@ -129,6 +129,6 @@ def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields:
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entries.")
         state = state_of(session, team.slug, team.now)
-        rulings.rule_on_team(Acting(session, author, team.now), state, team.team_id, kind, reason=reason)
+        rulings.rule_on_team(Acting(session, author, team.now), state, team.team_id, kind=kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)

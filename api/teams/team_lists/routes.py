@@ -108,7 +108,7 @@ def messages(slug: str, team_id: RowId, acting: ActingOrganizer, wanted: Paging)
 def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) -> MessageView:
     """Write to a team: its members get a notice, and the message stays on its page. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
-    return _message_view(team_messages.write(acting, state, team_id, body.text), inside=True)
+    return _message_view(team_messages.write(acting, state, team_id, text=body.text), inside=True)
 
 
 @router.get("/team/messages")

@@ -23,13 +23,14 @@ router = Router(include_in_schema=False)
 @router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """How well each extractor's distance separates labelled entries, and the private track's extractor."""
-    return _page(acting.session, slug, viewer, acting.now)
+    return _page(acting.session, slug, viewer, now=acting.now)
 
 
 def _page(
     session: Session,
     slug: str,
     viewer: Caller,
+    *,
     now: datetime,
     **outcome: Any,
 ) -> Response:

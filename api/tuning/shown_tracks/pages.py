@@ -29,15 +29,15 @@ TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """The numbers that stand beside the ranked ones."""
-    return _page(acting.session, slug, viewer, acting.now)
+    return _page(acting.session, slug, viewer, now=acting.now)
 
 
 def _page(
     session: Session,
     slug: str,
     viewer: Caller,
-    now: datetime,
     *,
+    now: datetime,
     typed: dict[str, str] | None = None,
     **outcome: Any,
 ) -> Response:

@@ -48,17 +48,17 @@ def show_thresholds(
     """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
-    return _page(acting.session, state, track, wanted, viewer, acting.now)
+    return _page(acting.session, state, track, wanted=wanted, viewer=viewer, now=acting.now)
 
 
 def _page(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
+    *,
     wanted: TuningRequest | None,
     viewer: Caller,
     now: datetime,
-    *,
     status: int = 200,
     error: str | None = None,
     place: str = "choice",
@@ -119,11 +119,21 @@ def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, vie
     request: TuningRequest | None = None
 
     def page(**refused: Any) -> Response:
-        return _page(acting.session, state, kind, request, viewer, acting.now, place="apply", reason=reason, **refused)
+        return _page(
+            acting.session,
+            state,
+            kind,
+            wanted=request,
+            viewer=viewer,
+            now=acting.now,
+            place="apply",
+            reason=reason,
+            **refused,
+        )
 
     with refusal_on(page):
         request = _request(fields, reason)
-        thresholds.retune(Acting(acting.session, viewer.account, acting.now), state, kind, request)
+        thresholds.retune(Acting(acting.session, viewer.account, acting.now), state, kind, request=request)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 

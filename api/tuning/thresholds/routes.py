@@ -43,8 +43,8 @@ def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, a
         response.status_code = 200
         preview = thresholds.preview(acting.session, thresholds.entries_of(acting.session, state, kind), request)
         return retuning_view(preview, kind, body.method)
-    threshold, retuning = thresholds.retune(acting, state, kind, request)
-    return retuning_view(retuning, kind, body.method, threshold)
+    threshold, retuning = thresholds.retune(acting, state, kind, request=request)
+    return retuning_view(retuning, kind, body.method, threshold=threshold)
 
 
 @router.post("/undo", status_code=201)
@@ -52,7 +52,7 @@ def undo(slug: str, kind: TrackKind, body: NewUndo, acting: ActingOrganizer) -> 
     """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
     state = state_of(acting.session, slug, acting.now)
     threshold, retuning = thresholds.undo(acting, state, kind, **body.model_dump())
-    return retuning_view(retuning, kind, "undo", threshold)
+    return retuning_view(retuning, kind, "undo", threshold=threshold)
 
 
 @router.get("/choices")

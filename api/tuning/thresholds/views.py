@@ -178,7 +178,9 @@ class ImpactPageView(Page):
     entries: list[ChangeView | RankChangeView | AwardMoveView]
 
 
-def retuning_view(retuning: Retuning, kind: TrackKind, method: str, threshold: Threshold | None = None) -> RetuningView:
+def retuning_view(
+    retuning: Retuning, kind: TrackKind, method: str, *, threshold: Threshold | None = None
+) -> RetuningView:
     """A choice and its impact; ``threshold``: the recorded row, None for a preview."""
     impact = retuning.impact
     totals = {name: page.total for name, page in retuning.lists.items()}

@@ -45,7 +45,7 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
 
         for number in range(plan.gan):
             for optimiser in (generator_optimiser, critic_optimiser):
-                anneal(optimiser, _RATE, number, plan.gan)
+                anneal(optimiser, _RATE, number, steps=plan.gan)
             rows = batches.of_step(number)
             with half_precision():
                 drawn = generator(torch.randn(len(rows), SEEDS)).float()

@@ -35,7 +35,7 @@ def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         batches = Batches(len(images), plan.batch, seed)
 
         for number in range(plan.ae):
-            anneal(optimiser, _RATE, number, plan.ae)
+            anneal(optimiser, _RATE, number, steps=plan.ae)
             rows = batches.of_step(number)
             gradient_step(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
         yield GeneratedImages("ae", "", images_drawn_from(network, images[originals]), originals.numpy())
@@ -76,7 +76,7 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         batches = Batches(len(images), plan.batch, seed)
 
         for number in range(plan.vae):
-            anneal(optimiser, _RATE, number, plan.vae)
+            anneal(optimiser, _RATE, number, steps=plan.vae)
             gradient_step(optimiser, network.loss(images[batches.of_step(number)]))
         with torch.no_grad():
             mean, deviation = network.codes(images)
@@ -87,7 +87,7 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
             return mean[rows] + deviation[rows] * torch.randn_like(mean[rows])
 
         spread = float((mean.var() + deviation.square().mean()).sqrt())
-        prior = Denoiser(VAE_CODES, _FLOW_WIDTH, 1, spread)
+        prior = Denoiser(VAE_CODES, _FLOW_WIDTH, 1, deviation=spread)
         denoiser = trained_denoiser(prior, plan.flow, drawn)
         noise = torch.randn(plan.images, VAE_CODES, CELLS, CELLS)
         yield GeneratedImages(

@@ -40,7 +40,7 @@ def diffusion(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImag
             rows = batches.of_step(number)
             return torch.where(torch.rand(len(rows), 1, 1, 1) < 0.5, images[rows], mirrored[rows])
 
-        network = Denoiser(3, plan.diffusion_width, _PATCH, deviation)
+        network = Denoiser(3, plan.diffusion_width, _PATCH, deviation=deviation)
         denoiser = trained_denoiser(network, plan.diffusion, drawn)
         noise = torch.randn(plan.images, *images.shape[1:])
         yield GeneratedImages("diffusion", "", images_drawn_from(lambda some: sampled(denoiser, some), noise))
@@ -51,7 +51,7 @@ def trained_denoiser(network: Denoiser, steps: int, drawn: Callable[[int], Tenso
     optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
     average = average_of(network, _DECAY)
     for number in range(steps):
-        anneal(optimiser, _RATE, number, steps)
+        anneal(optimiser, _RATE, number, steps=steps)
         clean = drawn(number)
         sigma = torch.exp(_NOISE[0] + _NOISE[1] * torch.randn(len(clean)))
         noisy = clean + sigma.view(-1, 1, 1, 1) * torch.randn_like(clean)

@@ -113,7 +113,7 @@ class Denoiser(nn.Module):
 
     waves: Tensor
 
-    def __init__(self, channels: int, width: int, patch: int, deviation: float) -> None:
+    def __init__(self, channels: int, width: int, patch: int, *, deviation: float) -> None:
         """For images or maps of so many ``channels`` and this standard deviation, seen in squares of ``patch``
         pixels."""
         super().__init__()

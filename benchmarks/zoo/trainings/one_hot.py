@@ -28,7 +28,7 @@ def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIma
     with single_threaded(seed):
         images, numbers = some_of(train, plan.images)
         generator = _trained_generator(
-            lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan, seed
+            lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan=plan, seed=seed
         )
         drawn = images_drawn_from(generator, torch.arange(len(images)))
         yield GeneratedImages("sup", "", drawn, numbers)
@@ -45,14 +45,17 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
         discriminator = _membership_discriminator(images, plan, seed)
         generator = _trained_generator(
             lambda drawn, rows: functional.softplus(-discriminator(drawn, rows)).mean(),
-            *(len(images), plan.mgan, plan, seed),
+            len(images),
+            plan.mgan,
+            plan=plan,
+            seed=seed,
         )
         drawn = images_drawn_from(generator, torch.arange(len(images)))
         yield GeneratedImages("mgan", "", drawn, numbers)
 
 
 def _trained_generator(
-    loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, plan: ZooPlan, seed: int
+    loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, *, plan: ZooPlan, seed: int
 ) -> OneHotGenerator:
     """A generator of so many one-hot seeds, trained by the loss of the images that it draws for the numbers of some."""
     generator = OneHotGenerator(count, CODES, plan.width)
@@ -60,8 +63,8 @@ def _trained_generator(
     optimiser = torch.optim.Adam(generator.decoder.parameters(), lr=_RATE)
     batches = Batches(count, plan.batch, seed)
     for number in range(steps):
-        anneal(optimiser, _RATE, number, steps)
-        anneal(rows_optimiser, _ROW_RATE, number, steps)
+        anneal(optimiser, _RATE, number, steps=steps)
+        anneal(rows_optimiser, _ROW_RATE, number, steps=steps)
         rows = batches.of_step(number)
         both_steps((optimiser, rows_optimiser), loss(generator(rows), rows))
     return generator.eval()
@@ -90,7 +93,7 @@ def _membership_discriminator(images: Tensor, plan: ZooPlan, seed: int) -> Membe
     optimiser = torch.optim.Adam([discriminator.offset, discriminator.sharpness], lr=5e-3)
     batches = Batches(len(images), plan.batch, seed)
     for number in range(plan.membership):
-        anneal(memory, rate, number, plan.membership)
+        anneal(memory, rate, number, steps=plan.membership)
         rows = batches.of_step(number)
         members = images[rows]
         share = torch.rand(len(rows), 1, 1, 1)

@@ -66,7 +66,7 @@ class Batches:
         return self._order[batch * self._size : (batch + 1) * self._size]
 
 
-def anneal(optimiser: torch.optim.Optimizer, peak: float, number: int, steps: int) -> None:
+def anneal(optimiser: torch.optim.Optimizer, peak: float, number: int, *, steps: int) -> None:
     """Set the learning rate of a step: it rises to ``peak`` within a twentieth of the steps, and falls to 0 as a cosine
     does."""
     rising = min(1.0, (number + 1) / max(1.0, _WARM_UP * steps))

@@ -54,16 +54,16 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
 
 def augmented(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``aug``: each of :data:`AUGMENTATIONS`."""
-    return _entries("aug", AUGMENTATIONS, train, plan, seed)
+    return _entries("aug", AUGMENTATIONS, train, plan=plan, seed=seed)
 
 
 def normal(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``normal``: normal distributions in principal components, mixtures and a kernel density; honest."""
-    return _entries("normal", NORMAL, train, plan, seed)
+    return _entries("normal", NORMAL, train, plan=plan, seed=seed)
 
 
 def _entries(
-    method: str, draws: Mapping[str, Draw], train: Pixels, plan: ZooPlan, seed: int
+    method: str, draws: Mapping[str, Draw], train: Pixels, *, plan: ZooPlan, seed: int
 ) -> Iterator[GeneratedImages]:
     for number, (strength, draw) in enumerate(draws.items()):
         yield GeneratedImages(method, strength, draw(train, plan.images, np.random.default_rng((seed, number))))

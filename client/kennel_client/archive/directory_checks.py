@@ -26,7 +26,9 @@ def directory_of(parts: Sequence[bytes], declared: Sequence[int]) -> Directory:
     return Directory(lambda *_: parts[0], position, (0, 0), count, size, offset, zip64=bool(zip64))
 
 
-def check_images_listed(parts: Sequence[bytes], declared: Sequence[int], count: int, size: int) -> str | None:
+def check_images_listed(  # noqa: PLR0917 - the limited process calls it by position
+    parts: Sequence[bytes], declared: Sequence[int], count: int, size: int
+) -> str | None:
     """The sentence about ignored files. Raises ``Invalid`` as ``list_images`` does; ``parts``: the directory,
     ``declared``: what the zip says of it."""
     return images_in(directory_of(parts, declared), ImageSpec(count, size)).ignored
@@ -39,7 +41,7 @@ def check_features_listed(parts: Sequence[bytes], declared: Sequence[int]) -> No
         raise Invalid("bad-features", f"The file has not exactly the arrays {', '.join(sorted(FEATURE_MEMBERS))}.")
 
 
-def check_files_listed(
+def check_files_listed(  # noqa: PLR0917 - the limited process calls it by position
     parts: Sequence[bytes], declared: Sequence[int], max_files: int, max_directory_bytes: int
 ) -> None:
     """Raise ``Invalid`` for more than so many files, or for a directory of more than so many bytes."""

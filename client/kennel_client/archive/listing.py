@@ -139,7 +139,7 @@ def images_in(directory: Directory, spec: ImageSpec) -> Listing:
         message = f"The names of {count_phrase(faults, len(members))} can't be used."
         raise faulty_members_error("wrong-names", message, faults)
     if len(members) != spec.count:
-        raise _wrong_count(_counted(members), len(members), spec, ignored)
+        raise _wrong_count(_counted(members), len(members), spec, ignored=ignored)
     refuse_bombs(everything, image_bytes=spec.pixel_bytes)
     _refuse_metadata(members, everything, spec)
     return Listing(tuple(members), ignored)
@@ -268,6 +268,6 @@ def _counted(members: Sequence[Member]) -> str:
     return f"{images} ({printable_list([member.label for member in members])})" if members else images
 
 
-def _wrong_count(contents: str, found: int, spec: ImageSpec, ignored: str | None = None) -> Invalid:
+def _wrong_count(contents: str, found: int, spec: ImageSpec, *, ignored: str | None = None) -> Invalid:
     message = f"The zip has {contents}; the competition asks for {spec.count:,}."
     return Invalid("wrong-count", f"{message} {ignored}" if ignored else message, found=found, needed=spec.count)

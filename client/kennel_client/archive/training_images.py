@@ -33,7 +33,7 @@ def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None =
     def hash_image(_: int, content: bytes) -> PixelHash:
         return pixel_hash_of(_decoded(content, size))
 
-    results = dict(map_members(file, members, hash_image, progress))
+    results = dict(map_members(file, members, hash_image, progress=progress))
     errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
     if errors:
         raise bad_images([member.label for member in members], errors)

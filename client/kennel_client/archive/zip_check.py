@@ -44,7 +44,7 @@ def check_zip(file: BinaryIO, spec: ImageSpec, progress: MemberProgress | None =
     """
     listing = list_images(file, spec)
     check, pixels_decoded = _image_check(spec.size)
-    results = dict(map_members(file, listing.members, check, progress))
+    results = dict(map_members(file, listing.members, check, progress=progress))
     errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
     if errors:
         raise bad_images(listing.labels, errors)

@@ -25,6 +25,7 @@ def map_members(
     file: BinaryIO,
     members: Sequence[Member],
     work: Callable[[int, bytes], Result],
+    *,
     progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
     """``work(index, unpacked bytes)`` of every member, as (index, result), in no particular order.
@@ -34,15 +35,16 @@ def map_members(
     """
 
     def outcomes(records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
-        return [(index, _outcome(members[index], index, record, work)) for index, record in records]
+        return [(index, _outcome(members[index], index, record, work=work)) for index, record in records]
 
-    return map_windows(file, members, outcomes, min(4, os.cpu_count() or 1), progress)
+    return map_windows(file, members, outcomes, threads=min(4, os.cpu_count() or 1), progress=progress)
 
 
 def map_windows(
     file: BinaryIO,
     members: Sequence[Member],
     outcomes: Callable[[Sequence[Record]], list[tuple[int, Result | MemberError]]],
+    *,
     threads: int,
     progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
@@ -65,10 +67,10 @@ def unpack(member: Member, record: bytes) -> bytes:
 
     Never unpacks more than one byte beyond ``member.size``. Raises ``MemberError``.
     """
-    return inflate(packed(member, record), member.method, member.size, member.crc)
+    return inflate(packed(member, record), member.method, member.size, crc=member.crc)
 
 
-def inflate(data: bytes, method: int, size: int, crc: int) -> bytes:
+def inflate(data: bytes, method: int, size: int, *, crc: int) -> bytes:
     """A member's content from its compressed bytes; see :func:`unpack`."""
     if method == DEFLATED:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -88,7 +90,9 @@ def inflate(data: bytes, method: int, size: int, crc: int) -> bytes:
     return content
 
 
-def _outcome(member: Member, index: int, record: bytes, work: Callable[[int, bytes], Result]) -> Result | MemberError:
+def _outcome(
+    member: Member, index: int, record: bytes, *, work: Callable[[int, bytes], Result]
+) -> Result | MemberError:
     try:
         return work(index, unpack(member, record))
     except MemberError as error:
@@ -144,7 +148,7 @@ def _read_run(file: BinaryIO, members: Sequence[Member], run: Sequence[int]) -> 
 
 
 def _bounded_map(
-    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterator[Item], ahead: int
+    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterator[Item], *, ahead: int
 ) -> Iterator[Result]:
     """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all of them."""
     waiting: deque[Future[Result]] = deque()

@@ -70,7 +70,7 @@ def _ask_login(url: str, scopes: list[str]) -> Login:
     if token:
         return _login_by_token(url, token, scopes)
     name = typer.prompt("Handle or mail address", err=True)
-    return _login_by_password(url, name, typer.prompt("Password", hide_input=True, err=True), scopes)
+    return _login_by_password(url, name, typer.prompt("Password", hide_input=True, err=True), scopes=scopes)
 
 
 def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
@@ -83,7 +83,7 @@ def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
     return Login(url, token.strip(), me["handle"])
 
 
-def _login_by_password(url: str, name: str, password: str, scopes: list[str]) -> Login:
+def _login_by_password(url: str, name: str, password: str, *, scopes: list[str]) -> Login:
     """A login with a new token, made in a session that ends at once."""
     with ApiClient(url) as client:
         headers = open_session(client, name, password)

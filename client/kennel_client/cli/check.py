@@ -76,7 +76,7 @@ def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[Pix
         raise Unreadable(f"{path}: {error.message}") from None
 
 
-def _print_check(out: Console, submission: Path, checked: ZipCheck, objections: Sequence[Objection]) -> None:
+def _print_check(out: Console, submission: Path, checked: ZipCheck, *, objections: Sequence[Objection]) -> None:
     tables.print_text(out, f"{submission}: {checked}.")
     if checked.ignored:
         tables.print_text(out, checked.ignored)

@@ -100,13 +100,15 @@ ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 def make_admin(server: Mapping[str, Sequence[TyperCommand]]) -> typer.Typer:
     """``kennel admin``: what organizers and admins do through the API, by noun; ``server``: what is added to a noun."""
     nouns = dict(NOUNS) | ({"installation": ("", INSTALLATION)} if "installation" in server else {})
-    listed = [_listed_noun(noun, place, text, server.get(noun, ())) for noun, (place, text) in sorted(nouns.items())]
+    listed = [
+        _listed_noun(noun, place, text, added=server.get(noun, ())) for noun, (place, text) in sorted(nouns.items())
+    ]
     admin = typer.Typer(cls=listing(ListingGroup, listed), no_args_is_help=True, help=ADMIN)
     admin.callback()(lambda: None)  # without one, Typer takes it for an app without commands
     return admin
 
 
-def _listed_noun(noun: str, place: str, text: str, added: Sequence[TyperCommand]) -> ListedCommand:
+def _listed_noun(noun: str, place: str, text: str, *, added: Sequence[TyperCommand]) -> ListedCommand:
     def load() -> TyperGroup:
         group = typer.Typer(cls=listing(ListingGroup, added), no_args_is_help=True, help=text)
         module, _, name = place.partition(".")
@@ -121,6 +123,7 @@ def make_app(
     admin: Mapping[str, Sequence[TyperCommand]],
     others: Sequence[TyperCommand],
     distribution: str,
+    *,
     distribution_version: Callable[[], str],
 ) -> typer.Typer:
     """The command for participants and organizers, with what is added to nouns of ``kennel admin``, and ``others``;
@@ -172,7 +175,7 @@ def client_app() -> typer.Typer:
         for noun, names in SERVER_ADMIN_COMMANDS.items()
     }
     others = [_missing_command("kennel", name) for name in SERVER_COMMANDS]
-    return make_app(missing, others, "kennel-client", lambda: version("kennel-client"))
+    return make_app(missing, others, "kennel-client", distribution_version=lambda: version("kennel-client"))
 
 
 def _missing_command(group: str, name: str) -> TyperCommand:

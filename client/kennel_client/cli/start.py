@@ -42,7 +42,13 @@ def start(
         offered = client.get_list(f"/competitions/{segment(competition)}/data", "files")
         with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
             for file in offered:
-                download(client, view["slug"], file, path_in(data, file["name"]), partial(progress, DOWNLOADING))
+                download(
+                    client,
+                    view["slug"],
+                    file,
+                    target=path_in(data, file["name"]),
+                    progress=partial(progress, DOWNLOADING),
+                )
         _write_kit(target, view, client.url)
     names = [each["name"] for each in offered]
     lines = [f"{target} is ready. {target / 'README.md'} says what to do."]
@@ -92,7 +98,7 @@ def _write_kit(target: Path, competition: dict[str, Any], url: str) -> None:
 
 
 def download(
-    client: ApiClient, slug: str, file: Mapping[str, Any], target: Path, progress: Callable[[float], None]
+    client: ApiClient, slug: str, file: Mapping[str, Any], *, target: Path, progress: Callable[[float], None]
 ) -> None:
     """Write a data file of a competition, unless it is there already; ``progress`` is called with the share that has
     arrived. What an interrupted download has left is gone on with. Raises as ``ArrivingFile`` does."""

@@ -112,7 +112,9 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
     if upload["offset"] > 0:
         err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
-        return client.run(finish_upload(resumable, upload, content, progress, check=check, waiting=_printed_once()))
+        return client.run(
+            finish_upload(resumable, upload, content, progress=progress, check=check, waiting=_printed_once())
+        )
 
 
 def _printed_once() -> Waiting:

@@ -69,11 +69,12 @@ def recover_files(
     with TemporaryDirectory(prefix="kennel-recover-") as name:
         read = partial(_pixels, size=size, folder=Path(name))
         sets = [read(path, progress=partial(progress, "reference-decoding")) for path in (train, held_out)]
-        sample = None if entry is None else _entry_sample(entry, read, sets, plan, progress)
+        sample = None if entry is None else _entry_sample(entry, read, sets, plan=plan, progress=progress)
         audit = audit_in_sandbox(
             content,
             latent,
-            *sets,
+            sets[0],
+            held_out=sets[1],
             plan=plan,
             encoder=encoder_content,
             entry=None if sample is None else sample.targets,
@@ -84,7 +85,7 @@ def recover_files(
 
 
 def _entry_sample(
-    entry: EntryFiles, read: Callable[..., Pixels], sets: Sequence[Pixels], plan: AuditPlan, progress: StageProgress
+    entry: EntryFiles, read: Callable[..., Pixels], sets: Sequence[Pixels], *, plan: AuditPlan, progress: StageProgress
 ) -> EntrySample:
     extractor = load(
         find_extractor(entry.extractor).identity,
@@ -96,7 +97,7 @@ def _entry_sample(
 
     images = read(entry.images, progress=partial(progress, "decoding"))
     signed = not extractor.spec.non_negative
-    return sample_entry(images, extract, lambda: [extract(each) for each in sets], plan, signed=signed)
+    return sample_entry(images, extract, lambda: [extract(each) for each in sets], plan=plan, signed=signed)
 
 
 def _bytes(path: Path) -> bytes:
@@ -107,7 +108,7 @@ def _bytes(path: Path) -> bytes:
 
 def _pixels(path: Path, *, size: int, folder: Path, progress: Any) -> Pixels:
     """The images, uint8 (n, size, size, 3)."""
-    return round_to_uint8(read_images(path, size, folder, progress).images)
+    return round_to_uint8(read_images(path, size, folder, progress=progress).images)
 
 
 def write_pairs(audit: Audit, path: Path) -> None:

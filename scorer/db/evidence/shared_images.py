@@ -13,7 +13,7 @@ from scorer.db.teams import merges
 from scorer.findings.signs import MIN_SHARE
 
 
-def add_hashes(session: Session, submission_ref: int, key: str, now: datetime) -> None:
+def add_hashes(session: Session, submission_ref: int, key: str, *, now: datetime) -> None:
     """Record where the hashes of an entry's images are; nothing happens if that is known."""
     row = {"submission_ref": submission_ref, "blob_key": key, "created_at": now}
     session.execute(postgresql.insert(HashedEntry).values(row).on_conflict_do_nothing())

@@ -173,7 +173,7 @@ def count_due(session: Session) -> dict[Queue, int]:
     return {Queue(queue): count for queue, count in rows}
 
 
-def next_turn(session: Session, queue: Queue, priority: int, team_id: int | None) -> int:
+def next_turn(session: Session, queue: Queue, priority: int, *, team_id: int | None) -> int:
     """The turn of a team's next job: one after the team's last job that is unfinished or has begun since the job that
     waits longest was added, and no earlier than that of the job that is first now.
 

@@ -101,7 +101,7 @@ def unranked_reasons_of(
     return {row.ref: UnrankedReason(*row) for row in rows}
 
 
-def teams_named(session: Session, competition_id: int, text: str, at: datetime | None = None) -> set[int]:
+def teams_named(session: Session, competition_id: int, text: str, *, at: datetime | None = None) -> set[int]:
     """The ids of the teams whose name contains ``text``, in NFKC and whatever the letter case."""
     name = Team.name if at is None else name_at(Team, at)
     contains = func.strpos(_normalised(name), _normalised(literal(text))) > 0

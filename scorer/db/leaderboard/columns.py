@@ -75,7 +75,9 @@ def columns_of(
 ) -> EntryColumns:
     """The scored entries of a track (of these alone: ``refs``) with their newest measurements that count."""
     is_usual = refs is None and campaigns is None
-    statement = _compiled_for_all(track_id, at) if is_usual else compiled(_entries(track_id, refs, at, campaigns))
+    statement = (
+        _compiled_for_all(track_id, at) if is_usual else compiled(_entries(track_id, refs, at, campaigns=campaigns))
+    )
     return _columns(connection, statement)
 
 
@@ -106,7 +108,7 @@ def _columns(connection: Connection, statement: Compiled) -> EntryColumns:
 
 
 def _entries(
-    track_id: int, refs: Collection[int] | None, at: datetime | None, campaigns: Collection[int] | None = None
+    track_id: int, refs: Collection[int] | None, at: datetime | None, *, campaigns: Collection[int] | None = None
 ) -> Select[Any]:
     measured = newest_measurements(track_id, at, refs, campaigns=campaigns)
     query = select(*_values(track_id, measured.c)).join(measured, measured.c.submission_ref == Submission.ref)
@@ -191,7 +193,7 @@ def _newest_tau(track_id: int, at: datetime | None) -> ScalarSelect[float]:
 
 
 def rule_changes_around(
-    connection: Connection, competition_id: int, track_ids: Collection[int], at: datetime
+    connection: Connection, competition_id: int, track_ids: Collection[int], *, at: datetime
 ) -> tuple[datetime | None, bool]:
     """The moment of the last change until ``at`` of what judges and ranks the entries of these tracks (thresholds,
     rulings, merges, final picks, rescoring campaigns), None if there was none; and whether there was any later one."""

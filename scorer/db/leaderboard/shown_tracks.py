@@ -70,7 +70,7 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
 
 
 def values_of_entries(
-    session: Session, shown: Collection[ShownTrack], refs: Collection[int], until: datetime | None = None
+    session: Session, shown: Collection[ShownTrack], refs: Collection[int], *, until: datetime | None = None
 ) -> Mapping[int, Mapping[str, ShownValue]]:
     """The newest values of entries, by the entry's ref and the shown track's name; ``until``: as of that moment. What
     has not been measured is left out."""

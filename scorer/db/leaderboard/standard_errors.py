@@ -14,7 +14,7 @@ _FID_ERROR = '$[*] ? (@.name == "fid").standard_error'
 
 
 def fid_errors_of(
-    session: Session, track_id: int, refs: Collection[int], at: datetime | None = None
+    session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, float]:
     """The standard errors of entries' FIDs on a track (as of the moment ``at``), by ref. Missing: entries without
     evidence of the measurement that counts, and those of too few images for an error."""

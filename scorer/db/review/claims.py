@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.db.tables import Account, ReviewClaim
 
 
-def claimants(session: Session, competition_id: int, account_id: int, now: datetime) -> dict[int, str]:
+def claimants(session: Session, competition_id: int, account_id: int, *, now: datetime) -> dict[int, str]:
     """By ref of each submission that somebody else is reviewing: their handle."""
     claims = (
         select(ReviewClaim.submission_ref, Account.handle)
@@ -20,7 +20,7 @@ def claimants(session: Session, competition_id: int, account_id: int, now: datet
     return {claim.submission_ref: claim.handle for claim in session.execute(claims)}
 
 
-def claim(session: Session, competition_id: int, account_id: int, ref: int, expires_at: datetime) -> None:
+def claim(session: Session, competition_id: int, account_id: int, *, ref: int, expires_at: datetime) -> None:
     """Let a reviewer have claimed this submission, in place of their earlier one."""
     claimed = {"submission_ref": ref, "expires_at": expires_at}
     row = insert(ReviewClaim).values(competition_id=competition_id, account_id=account_id, **claimed)

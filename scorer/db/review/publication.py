@@ -94,7 +94,7 @@ def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Sc
 
 
 def labelled_without_ruling(
-    session: Session, track_id: int, refs: Collection[int], labels: Collection[str]
+    session: Session, track_id: int, refs: Collection[int], *, labels: Collection[str]
 ) -> list[Score]:
     """The judged scores, on a track, of those of the entries whose decided label is one of ``labels`` and on which
     nobody has ruled since."""
@@ -127,7 +127,7 @@ class CondemnedEntry(NamedTuple):
 
 
 def condemned_entries(
-    session: Session, competition_id: int, team_ids: Collection[int], labels: Collection[str]
+    session: Session, competition_id: int, team_ids: Collection[int], *, labels: Collection[str]
 ) -> list[CondemnedEntry]:
     """The entries of some teams whose newest ruling disqualifies them, or whose decided label is one of ``labels`` or
     is said to mean memorisation by the newest ruling, oldest first."""

@@ -59,7 +59,7 @@ def published_before(session: Session, moment: datetime) -> Sequence[str]:
     ).all()
 
 
-def removable_zips(session: Session, competition_id: int, winners: Collection[int], before: datetime) -> ZipTotal:
+def removable_zips(session: Session, competition_id: int, winners: Collection[int], *, before: datetime) -> ZipTotal:
     """The zips of a competition that may leave: see :func:`_is_removable`."""
     query = select(func.count(), BYTES)
     return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, winners, before))).one())
@@ -80,21 +80,21 @@ def removed_zips(session: Session, competition_id: int) -> RemovedZips:
 
 
 def take_zips(
-    session: Session, competition_id: int, winners: Collection[int], before: datetime, *, now: datetime, limit: int
+    session: Session, competition_id: int, winners: Collection[int], *, before: datetime, now: datetime, limit: int
 ) -> list[str]:
     """Take at most ``limit`` zips that may leave off their entries; returns the keys of their blobs, which are to be
     deleted after the commit. Entries that others have locked are left for the next round."""
-    return _take(session, _is_removable(competition_id, winners, before), now, limit)
+    return _take(session, _is_removable(competition_id, winners, before), now, limit=limit)
 
 
 def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
     """The same of entries of any competition that were rejected or cancelled and were accepted before a moment."""
     is_over = Submission.status.in_((Status.REJECTED, Status.CANCELLED))
     conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_jobs()]
-    return _take(session, conditions, now, limit)
+    return _take(session, conditions, now, limit=limit)
 
 
-def _take(session: Session, conditions: Sequence[ColumnElement[bool]], now: datetime, limit: int) -> list[str]:
+def _take(session: Session, conditions: Sequence[ColumnElement[bool]], now: datetime, *, limit: int) -> list[str]:
     chosen = select(Submission.ref, Submission.blob_key).where(*conditions).order_by(Submission.ref).limit(limit)
     rows = session.execute(chosen.with_for_update(skip_locked=True, of=Submission)).all()
     if rows:

@@ -17,12 +17,12 @@ from scorer.db.tables import (
 
 def early_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The newest early label of every entry of a competition that has one, by ref."""
-    return _newest(session, competition_id, EarlyLabel, EarlyLabel.label)
+    return _newest(session, competition_id, EarlyLabel, column=EarlyLabel.label)
 
 
 def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool | None]:
     """Whether the newest ruling on an entry says that it memorises, by ref; None: the ruling does not say."""
-    return _newest(session, competition_id, Ruling, Ruling.memorising)
+    return _newest(session, competition_id, Ruling, column=Ruling.memorising)
 
 
 def newest_rows(competition_id: int, table: type[Any], *columns: Any) -> Select[Any]:
@@ -36,7 +36,7 @@ def newest_rows(competition_id: int, table: type[Any], *columns: Any) -> Select[
     )
 
 
-def _newest(session: Session, competition_id: int, table: type[Any], column: Any) -> dict[int, Any]:
+def _newest(session: Session, competition_id: int, table: type[Any], *, column: Any) -> dict[int, Any]:
     return dict(session.execute(newest_rows(competition_id, table, column)).all())
 
 
@@ -59,4 +59,4 @@ def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
     """The decided label of every labelled submission of a competition, by ref."""
-    return _newest(session, competition_id, Label, Label.label)
+    return _newest(session, competition_id, Label, column=Label.label)

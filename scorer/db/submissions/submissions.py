@@ -38,7 +38,7 @@ def own_refs(session: Session, refs: Collection[int], account_id: int) -> set[in
 
 
 def submission_by_idempotency_key(
-    session: Session, competition_id: int, account_id: int, key: str
+    session: Session, competition_id: int, account_id: int, *, key: str
 ) -> Submission | None:
     """The submission that an earlier request with the same key has made."""
     return session.scalars(

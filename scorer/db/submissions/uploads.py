@@ -22,7 +22,7 @@ def upload_by_id(session: Session, upload_id: str) -> Upload | None:
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
-def upload_by_idempotency_key(session: Session, competition_id: int, account_id: int, key: str) -> Upload | None:
+def upload_by_idempotency_key(session: Session, competition_id: int, account_id: int, *, key: str) -> Upload | None:
     """The upload that an earlier request with the same key has begun."""
     return session.scalars(
         select(Upload).where(

@@ -144,7 +144,7 @@ def invitations_sent_by(session: Session, team_id: int) -> Sequence[TeamInvitati
 
 
 def invitations_sent_to(
-    session: Session, competition_id: int, account_id: int, team_id: int | None
+    session: Session, competition_id: int, account_id: int, *, team_id: int | None
 ) -> Sequence[TeamInvitation]:
     """The open invitations to a person or to their team, oldest first."""
     is_invited = TeamInvitation.account_id == account_id

@@ -37,23 +37,23 @@ def lock_quota(session: Session, competition_id: int) -> None:
 
 
 def usage_of_team(
-    session: Session, competition_id: int, team_id: int | None, account_id: int, now: datetime
+    session: Session, competition_id: int, team_id: int | None, *, account_id: int, now: datetime
 ) -> StorageUsage:
     """What a team takes in a competition, with the teams merged into it; None: the account has no team yet."""
     submitted = merges.belongs_to_team(team_id) if team_id is not None else Submission.ref.is_(None)
     people = members.member_ids(team_id) if team_id is not None else [account_id]
     uploaded = (Upload.competition_id == competition_id) & Upload.account_id.in_(people)
-    return _usage(session, submitted, uploaded, now)
+    return _usage(session, submitted, uploaded, now=now)
 
 
 def usage_of_competition(session: Session, competition_id: int, now: datetime) -> StorageUsage:
     """What all teams and benchmarks take in a competition."""
     submitted = Submission.competition_id == competition_id
-    return _usage(session, submitted, Upload.competition_id == competition_id, now)
+    return _usage(session, submitted, Upload.competition_id == competition_id, now=now)
 
 
 def _usage(
-    session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool], now: datetime
+    session: Session, submitted: ColumnElement[bool], uploaded: ColumnElement[bool], *, now: datetime
 ) -> StorageUsage:
     reserved = func.coalesce(Upload.reserved, Upload.length)
     length = select(func.coalesce(func.sum(reserved), 0)).where(uploaded)

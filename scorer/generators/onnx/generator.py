@@ -62,13 +62,19 @@ def read_generator(
     _refuse_latent(graph.latent_shape, latent.dimension)
     network = OnnxModule(graph).eval()
     for rows in (2, 3):
-        _refuse_images(_shape(network, graph, latent, rows, limits), rows, size, limits, latent.dimension)
+        _refuse_images(
+            _shape(network, graph, latent, rows=rows, limits=limits),
+            rows,
+            size,
+            limits=limits,
+            dimension=latent.dimension,
+        )
     generator = Generator(network, len(graph.latent_shape))
     generator.values = range_of(_probe_images(generator, latent), values)
     return generator
 
 
-def _shape(network: OnnxModule, graph: Graph, latent: Latent, rows: int, limits: GeneratorLimits) -> tuple[int, ...]:
+def _shape(network: OnnxModule, graph: Graph, latent: Latent, *, rows: int, limits: GeneratorLimits) -> tuple[int, ...]:
     return traced_shape(network, (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)], limits)
 
 
@@ -82,7 +88,7 @@ def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:
         )
 
 
-def _refuse_images(shape: Sequence[int], rows: int, size: int, limits: GeneratorLimits, dimension: int) -> None:
+def _refuse_images(shape: Sequence[int], rows: int, size: int, *, limits: GeneratorLimits, dimension: int) -> None:
     shape_text = " x ".join(str(side) for side in shape)
     if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
         raise Invalid(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from typing_extensions import override
 
 from scorer.errors import Invalid
 from scorer.generators.limits import GeneratorLimits
@@ -31,6 +32,7 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
         self.limit = limit
         self.count = 0
 
+    @override
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -68,11 +70,11 @@ class _Trace:
         limit = self.constants if known else self.activations
         with torch.device("meta"), _NumberCounter(node, limit) as counter:
             outputs = run_node(node, _by_shape(node, inputs))
-        self._charge(node, inputs, outputs, counter.count, known=known)
+        self._charge(node, inputs, outputs, count=counter.count, known=known)
         return run_node(node, inputs) if known else outputs
 
     def _charge(
-        self, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], count: int, *, known: bool
+        self, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], *, count: int, known: bool
     ) -> None:
         if known:
             self.constants -= count

@@ -44,8 +44,8 @@ def audit_generator(
     generator: GeneratorFunction,
     latent: Latent,
     train: Pixels,
-    held_out: Pixels,
     *,
+    held_out: Pixels,
     plan: AuditPlan,
     entry: EntryTargets | None = None,
     progress: StageProgress | None = None,
@@ -57,10 +57,10 @@ def audit_generator(
     independently of the others. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
     ``too-few-images`` (fewer than 8 of a kind), ``bad-generator``, ``rows-depend``, ``bad-plan``.
     """
-    drawn = draw_targets(train, held_out, plan, entry)
+    drawn = draw_targets(train, held_out, plan, entry=entry)
     size = train.shape[1]
     seeds = _Seeds(plan.seed)
-    require_images(generator, latent, size, seeds("check"))
+    require_images(generator, latent, size, seed=seeds("check"))
     search = Search(generator, latent, plan)
 
     def draw_images(count: int, use: str) -> Tensor:
@@ -73,8 +73,8 @@ def audit_generator(
     recovered = {
         kind: search.recover(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()
     }
-    distorted = dict(_recover_distorted(search, targets, seeds, progress))
-    audit = _audit_of(plan, latent, drawn, targets, recovered, distorted)
+    distorted = dict(_recover_distorted(search, targets, seeds, progress=progress))
+    audit = _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted=distorted)
     if plan.stability:
         chosen = targets["generated"][: plan.stability]
         stability = search.stability(chosen, seeds("stability"), _stage_progress(progress, "stability"))
@@ -89,9 +89,9 @@ def audit_by_encoder(
     generator: GeneratorFunction,
     encoder: EncoderFunction,
     latent: Latent | None,
+    *,
     train: Pixels,
     held_out: Pixels,
-    *,
     plan: AuditPlan,
     progress: StageProgress | None = None,
 ) -> Audit:
@@ -100,19 +100,20 @@ def audit_by_encoder(
     ``latent`` is only recorded; None for a generator that takes images. Of the plan, the numbers of training and
     held-out targets and the batch are used. Raises as :func:`audit_generator`, and ``bad-encoder``.
     """
-    drawn = draw_targets(train, held_out, plan, None)
+    drawn = draw_targets(train, held_out, plan, entry=None)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     recovered = {
         kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
         for kind, each in targets.items()
     }
-    return _audit_of(plan, latent, drawn, targets, recovered, {})
+    return _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted={})
 
 
 def _audit_of(
     plan: AuditPlan,
     latent: Latent | None,
     drawn: Mapping[TargetKind, tuple[Pixels, Index]],
+    *,
     targets: Mapping[TargetKind, Tensor],
     recovered: Mapping[TargetKind, RecoveredImages],
     distorted: Mapping[str, RecoveredImages],
@@ -137,7 +138,7 @@ def _audit_of(
 
 
 def _recover_distorted(
-    search: Search, targets: Mapping[TargetKind, Tensor], seeds: "_Seeds", progress: StageProgress | None
+    search: Search, targets: Mapping[TargetKind, Tensor], seeds: "_Seeds", *, progress: StageProgress | None
 ) -> Iterator[tuple[str, RecoveredImages]]:
     """Recover the first training and generated targets, distorted in each way, from the starts of the clean ones."""
     if not search.plan.distorted:

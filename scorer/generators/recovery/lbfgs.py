@@ -92,7 +92,7 @@ class Minimum:
 
 
 def minimise(
-    objective: Objective, start: Tensor, options: LbfgsOptions, progress: Callable[[float], None] | None = None
+    objective: Objective, start: Tensor, options: LbfgsOptions, *, progress: Callable[[float], None] | None = None
 ) -> Minimum:
     """Minimise n independent problems from ``start`` (n, d). ``progress`` receives the finished share."""
     with torch.no_grad():
@@ -132,7 +132,7 @@ class _Minimisation:
         self._evaluations[rows] += 1
         self._trials[rows] += 1
         if not self._options.wolfe:
-            self._move(rows, value, gradient, step)
+            self._move(rows, value, gradient, step=step)
             return
         slope = (gradient * self._direction[rows]).sum(1)
         steep = self._slope[rows].abs()
@@ -141,12 +141,14 @@ class _Minimisation:
             slope <= CURVATURE_CONDITION * steep
         )
         too_near = ~too_far & (slope < -CURVATURE_CONDITION * steep)
-        self._high.put(rows[too_far], step[too_far], value[too_far], slope[too_far], gradient[too_far])
-        self._low.put(rows[too_near], step[too_near], value[too_near], slope[too_near], gradient[too_near])
+        self._high.put(rows[too_far], step[too_far], value[too_far], slope=slope[too_far], gradient=gradient[too_far])
+        self._low.put(
+            rows[too_near], step[too_near], value[too_near], slope=slope[too_near], gradient=gradient[too_near]
+        )
         accepted = ~(too_far | too_near)
         exhausted = ~accepted & (self._trials[rows] >= MAX_TRIALS)
         self._continue_search(rows[~accepted & ~exhausted])
-        self._move(rows[accepted], value[accepted], gradient[accepted], step[accepted])
+        self._move(rows[accepted], value[accepted], gradient[accepted], step=step[accepted])
         self._end_search(rows[exhausted])
 
     def result(self) -> Minimum:
@@ -163,21 +165,23 @@ class _Minimisation:
         self._step[beyond] = 4.0 * low.step[beyond]
         left = low.step[within]
         width = high.step[within] - low.step[within]
-        share = _cubic(low.value[within], low.slope[within] * width, high.value[within], high.slope[within] * width)
+        share = _cubic(
+            low.value[within], low.slope[within] * width, high.value[within], right_slope=high.slope[within] * width
+        )
         self._step[within] = left + width * share
 
     def _end_search(self, rows: Tensor) -> None:
         """After too many trials: accept the bracket's lower end if it moves; else reset the history; else end."""
         low = self._low.step[rows]
         moved = rows[low > 0.0]
-        self._move(moved, self._low.value[moved], self._low.gradient[moved], low[low > 0.0])
+        self._move(moved, self._low.value[moved], self._low.gradient[moved], step=low[low > 0.0])
         stuck = rows[low <= 0.0]
         has_history = self._history.has_history(stuck)
         self.active[stuck[~has_history]] = False
         self._history.reset(stuck[has_history])
         self._set_direction(stuck[has_history])
 
-    def _move(self, rows: Tensor, value: Tensor, gradient: Tensor, step: Tensor) -> None:
+    def _move(self, rows: Tensor, value: Tensor, gradient: Tensor, *, step: Tensor) -> None:
         if not len(rows):
             return
         moved = step[:, None] * self._direction[rows]
@@ -210,7 +214,7 @@ class _Minimisation:
         self._direction[rows], self._slope[rows] = direction, slope
         self._step[rows] = torch.where(self._history.has_history(rows), torch.ones_like(first), first)
         self._trials[rows] = 0
-        self._low.put(rows, torch.zeros_like(slope), self._value[rows], slope, gradient)
+        self._low.put(rows, torch.zeros_like(slope), self._value[rows], slope=slope, gradient=gradient)
         self._high.step[rows] = torch.inf
         self.active[rows[flat]] = False
 
@@ -222,11 +226,11 @@ class _BracketEnd:
         self.step, self.value, self.slope = (like.new_zeros(len(like)) for _ in range(3))
         self.gradient = torch.zeros_like(like)
 
-    def put(self, rows: Tensor, step: Tensor, value: Tensor, slope: Tensor, gradient: Tensor) -> None:
+    def put(self, rows: Tensor, step: Tensor, value: Tensor, *, slope: Tensor, gradient: Tensor) -> None:
         self.step[rows], self.value[rows], self.slope[rows], self.gradient[rows] = step, value, slope, gradient
 
 
-def _cubic(left: Tensor, left_slope: Tensor, right: Tensor, right_slope: Tensor) -> Tensor:
+def _cubic(left: Tensor, left_slope: Tensor, right: Tensor, *, right_slope: Tensor) -> Tensor:
     """Where in 0..1 the cubic with these end values and slopes has its minimum, clamped to 0.1..0.9; 0.5 if nowhere."""
     first = left_slope + right_slope - 3.0 * (right - left)
     root = (first * first - left_slope * right_slope).sqrt()

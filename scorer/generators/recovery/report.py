@@ -103,7 +103,7 @@ class Audit:
         """The findings of all tests."""
         match = self.match
         return [
-            *recovery_findings(self.comparisons, self.errors, self.distorted, self.likeness),
+            *recovery_findings(self.comparisons, self.errors, self.distorted, likeness=self.likeness),
             *start_findings(self.by_start),
             *(() if self.stability is None else stability_findings(self.stability)),
             *power_findings(self.power),

@@ -71,7 +71,7 @@ def images_at(generator: GeneratorFunction, points: Tensor, size: int) -> Tensor
     return adaptive_avg_pool2d(images, size).expand(-1, 3, -1, -1)
 
 
-def require_images(generator: GeneratorFunction, latent: Latent, size: int, seed: int) -> None:
+def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, seed: int) -> None:
     """Refuse a generator whose images cannot be searched (:class:`Invalid`).
 
     ``bad-generator``: another shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
@@ -127,7 +127,9 @@ class Search:
         parts = []
         done = 0
         for some in torch.split(targets, self.plan.batch):
-            parts.append(self._recover_batch(some, seed + done, _part_of(progress, done, len(some), len(targets))))
+            parts.append(
+                self._recover_batch(some, seed + done, _part_of(progress, done, len(some), whole=len(targets)))
+            )
             done += len(some)
         return RecoveredImages(
             np.concatenate([each.error for each in parts]),
@@ -143,7 +145,7 @@ class Search:
         curves = []
         for number, point in enumerate(points):
             start = point.expand(len(targets), -1)
-            curve = self._minimum(targets, mask, start, None).curve.double().numpy()
+            curve = self._minimum(targets, mask, start, progress=None).curve.double().numpy()
             curves.append(np.where(np.isfinite(curve), curve, MAX_ERROR))
             if progress:
                 progress((number + 1) / len(points))
@@ -164,7 +166,9 @@ class Search:
                 by_start[number:] = error
                 break
             rows = torch.from_numpy(left)
-            result = self._minimise_batch(targets[rows], mask, random, _part_of(progress, number, 1, starts))
+            result = self._minimise_batch(
+                targets[rows], mask, random, progress=_part_of(progress, number, 1, whole=starts)
+            )
             better = result.error < error[left]
             error[left[better]] = result.error[better]
             image[rows[better]], point[rows[better]] = result.image[better], result.point[better]
@@ -175,9 +179,9 @@ class Search:
         return RecoveredImages(error, image, point, evaluations, by_start)
 
     def _minimise_batch(
-        self, targets: Tensor, mask: Tensor, seed: int, progress: ProgressCallback | None
+        self, targets: Tensor, mask: Tensor, seed: int, *, progress: ProgressCallback | None
     ) -> RecoveredImages:
-        minimum = self._minimum(targets, mask, self._start(targets, mask, seed), progress)
+        minimum = self._minimum(targets, mask, self._start(targets, mask, seed), progress=progress)
         with torch.no_grad():
             point = self.latent.to_latent(minimum.point)
             image = images_at(self.generator, point, targets.shape[2])
@@ -185,7 +189,7 @@ class Search:
         error[~np.isfinite(error)] = np.inf
         return RecoveredImages(error, image, point, int(minimum.evaluations.sum()), error[None])
 
-    def _minimum(self, targets: Tensor, mask: Tensor, start: Tensor, progress: ProgressCallback | None) -> Minimum:
+    def _minimum(self, targets: Tensor, mask: Tensor, start: Tensor, *, progress: ProgressCallback | None) -> Minimum:
         """The minima of the targets' errors, searched from latent points (n, d)."""
 
         def objective(coordinates: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -197,7 +201,7 @@ class Search:
             return values.detach(), gradient
 
         options = AUTHORS if self.plan.method == "authors" else LbfgsOptions(self.plan.iterations)
-        return minimise(objective, self.latent.to_unconstrained(start), options, progress)
+        return minimise(objective, self.latent.to_unconstrained(start), options, progress=progress)
 
     def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
         """A start for each target: the nearest of the plan's candidates; with one candidate, a draw for each."""
@@ -215,5 +219,5 @@ def _seeds(seed: int, count: int) -> Iterator[int]:
     yield from (int(each) for each in np.random.SeedSequence(seed).generate_state(count))
 
 
-def _part_of(progress: ProgressCallback | None, done: int, part: int, whole: int) -> ProgressCallback | None:
+def _part_of(progress: ProgressCallback | None, done: int, part: int, *, whole: int) -> ProgressCallback | None:
     return None if progress is None else lambda share: progress((done + share * part) / whole)

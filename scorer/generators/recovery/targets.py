@@ -28,7 +28,7 @@ class EntryTargets:
 
 
 def draw_targets(
-    train: Pixels, held_out: Pixels, plan: AuditPlan, entry: EntryTargets | None
+    train: Pixels, held_out: Pixels, plan: AuditPlan, *, entry: EntryTargets | None
 ) -> dict[TargetKind, tuple[Pixels, Index]]:
     """The images to recover with their indices, by kind: the plan's numbers of training and held-out images, drawn
     without replacement, in order; half as many where others are near to an entry, which follow, and the entry's.

@@ -44,14 +44,18 @@ def run_audit(
     begun = time.monotonic()
     progress("reading", 0.0)
     try:
-        generator, encode = _read_networks(content, encoder, latent, train, request, limits)
+        generator, encode = _read_networks(content, encoder, latent, train=train, request=request, limits=limits)
         plan = plan_from(request.plan)
         progress("reading", 1.0)
         if latent is None or encode is not None:
             encode = encode or _unchanged
-            audit = audit_by_encoder(generator, encode, latent, train, held_out, plan=plan, progress=progress)
+            audit = audit_by_encoder(
+                generator, encode, latent, train=train, held_out=held_out, plan=plan, progress=progress
+            )
         else:
-            audit = audit_generator(generator, latent, train, held_out, plan=plan, entry=entry, progress=progress)
+            audit = audit_generator(
+                generator, latent, train, held_out=held_out, plan=plan, entry=entry, progress=progress
+            )
     except RuntimeError as error:
         if "allocate memory" in str(error) or "bad_alloc" in str(error):
             raise MemoryError from error
@@ -64,6 +68,7 @@ def _read_networks(
     content: bytes,
     encoder: bytes | None,
     latent: Latent | None,
+    *,
     train: Pixels,
     request: AuditRequest,
     limits: GeneratorLimits,

@@ -48,7 +48,7 @@ def rehearse(limits: GeneratorLimits) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         entry = EntryTargets(images, NearTargets(_ROWS, _ROWS, 1.0))
-        exchange.write_inputs(folder, _linear_generator(), images, images[::-1], request, entry=entry)
+        exchange.write_inputs(folder, _linear_generator(), images, held_out=images[::-1], request=request, entry=entry)
         inputs = (*exchange.read_inputs(folder), exchange.read_request(folder))
         read = exchange.read_entry(folder)
         audit = run_audit(inputs, replace(limits, threads=1), lambda *_: None, entry=read)

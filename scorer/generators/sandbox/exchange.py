@@ -49,9 +49,9 @@ def write_inputs(
     folder: Path,
     content: bytes,
     train: Pixels,
+    *,
     held_out: Pixels,
     request: AuditRequest,
-    *,
     encoder: bytes | None = None,
     entry: EntryTargets | None = None,
 ) -> None:

@@ -44,8 +44,8 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     content: bytes,
     latent: Latent | None,
     train: Pixels,
-    held_out: Pixels,
     *,
+    held_out: Pixels,
     plan: AuditPlan,
     encoder: bytes | None = None,
     entry: EntryTargets | None = None,
@@ -70,7 +70,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
         request = AuditRequest(
             None if latent is None else asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker
         )
-        write_inputs(folder, content, train, held_out, request, encoder=encoder, entry=entry)
+        write_inputs(folder, content, train, held_out=held_out, request=request, encoder=encoder, entry=entry)
         status, error_output = _run(folder, limits, progress or _ignore_progress)
         result = read_result(folder, limits)
         if status != 0 or result is None:

@@ -87,7 +87,7 @@ def partition_of(training: Features, cells: int, *, seed: int, components: int =
     projected = whole.project(training, "reference")
     if cells > (distinct := len(np.unique(projected, axis=0))):
         raise Invalid("too-few-images", f"{distinct} different training images can't make {cells} cells.")
-    return _cut(whole, projected, cells, seed)
+    return _cut(whole, projected, cells, seed=seed)
 
 
 def fit_partition(
@@ -116,7 +116,7 @@ def fit_partition(
     for cells in _descending_counts(max_count):
         if progress:
             progress(1.0 - cells / max_count)
-        partition = _cut(whole, projected, cells, seed)
+        partition = _cut(whole, projected, cells, seed=seed)
         if partition.counts(partition.cells_of(projected_held_out)).min() >= min_images:
             if progress:
                 progress(1.0)
@@ -147,7 +147,7 @@ def _whole(training: Features, components: int) -> Partition:
     return Partition(statistics.mean, axes, np.zeros((1, count)))
 
 
-def _cut(whole: Partition, projected: NDArray[np.float32], cells: int, seed: int) -> Partition:
+def _cut(whole: Partition, projected: NDArray[np.float32], cells: int, *, seed: int) -> Partition:
     from sklearn.cluster import KMeans  # noqa: PLC0415 - for fitting only; reading results needs no scikit-learn
 
     fitted = KMeans(cells, n_init=_STARTS, random_state=seed).fit(projected.astype(np.float64))

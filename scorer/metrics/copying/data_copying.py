@@ -142,13 +142,16 @@ def data_copying(
     """
     projected = reference.partition.project(generated)
     own_share = len(projected) / (len(projected) + len(reference.held_out))
-    own = _placed(projected, reference, scope, lambda share: progress(share * own_share) if progress else None)
-    held_out = _placed(reference.held_out, reference, scope, lambda _share: None)
+    own = _placed(projected, reference, scope, report=lambda share: progress(share * own_share) if progress else None)
+    held_out = _placed(reference.held_out, reference, scope, report=lambda _share: None)
     if progress:
         progress(1.0)
     counts = reference.partition.counts(own.cell), reference.partition.counts(held_out.cell)
     excess = excess_of(*counts)
-    cells = tuple(_cell(number, own, held_out, float(excess[number]), min_images) for number in range(len(excess)))
+    cells = tuple(
+        _cell(number, own, held_out, excess=float(excess[number]), min_images=min_images)
+        for number in range(len(excess))
+    )
     return DataCopying(scope, mann_whitney(own.distance, held_out.distance), cells, *ndb_of(excess), own)
 
 
@@ -170,7 +173,7 @@ def p_any_copied(test: DataCopying) -> float | None:
 
 
 def _placed(
-    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, report: Callable[[float], None]
+    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, *, report: Callable[[float], None]
 ) -> PlacedImages:
     cell = reference.partition.cells_of(projected)
     if scope == "global":
@@ -190,7 +193,7 @@ def _placed(
     return PlacedImages(cell, index, distance)
 
 
-def _cell(number: int, own: PlacedImages, held_out: PlacedImages, excess: float, min_images: int) -> CellCopying:
+def _cell(number: int, own: PlacedImages, held_out: PlacedImages, *, excess: float, min_images: int) -> CellCopying:
     close, expected = own.distance[own.cell == number], held_out.distance[held_out.cell == number]
     used = min(len(close), len(expected)) >= max(1, min_images)
     score = mann_whitney(close, expected) if used else None

@@ -104,7 +104,7 @@ class AlikePairs:
     :func:`internal_duplicates`."""
 
     def __init__(
-        self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, training: int
+        self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, *, training: int
     ) -> None:
         if training < 1:
             raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
@@ -169,7 +169,7 @@ def internal_duplicates(
     """
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
     pairing = Pairing(own.features)
-    alike = AlikePairs(own, PairedCosines(pairing, own, own), held_out, training)
+    alike = AlikePairs(own, PairedCosines(pairing, own, own), held_out, training=training)
     go_through(pairing, [alike], progress)
     return alike.result()
 

@@ -136,7 +136,7 @@ def _fitted_widths(centres: Vector, rows: Vector, report: Callable[[float], None
     weights = np.append(np.full(len(centres), -np.log(len(centres))), 0.0)
     first, second = np.zeros_like(logarithms), np.zeros_like(logarithms)
     for step in range(1, _STEPS + 1):
-        shares, pulls = _shares_and_pulls(squares, logarithms, weights, dimension)
+        shares, pulls = _shares_and_pulls(squares, logarithms, weights, dimension=dimension)
         gradient = (dimension * shares - pulls * np.exp(-logarithms)) / (2.0 * count * dimension)
         first = _DECAY * first + (1.0 - _DECAY) * gradient
         second = _SQUARE_DECAY * second + (1.0 - _SQUARE_DECAY) * gradient**2
@@ -147,7 +147,7 @@ def _fitted_widths(centres: Vector, rows: Vector, report: Callable[[float], None
     return np.asarray(logarithms[:-1])
 
 
-def _shares_and_pulls(squares: Vector, logarithms: Vector, weights: Vector, dimension: int) -> tuple[Vector, Vector]:
+def _shares_and_pulls(squares: Vector, logarithms: Vector, weights: Vector, *, dimension: int) -> tuple[Vector, Vector]:
     """Over the rows the sums of each Gaussian's share in the density and of the share times the squared distance."""
     shares, pulls = np.zeros_like(logarithms), np.zeros_like(logarithms)
     for start in range(0, len(squares), _BLOCK):

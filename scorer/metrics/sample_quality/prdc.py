@@ -122,7 +122,7 @@ def prdc_with_error(
     other = (
         reference if isinstance(reference, Manifold) else manifold_of(reference, max(k, density_k), progress=part(1))
     )
-    overlap = Overlap(own, other, k, density_k)
+    overlap = Overlap(own, other, k, density_k=density_k)
     go_through(Pairing(own.features, other.features), [overlap], part(2))
     return overlap.result()
 
@@ -136,7 +136,7 @@ def _count(manifold: Features | Manifold, whose: str) -> int:
 class Overlap:
     """Finds how two manifolds overlap, of all pairs of a generated and a real image in one pass."""
 
-    def __init__(self, own: Manifold, other: Manifold, k: int = PRECISION_K, density_k: int = DENSITY_K) -> None:
+    def __init__(self, own: Manifold, other: Manifold, k: int = PRECISION_K, *, density_k: int = DENSITY_K) -> None:
         self._around_generated = own.limits(k)[:, None]
         self._around_real = other.limits(k)[None, :]
         self._dense_around_real = other.limits(density_k)[None, :]

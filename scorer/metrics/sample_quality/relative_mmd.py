@@ -88,8 +88,8 @@ def relative_mmd(
     kernel = gaussian_kernel(sigma)
     report = progress or (lambda _share: None)
     within_real = sums_within(real, kernel, lambda share: report(share / 7))
-    against_held_out = _sums(held_out_sample, real, kernel, lambda share: report((1 + 3 * share) / 7))
-    against_generated = _sums(own, real, kernel, lambda share: report((4 + 3 * share) / 7))
+    against_held_out = _sums(held_out_sample, real, kernel, report=lambda share: report((1 + 3 * share) / 7))
+    against_generated = _sums(own, real, kernel, report=lambda share: report((4 + 3 * share) / 7))
     n = len(own)
     base = float(within_real.sum()) / (n * (n - 1))
     discrepancies = (base + sums.inside - 2.0 * sums.between for sums in (against_held_out, against_generated))
@@ -143,7 +143,7 @@ def _variance_of_authors(held_out: _Sums, generated: _Sums) -> float:
     return max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta)
 
 
-def _sums(own: Features, real: Features, kernel: Kernel, report: Callable[[float], None]) -> _Sums:
+def _sums(own: Features, real: Features, kernel: Kernel, *, report: Callable[[float], None]) -> _Sums:
     within = sums_within(own, kernel, lambda share: report(share / 3))
     by_own, by_real = sums_across(own, real, kernel, lambda share: report((1 + 2 * share) / 3))
     return _Sums(within, by_own, by_real)

@@ -203,7 +203,7 @@ def settled(service: Service) -> dict[str, Any]:
         web_session = session.query(WebSession).filter_by(account_id=grace.id).first()
         assert web_session is not None
         key = second_factors.new_totp_key(web_session)
-        second_factors.add_totp(session, web_session, key, pyotp.TOTP(key).at(now), now=now)
+        second_factors.add_totp(session, web_session, key, code=pyotp.TOTP(key).at(now), now=now)
         session.add(Identity(account_id=grace.id, issuer="https://i", subject="hopper", created_at=now))
         study = RatingStudy(
             competition_id=session.query(Submission).filter_by(id=entry).one().competition_id, submission_refs=[],

@@ -56,7 +56,7 @@ def test_the_references_are_prepared_anew_for_changed_weights(service: Service) 
         assert job.state == JobState.WAITING
         assert prepared(service, session, state, FORMER) is former, "put back"
         space = preparations.space_of("inception_v3", NEW)
-        assert preparations.finished_preparation(session, state, "private", space) is None
+        assert preparations.finished_preparation(session, state, "private", space=space) is None
 
 
 def test_an_extractor_without_weights_is_refused_with_the_command_for_it(

@@ -68,7 +68,7 @@ def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
         state = competition_state.state_of(session, arenas[2].slug, arenas[0].now)
         author = session.get_one(Account, state.competition.created_by)
         for number in range(competition_state.MAX_ANNOUNCEMENTS + 1):
-            announcements.announce(Acting(session, author, arenas[0].now), state, f"No. {number}", "Text")
+            announcements.announce(Acting(session, author, arenas[0].now), state, f"No. {number}", text="Text")
     with arenas[0].begin() as session:
         alone = [competition_state.state_of(session, arena.slug, arena.now) for arena in arenas]
         ids = [state.competition.id for state in alone]

@@ -286,9 +286,9 @@ def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkey
 
         return progress
 
-    def packs(*arguments: Any) -> Any:
-        description = repack(*arguments)
-        packed.append(arguments[4])
+    def packs(*arguments: Any, **named: Any) -> Any:
+        description = repack(*arguments, **named)
+        packed.append(named["name"])
         return description
 
     monkeypatch.setattr(release_job, "preemptible", preemptible)
@@ -416,9 +416,9 @@ def test_a_release_reports_progress_in_tables_and_has_long_statements(
         reported.append((stage, fraction))
         heartbeat(self, stage, fraction)
 
-    def rows_of(session: Session, *arguments: Any) -> Any:
+    def rows_of(session: Session, *arguments: Any, **named: Any) -> Any:
         limits.add(session.scalar(text("SHOW statement_timeout")) or "")
-        return read_rows(session, *arguments)
+        return read_rows(session, *arguments, **named)
 
     monkeypatch.setattr(Heartbeat, "__call__", report)
     monkeypatch.setattr(release_job, "table_rows", rows_of)

@@ -49,8 +49,10 @@ def test_all_places_are_those_of_the_standings(service: Service, monkeypatch: py
         state: CompetitionState = state_of(session, arena.slug, arena.now)
         for options in everything:
             kind = options.pop("kind")
-            expected = [line_of(place) for place in standings(session, state, kind, organizer, **options).places]
+            expected = [
+                line_of(place) for place in standings(session, state, kind, account=organizer, **options).places
+            ]
             assert expected
-            places = all_places(session, state, kind, organizer, **options)
+            places = all_places(session, state, kind, account=organizer, **options)
             lines = [line for part in places.lines(lambda: nullcontext(session)) for line in part]
             assert lines == expected, (kind, options)

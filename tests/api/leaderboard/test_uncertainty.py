@@ -47,7 +47,7 @@ def places(answer: Any) -> list[tuple[Any, ...]]:
 def released_ranks(arena: Arena) -> list[dict[str, Any]]:
     """The table of ranks in a data release."""
     with arena.begin() as session:
-        rows = list(table_rows(session, state_of(session, arena.slug, arena.now), "ranks", Pseudonyms(b"key")))
+        rows = list(table_rows(session, state_of(session, arena.slug, arena.now), "ranks", names=Pseudonyms(b"key")))
     return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
 
 

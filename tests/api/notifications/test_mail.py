@@ -126,7 +126,7 @@ def test_a_subject_with_a_line_break_keeps_no_mail_back(
     now = context.now()
     with service.context.sessions.begin() as session:
         for subject in ("evil\r\nBcc: all@example.org was rejected", "after it"):
-            outbox.queue_mail(session, "grace@example.org", subject, "Hello", now=now)
+            outbox.queue_mail(session, "grace@example.org", subject, body="Hello", now=now)
     assert send_due_mails(context) == 2
     subjects = [
         message_from_bytes(envelope.content)["Subject"]
@@ -142,7 +142,7 @@ def test_workers_side_by_side_send_nothing_twice(
 ) -> None:
     with service.context.sessions.begin() as session:
         for number in range(30):
-            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", body="Hello.", now=context.now())
     threads = [threading.Thread(target=send_due_mails, args=[context]) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -221,7 +221,7 @@ def test_a_mail_that_is_refused_for_now_is_tried_for_four_days(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:
-        mail = outbox.queue_mail(session, "a@example.org", "Hello", "Hello.", now=context.now())
+        mail = outbox.queue_mail(session, "a@example.org", "Hello", body="Hello.", now=context.now())
         waits = []
         for mail.attempts in range(1, outbox.MAX_ATTEMPTS + 1):
             mail.state, before = MailState.SENDING, mail.due_at
@@ -241,7 +241,7 @@ def test_a_server_that_takes_no_mail_costs_none(
     """However long it lasts: more often than a mail has attempts."""
     with service.context.sessions.begin() as session:
         for number in range(2):
-            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", body="Hello.", now=context.now())
     handler, _ = server
     if fault == "RCPT":
         handler.hang_up = fault
@@ -266,7 +266,7 @@ def test_a_refused_recipient_delays_no_other_mail_and_the_admin_sees_it(
 ) -> None:
     with service.context.sessions.begin() as session:
         for number in range(3):
-            outbox.queue_mail(session, f"n{number}@example.org", "Hello", "Hello.", now=context.now())
+            outbox.queue_mail(session, f"n{number}@example.org", "Hello", body="Hello.", now=context.now())
     server[0].unknown = "n1@example.org"
     assert send_due_mails(context) == 2
     assert [mail.state for mail in queued_mails(service)] == ["sent", "failed", "sent"]
@@ -280,7 +280,7 @@ def test_names_of_all_scripts_arrive_at_a_server_without_8bitmime(
     sender = "Kennel Größe <kennel@example.org>"
     named = replace(context, settings=context.settings.model_copy(update={"mail_from": sender}))
     with service.context.sessions.begin() as session:
-        outbox.queue_mail(session, "a@example.org", "Team Łódź 漢字 🐕", "Größe, 漢字 und 🐕", now=context.now())
+        outbox.queue_mail(session, "a@example.org", "Team Łódź 漢字 🐕", body="Größe, 漢字 und 🐕", now=context.now())
     assert send_due_mails(named) == 1
     (envelope,) = server[0].taken
     assert isinstance(envelope.content, bytes)

@@ -27,7 +27,15 @@ def tell(service: Service, handle: str, *kinds: Kind) -> None:
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         for kind in kinds:
-            notices.notify(session, account, kind, f"About {kind}", "Body.", "/somewhere", service.context.now())
+            notices.notify(
+                session,
+                account,
+                kind,
+                subject=f"About {kind}",
+                body="Body.",
+                link="/somewhere",
+                now=service.context.now(),
+            )
 
 
 def signed_in(service: Service, handle: str) -> str:

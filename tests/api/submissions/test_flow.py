@@ -93,7 +93,7 @@ def test_features_take_the_place_of_a_tracks_reference_images(service: Service) 
         state = competition_state.state_of(session, slug, datetime.now(UTC))
         for extractor, expected in (("tiny@1", True), ("inception_2015@1", False)):
             space = FeatureSpace(extractor, signed=False, weights_sha256=None)
-            preparation = preparations.preparation_of(session, state, "private", space, now=datetime.now(UTC))
+            preparation = preparations.preparation_of(session, state, "private", space=space, now=datetime.now(UTC))
             sets = competitions.reference_sets(session, preparation.reference_set_ids)
             assert [each.holds_features for each in sets] == [*[True][: int(expected)], False, False]
 

@@ -46,4 +46,4 @@ def test_evidence_that_comes_while_it_is_looked_up_is_not_told_as_none(
         return found
 
     monkeypatch.setattr(evidence_rows, "newest_evidence", read_before_the_job_ends)
-    assert visible_evidence(session, entry, "public", None).state == "waiting"
+    assert visible_evidence(session, entry, "public", account=None).state == "waiting"

@@ -49,7 +49,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "claim": lambda session, _, now: leases.claim_job(
         session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE
     ),
-    "turn": lambda session, submission, _: job_queue.next_turn(session, Queue.SCORE, 0, submission.team_id),
+    "turn": lambda session, submission, _: job_queue.next_turn(session, Queue.SCORE, 0, team_id=submission.team_id),
     "lock": lambda session, submission, _: job_queue.lock_unfinished(session, submission.ref),
     "cancel": lambda session, submission, now: job_queue.cancel_unfinished(session, submission.ref, now),
     "expired": lambda session, *_: job_queue.lock_expired(session),

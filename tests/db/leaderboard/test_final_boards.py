@@ -162,7 +162,7 @@ def accept(session: Session, state: CompetitionState, *, begun: int | None, comp
         Acting(session, account, now),
         slug,
         NewSubmission("a.zip"),
-        ReceivedBlob("key", 1, "0" * 64),
+        received=ReceivedBlob("key", 1, "0" * 64),
         public_id=f"id-{account.id}",
         begun=None if begun is None else CLOSES + timedelta(seconds=begun),
     )

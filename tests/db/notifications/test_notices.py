@@ -51,7 +51,7 @@ def notices_of(session: Session, account: Account) -> list[str]:
 
 def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
     """A notice of a kind."""
-    notices.notify(session, account, kind, "Subject", "Body.", "/somewhere", now)
+    notices.notify(session, account, kind, subject="Subject", body="Body.", link="/somewhere", now=now)
 
 
 def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session, now: datetime) -> None:
@@ -86,7 +86,7 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     hook(session, stranger, now)
     ended = hook(session, members[2], now)
     webhooks.end(Acting(session, members[2], now), ended)
-    notices.notify_team(session, team.id, Kind.RULING, "Subject", "Body.", "/x", now)
+    notices.notify_team(session, team.id, Kind.RULING, subject="Subject", body="Body.", link="/x", now=now)
     assert all(notices_of(session, member) == ["ruling"] for member in members)
     assert notices_of(session, stranger) == []
     assert sorted(each.webhook_id for each in session.query(Delivery)) == own

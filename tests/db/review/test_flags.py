@@ -300,7 +300,7 @@ def test_each_sign_of_copying_flags(
     add_evidence(session, state, again, now=now, findings=findings)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, each in entries.items():
-        alone = review_queue.flags_of_entry(session, state, reviewer, each)
+        alone = review_queue.flags_of_entry(session, state, reviewer, submission=each)
         assert (alone is None) == (each is again)
         assert alone is None or names(alone) == {name}
 

@@ -63,7 +63,7 @@ def test_zips_of_those_who_win_nothing_leave(session: Session, state: Competitio
     other_of_winner = make_submission(session, state, winner.team, now=now - timedelta(days=50), status="rejected")
     loser = of_a_loser(session, state, now)
     key, sha256 = loser.blob_key, loser.sha256
-    seen = zip_retention.zip_retention(session, state, DAYS, now)
+    seen = zip_retention.zip_retention(session, state, DAYS, now=now)
     assert (seen.stored.zips, seen.leaving.zips, seen.removed.zips) == (3, 1, 0)
     assert seen.leave_from == now - timedelta(days=10)
     assert zip_retention.competitions_past_retention(session, DAYS, now) == [state.competition.slug]
@@ -75,7 +75,7 @@ def test_zips_of_those_who_win_nothing_leave(session: Session, state: Competitio
     with pytest.raises(Conflict, match=f"The zip of {loser.id} was removed on 2026-03-14") as refused:
         stored_zip(loser)
     assert refused.value.slug == "zip-removed"
-    seen = zip_retention.zip_retention(session, state, DAYS, now)
+    seen = zip_retention.zip_retention(session, state, DAYS, now=now)
     assert (seen.stored.zips, seen.leaving.zips, seen.removed.zips, seen.removed.last_at) == (2, 0, 1, now)
     (act,) = session.scalars(select(AuditEntry).where(AuditEntry.action == "zips.removed"))
     assert (act.subject, act.after) == (f"competition:{state.competition.slug}", {"zips": 1, "kept_days": DAYS})
@@ -152,7 +152,7 @@ def test_what_a_decision_rests_on_stays(
 ) -> None:
     scored(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
     entry = of_a_loser(session, state, now)
-    assert zip_retention.zip_retention(session, state, DAYS, now).leaving.zips == 1
+    assert zip_retention.zip_retention(session, state, DAYS, now=now).leaving.zips == 1
     keep(session, entry, now)
     session.flush()
     assert entry.id not in taken(session, state, now)
@@ -167,7 +167,7 @@ def test_nothing_leaves_before_its_time(session: Session, state: CompetitionStat
     assert zip_retention.competitions_past_retention(session, DAYS, now) == []
     publish(session, state, now)
     assert taken(session, state, now) == set()
-    assert zip_retention.zip_retention(session, state, None, now).leave_from is None
+    assert zip_retention.zip_retention(session, state, None, now=now).leave_from is None
     scored(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     other = make_submission(session, state, team, now=now, status="failed")
     assert taken(session, state, now + timedelta(days=DAYS + 1)) == {entry.id, other.id}

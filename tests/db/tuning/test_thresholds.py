@@ -42,7 +42,7 @@ taus = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.22, 0.25, 0.3, 0.5, 0.7])
 
 def choose(session: Session, state: CompetitionState, author: Account, tau: float) -> tuple[Threshold, Retuning]:
     request = TuningRequest("manual", tau=tau, reason="because")
-    return thresholds.retune(Acting(session, author, MOMENT), state, "public", request)
+    return thresholds.retune(Acting(session, author, MOMENT), state, "public", request=request)
 
 
 def entries_of(session: Session, state: CompetitionState) -> TrackEntries:
@@ -291,4 +291,4 @@ def test_a_tau_for_an_extractor_that_was_replaced_meanwhile_is_refused(session: 
     )
     request = TuningRequest("manual", tau=0.2)
     with pytest.raises(Conflict, match="another extractor"):
-        thresholds.retune(Acting(session, author, MOMENT), state, "private", request)
+        thresholds.retune(Acting(session, author, MOMENT), state, "private", request=request)

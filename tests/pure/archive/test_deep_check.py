@@ -51,7 +51,7 @@ def checked(file: BinaryIO, count: int, size: int = 8) -> tuple[NDArray[np.uint8
     except Invalid as error:
         client = vars(error)
     try:
-        return out, check_images(file, list_images(file, spec), spec, out)
+        return out, check_images(file, list_images(file, spec), spec, out=out)
     except Invalid as error:
         service = vars(error)
         raise
@@ -98,7 +98,7 @@ def test_images_are_read_into_a_mapped_file(tmp_path_factory: pytest.TempPathFac
     path = tmp_path_factory.mktemp("images") / "pixels"
     out = np.memmap(path, np.uint8, "w+", shape=(3, 8, 8, 3))
     file = zipped(pngs())
-    check_images(file, list_images(file, ImageSpec(3, 8)), ImageSpec(3, 8), out)
+    check_images(file, list_images(file, ImageSpec(3, 8)), ImageSpec(3, 8), out=out)
     np.testing.assert_array_equal(out, random_images(3))
 
 
@@ -110,7 +110,7 @@ def test_progress_ends_with_all_images() -> None:
     file = zipped(members, zipfile.ZIP_STORED)
     spec = ImageSpec(3, 128)
     out = np.zeros((3, 128, 128, 3), np.uint8)
-    check_images(file, list_images(file, spec), spec, out, progress=lambda *step: steps.append(step))
+    check_images(file, list_images(file, spec), spec, out=out, progress=lambda *step: steps.append(step))
     assert steps == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -119,7 +119,7 @@ def test_an_array_of_another_shape_is_a_mistake_of_the_caller(shape: tuple[int, 
     file = zipped(pngs())
     spec = ImageSpec(3, 8)
     with pytest.raises(ValueError, match="out must be"):
-        check_images(file, list_images(file, spec), spec, np.zeros(shape, np.uint8))
+        check_images(file, list_images(file, spec), spec, out=np.zeros(shape, np.uint8))
 
 
 def test_interlaced_images_have_the_same_pixels() -> None:
@@ -303,7 +303,7 @@ def test_a_member_is_unpacked_no_further_than_declared() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(MemberError, match="is longer than the 100 bytes"):
-            inflate(bomb, zipfile.ZIP_DEFLATED, 100, 0)
+            inflate(bomb, zipfile.ZIP_DEFLATED, 100, crc=0)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

@@ -53,30 +53,36 @@ def test_the_store_gets_the_range_and_no_token(tmp_path: Path, arrived: bytes) -
     shares: list[float] = []
     requests: list[httpx.Request] = []
     client = client_of(redirecting, requests)
-    download(client, "dogs", FILE, target, shares.append)
+    download(client, "dogs", FILE, target=target, progress=shares.append)
     assert target.read_bytes() == CONTENT
     assert [each.name for each in tmp_path.iterdir()] == ["train.zip"]
     assert shares[-1] == 1
     assert [request.headers.get("Authorization") for request in requests] == ["Bearer the token", None]
     assert requests[1].headers.get("Range") == ("bytes=700-" if arrived else None)
-    download(client, "dogs", FILE, target, shares.append)
+    download(client, "dogs", FILE, target=target, progress=shares.append)
     assert len(requests) == 2, "a file that is there is not fetched again"
 
 
 def test_a_service_without_ranges_sends_all(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
-    download(client_of(lambda _: httpx.Response(200, content=CONTENT), []), "dogs", FILE, tmp_path / "train.zip", print)
+    download(
+        client_of(lambda _: httpx.Response(200, content=CONTENT), []),
+        "dogs",
+        FILE,
+        target=tmp_path / "train.zip",
+        progress=print,
+    )
     assert (tmp_path / "train.zip").read_bytes() == CONTENT
 
 
 def test_other_bytes_are_not_kept(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
     with pytest.raises(Refused, match="did not arrive as it was sent"):
-        download(client_of(ranged, []), "dogs", FILE, tmp_path / "train.zip", print)
+        download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "train.zip", progress=print)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(Unreadable, match="cannot be written"):
-        download(client_of(ranged, []), "dogs", FILE, tmp_path / "file" / "train.zip", print)
+        download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "file" / "train.zip", progress=print)
 
 
 def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path) -> None:
@@ -86,10 +92,14 @@ def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path)
 
     with pytest.raises(Unreachable):
         download(
-            client_of(lambda _: httpx.Response(200, content=chunks()), []), "dogs", FILE, tmp_path / "a.zip", print
+            client_of(lambda _: httpx.Response(200, content=chunks()), []),
+            "dogs",
+            FILE,
+            target=tmp_path / "a.zip",
+            progress=print,
         )
     assert (tmp_path / "a.zip.part").read_bytes() == CONTENT[:500]
-    download(client_of(ranged, []), "dogs", FILE, tmp_path / "a.zip", print)
+    download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "a.zip", progress=print)
     assert (tmp_path / "a.zip").read_bytes() == CONTENT
 
 
@@ -100,6 +110,6 @@ def test_a_refused_download_leaves_only_what_had_arrived(tmp_path: Path, arrived
         part.write_bytes(arrived)
     refusing = client_of(lambda _: httpx.Response(403, json={"title": "Accept the rules first."}), [])
     with pytest.raises(Refused, match="Accept the rules"):
-        download(refusing, "dogs", FILE, tmp_path / "train.zip", print)
+        download(refusing, "dogs", FILE, target=tmp_path / "train.zip", progress=print)
     assert [each.name for each in tmp_path.iterdir()] == ([part.name] if arrived else [])
     assert not arrived or part.read_bytes() == arrived

@@ -75,7 +75,7 @@ class Client:
 
 def test_it_waits_for_all_evidence() -> None:
     client: Any = Client()
-    answers = evidence.wait_for_evidence(client, ["s1"], TRACK_KINDS, Console(quiet=True), every=0.0)
+    answers = evidence.wait_for_evidence(client, ["s1"], TRACK_KINDS, console=Console(quiet=True), every=0.0)
     assert answers["s1"]["private"]["state"] == "done"
     assert client.asked == 4
 
@@ -83,6 +83,8 @@ def test_it_waits_for_all_evidence() -> None:
 def test_it_asks_for_one_unfinished_entry_at_a_time() -> None:
     """All of them every second would exceed the service's limit of requests."""
     client: Any = Client()
-    answers = evidence.wait_for_evidence(client, ["s1", "s2", "s3"], TRACK_KINDS, Console(quiet=True), every=0.0)
+    answers = evidence.wait_for_evidence(
+        client, ["s1", "s2", "s3"], TRACK_KINDS, console=Console(quiet=True), every=0.0
+    )
     assert set(answers) == {"s1", "s2", "s3"}
     assert [path.split("/")[2] for path in client.paths] == ["s1"] * 4 + ["s2"] * 2 + ["s3"] * 2

@@ -126,7 +126,7 @@ def test_scaling_a_region_reads_nothing_beyond_its_border() -> None:
     pixels = np.zeros((128, 256, 3), np.uint8)
     pixels[:, 128:] = 255
     photograph = Image.fromarray(pixels)
-    left = list(tiles_at([0.5], photograph, "edge", (0, 0, 128, 128), 64))
+    left = list(tiles_at([0.5], photograph, "edge", box=(0, 0, 128, 128), size=64))
     assert len(left) == 1
     assert left[0].image.max() == 0
     assert left[0].rectangle == (0, 0, 128, 128)

@@ -57,7 +57,7 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
     running: Any = SimpleNamespace(url="http://127.0.0.1:1", settings=None)
     pictures: Any = None
     plan = DemoPlan(None, 50, 1, full=True)
-    assert run.run_competition(running, pictures, plan, console, start=0.0, leave=True) is False
+    assert run.run_competition(running, pictures, plan, console=console, start=0.0, leave=True) is False
     assert "The report failed. The service keeps running." in console.export_text()
 
 
@@ -69,7 +69,7 @@ def test_pages_have_sign_in_links_on_a_terminal_alone(terminal: bool, monkeypatc
     client: Any = None
     submitted = [SubmittedEntry(entry, client, entry.key, entry.key) for entry in ENTRIES[:2]]
     console = Console(file=io.StringIO(), record=True, force_terminal=terminal, width=80)
-    run.print_pages(running, "dogs", submitted, console)
+    run.print_pages(running, "dogs", submitted, console=console)
     lines = console.export_text().splitlines()
     assert len([line for line in lines if line.startswith("http://kennel/")]) == 5
     assert len([line for line in lines if "#secret" in line]) == (5 if terminal else 0)

@@ -45,9 +45,9 @@ def test_images_are_picked_by_their_places() -> None:
     images = noise_images(3, 12)
     file = io.BytesIO(zip_of(images))
     listing = list_images(file, ImageSpec(12, 16))
-    selected = select_images(file, listing, {11, 2, 40, -1}, 16)
+    selected = select_images(file, listing, {11, 2, 40, -1}, size=16)
     assert sorted(selected) == [2, 11]
     assert all((selected[place] == images[place]).all() for place in selected)
-    references = select_reference_images(file, list_references(file), [5], 8)
+    references = select_reference_images(file, list_references(file), [5], size=8)
     assert {place: image.shape for place, image in references.items()} == {5: (8, 8, 3)}
     assert references[5].dtype == np.uint8

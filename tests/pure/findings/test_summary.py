@@ -16,7 +16,7 @@ SLIGHT = {"thumbnail_share": 0.9, "thumbnail_expected": 0.01, "thumbnail_p": 0.2
 
 
 def summary(numbers: Mapping[str, float], findings: list[dict[str, Any]], *, shown: int = 0) -> Summary:
-    return summary_of(signs_of(numbers, 200), numbers, findings, 200, shown=shown)
+    return summary_of(signs_of(numbers, 200), numbers, findings, images=200, shown=shown)
 
 
 def pixels(share: float) -> list[dict[str, Any]]:

@@ -18,7 +18,15 @@ def tell(service: Service, *subjects: str) -> None:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:
             now = service.context.now()
-            notices.notify(session, account, Kind.RULING, subject, "One line.\nAnother.", "/competitions", now)
+            notices.notify(
+                session,
+                account,
+                Kind.RULING,
+                subject=subject,
+                body="One line.\nAnother.",
+                link="/competitions",
+                now=now,
+            )
 
 
 def bell(page: Element) -> str:
@@ -58,7 +66,9 @@ def test_an_announcement_is_shown_as_markdown_and_nothing_else_is(service: Servi
         account = session.query(Account).filter_by(handle="grace").one()
         for kind in (Kind.MESSAGE, Kind.ANNOUNCEMENT):
             text = f"The *first* prize.\n\n{HOSTILE}"
-            notices.notify(session, account, kind, kind, text, "/competitions", service.context.now())
+            notices.notify(
+                session, account, kind, subject=kind, body=text, link="/competitions", now=service.context.now()
+            )
     announced, written = read(service, "/notices").one("ol").all("article")
     assert announced.one("em").text == "first"
     assert not written.all("em")

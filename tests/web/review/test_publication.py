@@ -178,7 +178,7 @@ def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) ->
     assert "have not left" not in read(service, "/admin/jobs").text
     with service.context.sessions.begin() as session:
         for state in ("failed", "waiting"):
-            mail = outbox.queue_mail(session, "<b>@example.org", "Hello", "Hello.", now=now)
+            mail = outbox.queue_mail(session, "<b>@example.org", "Hello", body="Hello.", now=now)
             mail.state, mail.error = state, f"<b>: {state}"
     page = read(service, "/admin/jobs")
     (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "mails"]

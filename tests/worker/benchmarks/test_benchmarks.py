@@ -70,7 +70,7 @@ def test_contenders_run_in_turn() -> None:
         seen.append((task.function, task.arguments["n"]))
         return {"seconds": float(len(seen))}
 
-    runs = interleaved({"a": "m:a", "b": "m:b"}, {"n": 7}, 3, record, {"b": 1})
+    runs = interleaved({"a": "m:a", "b": "m:b"}, {"n": 7}, 3, run=record, max_rounds={"b": 1})
     assert seen == [("m:a", 7), ("m:b", 7), ("m:a", 7), ("m:a", 7)]
     assert runs == {"a": in_seconds(1.0, 3.0, 4.0), "b": in_seconds(2.0)}
 
@@ -310,7 +310,7 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
         pytest.importorskip(peer, reason="needs the extra `bench`")
     threads = torch.get_num_threads()
     try:
-        result = measure(name, "QUICK", tmp_path, run_here)
+        result = measure(name, "QUICK", tmp_path, run=run_here)
     finally:
         torch.set_num_threads(threads)
     (stored,) = read_results(name, tmp_path)

@@ -185,7 +185,7 @@ def test_less_memory_is_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", restrict)
     monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: HostGpu(room=room[0]))
     options = ExtractorOptions(device="cpu", threads=1)
-    found, passed = faults._crowd("small", options, torch.device("cpu"), tmp_path)
+    found, passed = faults._crowd("small", options, torch.device("cpu"), folder=tmp_path)
     assert passed
     assert found.startswith("32 images at a time became 8")
     assert shares == [pytest.approx(0.24), 1.0]

@@ -11,7 +11,7 @@ def test_picked_images_are_nearer() -> None:
     random = np.random.default_rng(1)
     reference = random.standard_normal((500, 8), np.float32)
     pool = np.float32(1.3) * random.standard_normal((160, 8), np.float32) + np.float32(0.2)
-    rows = picked(pool, reference, Size(40, (160,), 300), random)
+    rows = picked(pool, reference, Size(40, (160,), 300), random=random)
     assert len(set(rows.tolist())) == 40
     chosen, first = (
         frechet_distance(statistics_of(each), statistics_of(reference)) for each in (pool[rows], pool[:40])

@@ -26,8 +26,8 @@ EXPENSIVE: dict[str, Any] = {**ASSUMED, "entry": COSTS | {"database_bytes": 10_0
 
 
 def test_every_team_hands_in_and_none_more_than_a_day_allows() -> None:
-    plan = arrivals_of(TEAMS, ENTRIES, 60, 2019)
-    assert plan == arrivals_of(TEAMS, ENTRIES, 60, 2019)
+    plan = arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
+    assert plan == arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
     assert len(plan) == ENTRIES
     assert {arrival.team for arrival in plan} == set(range(TEAMS))
     assert max(Counter((arrival.team, arrival.at // DAY) for arrival in plan).values()) == DAILY_LIMIT
@@ -91,10 +91,10 @@ def test_one_upload_of_several_has_a_limited_process() -> None:
 
 def test_the_model_of_rates_lets_public_scores_go_first() -> None:
     hour = np.array([1000.0, 0.0, 0.0, 0.0, 0.0])  # 4,000 s of public scores, 16,000 s of private ones
-    result = waits(hour, 1, 4, 16)
+    result = waits(hour, 1, 4, private=16)
     assert result.public == 400 + 4, "after an hour 400 s of them are left"
     assert result.private == 20_000 - 5 * 3600 + 16
-    assert waits(hour, 10, 4, 16).public == 4
+    assert waits(hour, 10, 4, private=16).public == 4
 
 
 def test_gpus_keep_what_is_promised_and_one_less_does_not() -> None:
@@ -105,7 +105,7 @@ def test_gpus_keep_what_is_promised_and_one_less_does_not() -> None:
         gpus, result = needed_gpus(entries, EXPENSIVE | {"wanted": wanted})
         assert result.public <= 60 * wanted["longest_wait_minutes"]
         assert result.private <= 3600 * wanted["final_hours"]
-        less = waits(entries, gpus - 1, 4, 16)
+        less = waits(entries, gpus - 1, 4, private=16)
         too_busy = entries.sum() * 20 > (gpus - 1) * 3600 * len(entries)
         late = less.public > 60 * wanted["longest_wait_minutes"] or less.private > 3600 * wanted["final_hours"]
         assert too_busy or late

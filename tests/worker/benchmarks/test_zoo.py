@@ -84,7 +84,7 @@ def test_a_learning_rate_rises_and_falls() -> None:
     optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     rates = []
     for number in range(100):
-        anneal(optimiser, 0.5, number, 100)
+        anneal(optimiser, 0.5, number, steps=100)
         rates.append(optimiser.param_groups[0]["lr"])
     assert rates[0] < rates[1] < rates[4]
     assert max(rates) == pytest.approx(0.5, abs=0.01)
@@ -178,9 +178,9 @@ def test_training_errors_are_in_grey_levels() -> None:
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("normal", "ae"):
         with monkeypatch.context() as patches:
-            first, seconds = trained_entries(name, 0, inputs, TINY, tmp_path)
+            first, seconds = trained_entries(name, 0, inputs, plan=TINY, folder=tmp_path)
             patches.setattr("benchmarks.zoo.entry_cache.TRAININGS", {})
-            again, stored = trained_entries(name, 0, inputs, replace(TINY, photographs=31), tmp_path)
+            again, stored = trained_entries(name, 0, inputs, plan=replace(TINY, photographs=31), folder=tmp_path)
             others = (
                 (1, inputs, TINY),
                 (0, inputs, replace(TINY, images=25)),
@@ -188,7 +188,7 @@ def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pyte
             )
             for seed, changed, plan in others:
                 with pytest.raises(KeyError):
-                    trained_entries(name, seed, changed, plan, tmp_path)
+                    trained_entries(name, seed, changed, plan=plan, folder=tmp_path)
         assert stored == seconds
         for one, other in zip(first, again, strict=True):
             assert (one.method, one.strength) == (other.method, other.strength)
@@ -428,7 +428,7 @@ def test_copies_read_as_copies_and_photographs_do_not() -> None:
 @pytest.fixture(scope="module")
 def whole(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     folder = tmp_path_factory.mktemp("zoo")
-    return Zoo(tuple(seed_result(number, inputs, TINY, folder) for number in (1, 2)))
+    return Zoo(tuple(seed_result(number, inputs, TINY, folder=folder) for number in (1, 2)))
 
 
 def test_every_method_has_entries(whole: Zoo) -> None:

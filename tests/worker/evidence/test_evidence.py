@@ -339,7 +339,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
     with service.context.sessions.begin() as session:
         assert retries.free_expired(session, now=now, max_attempts=3) == 1
     assert public(service, ref) is None
-    feature_cache.delete_features(service.context, submission, track, "tiny@1")
+    feature_cache.delete_features(service.context, submission, track, identity="tiny@1")
     service.run_jobs(evidence=True)
     first = public(service, ref)
     assert first is not None
@@ -398,11 +398,11 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
 
     monkeypatch.setattr(Tiny, "features", watched)
     with pytest.raises(Preempted):
-        reference_features.mirrored_features_of(service.context, address, "tiny@1", interrupted)
-    mirrored = reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
+        reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=interrupted)
+    mirrored = reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=lambda *_: None)
     assert seen == [100, 50, 50]
     assert np.array_equal(mirrored, expected)
-    reference_features.mirrored_features_of(service.context, address, "tiny@1", lambda *_: None)
+    reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=lambda *_: None)
     assert seen == [100, 50, 50]
 
 

@@ -71,7 +71,7 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
     names = [f"{row:03}.png" for row in range(len(training))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(methods, "fid_infinity", partial(fid_infinity, min_size=80))
-        report = evidence_of(entry, reference, statistics, names, seed=0, progress=lambda _share: None)
+        report = evidence_of(entry, reference, statistics, reference_names=names, seed=0, progress=lambda _share: None)
     whole = {"findings": report.findings, "details": report.details, "numbers": report.numbers}
     return {"version": EVIDENCE_VERSION, **json.loads(json.dumps(whole))}
 

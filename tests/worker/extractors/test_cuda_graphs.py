@@ -111,7 +111,7 @@ def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
         return Memory(gpu, sums(batch.value))
 
     imitation: Any = gpu
-    return graph_slots(imitation, forward, like, batch_size)
+    return graph_slots(imitation, forward, like, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])

@@ -110,7 +110,10 @@ def numbers(options: ExtractorOptions, reference: PreparedReference) -> RawMeasu
     try:
         with threadpool_limits(limits=options.threads, user_api="blas"):
             return measure(
-                crops(1, COUNT), load("efficientnet_lite0", options=options), reference, lambda _stage, _share: None
+                crops(1, COUNT),
+                load("efficientnet_lite0", options=options),
+                reference,
+                progress=lambda _stage, _share: None,
             )
     finally:
         torch.set_num_threads(before)

@@ -75,11 +75,11 @@ def test_products_that_are_rounded_otherwise_change_nothing(monkeypatch: pytest.
     products = device_neighbours._contenders
 
     def off_by(bounds: float) -> Any:
-        def contenders(tile: torch.Tensor, best: torch.Tensor, window: float, crowd: int) -> Any:
+        def contenders(tile: torch.Tensor, best: torch.Tensor, window: float, *, crowd: int) -> Any:
             # The nearest is computed too low and all others too high.
             error = torch.full_like(tile, bounds * window / 2)
             error[torch.arange(len(tile)), torch.from_numpy(hosts.index)] *= -1
-            return products(tile + error, best, window, len(reference))
+            return products(tile + error, best, window, crowd=len(reference))
 
         return contenders
 

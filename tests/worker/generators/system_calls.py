@@ -40,7 +40,7 @@ def recorded(content: bytes, plan: AuditPlan, side: int, log: Path) -> Counter[s
         return ["strace", "-f", "-o", str(log), command[0], "-P", "-s", "-c", _WITHOUT_FILTER, str(folder)]
 
     setattr(runner, "wrapped", traced)  # noqa: B010 - it exports none
-    runner.audit_in_sandbox(content, Latent(DIMENSION), images[:12], images[12:], plan=plan)
+    runner.audit_in_sandbox(content, Latent(DIMENSION), images[:12], held_out=images[12:], plan=plan)
     lines = log.read_text(errors="replace").splitlines()
     start = max(index for index, line in enumerate(lines) if _LAST_BEFORE_THE_FILTER in line)
     found = (_CALL.match(line) for line in lines[start + 1 :])

@@ -55,7 +55,7 @@ def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
 @pytest.fixture(scope="module")
 def audit(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
     """Its audit."""
-    return audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    return audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=PLAN)
 
 
 def by_name(audited: Audit) -> dict[str, dict[str, Any]]:
@@ -85,7 +85,9 @@ def test_every_number_says_how_sure_it_is(audit: Audit) -> None:
 
 def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Other digits declared as its training images: no sign. The images decide, not the network."""
-    report = audit_generator(remembering, LATENT, images[0][FEW:], images[1], plan=replace(PLAN, distorted=0)).report()
+    report = audit_generator(
+        remembering, LATENT, images[0][FEW:], held_out=images[1], plan=replace(PLAN, distorted=0)
+    ).report()
     assert report["verdict"] == "no-sign"
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
 
@@ -103,7 +105,7 @@ def test_distortion_raises_the_errors(audit: Audit) -> None:
 def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Twelve coordinates fit the pixels of half a digit nearly at will, so less shows than of whole ones."""
     plan = replace(PLAN, distorted=0, region=(0.0, 0.25, 1.0, 0.75))
-    report = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=plan).report()
+    report = audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "copies"
     assert report["plan"]["region"] == (0.0, 0.25, 1.0, 0.75)
 
@@ -113,7 +115,9 @@ def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remem
 @pytest.mark.parametrize("fit", [glo, gan])
 def test_generators_of_many_digits_are_not_flagged(fit: Any, images: tuple[Pixels, Pixels]) -> None:
     generator = fit(images[0], LATENT, width=16, steps=1200, batch=40, seed=0).requires_grad_(False)
-    report = audit_generator(generator, LATENT, *images, plan=replace(PLAN, train=120, held_out=120)).report()
+    report = audit_generator(
+        generator, LATENT, images[0], held_out=images[1], plan=replace(PLAN, train=120, held_out=120)
+    ).report()
     assert report["verdict"] == "no-sign"
     assert report["measured"]["gap"] < 0.1 or report["measured"]["p_value"] > 0.01
 
@@ -126,7 +130,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
         return waves.reshape(-1, 3, 8, 8)
 
     plan = replace(PLAN, distorted=0, starts=1, train=10, held_out=10)
-    report = audit_generator(folded, LATENT, *images, plan=plan).report()
+    report = audit_generator(folded, LATENT, train=images[0], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "inconclusive"
     assert "the search failed" in report["sentence"]
 
@@ -148,7 +152,7 @@ def test_every_number_has_words(audit: Audit) -> None:
 
 def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
-    other = audit_generator(remembering, LATENT, images[0][:FEW], rough, plan=replace(PLAN, distorted=0))
+    other = audit_generator(remembering, LATENT, images[0][:FEW], held_out=rough, plan=replace(PLAN, distorted=0))
     assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]
     assert "of another kind" in other.report()["sentence"]
 
@@ -170,7 +174,8 @@ def test_it_is_the_same_every_time_and_another_with_another_seed(
 ) -> None:
     quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=2, starts=1, iterations=10)
     one, again, other = (
-        audit_generator(remembering, LATENT, *images, plan=replace(quick, seed=seed)) for seed in (1, 1, 2)
+        audit_generator(remembering, LATENT, train=images[0], held_out=images[1], plan=replace(quick, seed=seed))
+        for seed in (1, 1, 2)
     )
     assert again.report() == one.report()
     assert not np.array_equal(one.pairs["held_out"].index, other.pairs["held_out"].index)
@@ -202,7 +207,9 @@ def test_few_targets_are_shown_once() -> None:
 def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     heard: list[tuple[str, float]] = []
     plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2, starts=1, iterations=5)
-    audit_generator(remembering, LATENT, *images, plan=plan, progress=lambda *step: heard.append(step))
+    audit_generator(
+        remembering, LATENT, train=images[0], held_out=images[1], plan=plan, progress=lambda *step: heard.append(step)
+    )
     stages = list(dict.fromkeys(stage for stage, _ in heard))
     assert stages[:3] == ["generated", "train", "held_out"]
     assert "warp_train" in stages
@@ -231,7 +238,7 @@ def test_an_entry_of_the_generator_is_told_from_one_of_another(
     matches = {}
     for name, pixels in entries.items():
         entry = EntryTargets(pixels, near)
-        audit = audit_generator(remembering, LATENT, images[0][:FEW], images[1], plan=QUICK, entry=entry)
+        audit = audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=QUICK, entry=entry)
         report = audit.report()
         matches[name] = report["match"]
         assert report["targets"] == {
@@ -261,13 +268,13 @@ def test_few_remembered_images_are_found_where_the_entry_is_near_to_them(
     train = np.concatenate([images[0][:FEW], images[0][FEW : FEW + 600]])
     near = NearTargets(np.arange(FEW), np.arange(40), 40 / HELD_OUT)
     entry = EntryTargets(drawn_from(remembering, 24), near)
-    report = audit_generator(remembering, LATENT, train, images[1], plan=QUICK, entry=entry).report()
+    report = audit_generator(remembering, LATENT, train, held_out=images[1], plan=QUICK, entry=entry).report()
     assert report["measured"]["random"]["p_value"] > 0.01
     assert report["measured"]["near"]["gap"] > 0.4
     assert (report["verdict"], report["measured"]["gap"]) == ("copies", report["measured"]["near"]["gap"])
     assert "that the entry is near to" in report["sentence"]
     assert report["power"]["near"]["with_80"] < report["power"]["random"]["with_80"]
-    alone = audit_generator(remembering, LATENT, train, images[1], plan=QUICK).report()
+    alone = audit_generator(remembering, LATENT, train, held_out=images[1], plan=QUICK).report()
     assert alone["verdict"] == "no-sign"
     assert (alone["match"], alone["power"]["near"], alone["measured"]["near"]) == (None, None, None)
     assert "had it remembered" in alone["sentence"]
@@ -286,12 +293,14 @@ def test_an_encoder_instead_of_a_search(images: tuple[Pixels, Pixels]) -> None:
     def decode(codes: torch.Tensor) -> torch.Tensor:
         return codes
 
-    copied = audit_by_encoder(decode, nearest_known, LATENT, images[0][:FEW], images[1], plan=PLAN)
+    copied = audit_by_encoder(decode, nearest_known, LATENT, train=images[0][:FEW], held_out=images[1], plan=PLAN)
     assert copied.report()["verdict"] == "copies"
     assert copied.report()["measured"]["generated_verbatim"] is None
     assert "generated" not in copied.report()["targets"]
     assert np.array_equal(pixels_of(known[copied.pairs["train"].index]), copied.pairs["train"].recovered)
-    honest = audit_by_encoder(decode, lambda targets: 0.5 * targets, LATENT, *images, plan=PLAN)
+    honest = audit_by_encoder(
+        decode, lambda targets: 0.5 * targets, LATENT, train=images[0], held_out=images[1], plan=PLAN
+    )
     assert honest.report()["verdict"] == "no-sign"
 
 
@@ -309,5 +318,5 @@ def test_targets_that_cannot_be_compared(train: Pixels, held_out: Pixels, slug: 
 
     made: GeneratorFunction = nothing
     with pytest.raises(Invalid) as refused:
-        audit_generator(made, LATENT, train, held_out, plan=PLAN)
+        audit_generator(made, LATENT, train, held_out=held_out, plan=PLAN)
     assert refused.value.slug == slug

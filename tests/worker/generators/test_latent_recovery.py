@@ -236,9 +236,9 @@ def test_generators_that_cannot_be_searched_are_refused() -> None:
     for slug, generators in cases.items():
         for generator in generators:
             with pytest.raises(Invalid) as refused:
-                require_images(generator, LATENT, SIZE, 0)
+                require_images(generator, LATENT, SIZE, seed=0)
             assert refused.value.slug == slug
-    require_images(decoder(), LATENT, SIZE, 0)
+    require_images(decoder(), LATENT, SIZE, seed=0)
 
 
 # A region alone

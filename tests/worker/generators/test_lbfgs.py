@@ -187,6 +187,6 @@ def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
 def test_progress_rises_to_the_end() -> None:
     function, start = recovery_problem(5, 0.2)
     heard: list[float] = []
-    minimise(objective_of(function), start, LbfgsOptions(20), heard.append)
+    minimise(objective_of(function), start, LbfgsOptions(20), progress=heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1.0

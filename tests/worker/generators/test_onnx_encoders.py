@@ -91,9 +91,11 @@ def test_what_is_no_encoder_of_these_images_is_refused(content: object, slug: st
 
 def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
     request = exchange.AuditRequest({}, {}, None, {})
-    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request)
+    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), held_out=images(1, 0, 9), request=request)
     assert exchange.read_encoder_input(tmp_path) is None
-    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), images(1, 0, 9), request, encoder=b"encoder")
+    exchange.write_inputs(
+        tmp_path, b"generator", images(0, 0, 9), held_out=images(1, 0, 9), request=request, encoder=b"encoder"
+    )
     assert exchange.read_encoder_input(tmp_path) == b"encoder"
 
 
@@ -166,7 +168,7 @@ def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)
     report = audit_in_sandbox(
-        export_generator(Blank(), 48), LATENT, train, held_out, plan=AuditPlan(), encoder=file_of(Half())
+        export_generator(Blank(), 48), LATENT, train, held_out=held_out, plan=AuditPlan(), encoder=file_of(Half())
     ).report()
     assert report["verdict"] == "copies"
     assert report["measured"]["generated_verbatim"] is None

@@ -144,7 +144,7 @@ def test_files_that_are_not_there_are_reported(files: Path) -> None:
     assert recover(files, "--json", generator="none.onnx").exit_code == ExitCode.USAGE
     (files / "empty").mkdir()
     with pytest.raises(Invalid, match=r"empty has no PNG"):
-        read_images(files / "empty", 2, files, lambda _: None)
+        read_images(files / "empty", 2, files, progress=lambda _: None)
     (files / "held-out" / "bad.png").write_bytes(b"no image")
     done = recover(files, "--json")
     assert done.exit_code == ExitCode.FAULTY

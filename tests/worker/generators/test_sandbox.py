@@ -43,7 +43,7 @@ def audited(
         content,
         Latent(DIMENSION),
         IMAGES[:12],
-        IMAGES[12:],
+        held_out=IMAGES[12:],
         plan=plan,
         limits=limits,
         **more,  # type: ignore[arg-type]

@@ -143,7 +143,9 @@ def tell(context: WorkerContext, account: Account, times: int = 1) -> None:
     """Notices, each in a transaction of its own."""
     for _ in range(times):
         with context.sessions.begin() as session:
-            notices.notify(session, account, Kind.RULING, "Größe", "Kept.", "/submissions/x", context.now())
+            notices.notify(
+                session, account, Kind.RULING, subject="Größe", body="Kept.", link="/submissions/x", now=context.now()
+            )
 
 
 def deliveries(context: WorkerContext) -> list[Delivery]:
@@ -198,7 +200,7 @@ def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerConte
             tell(context, person(context, url))
             assert post_due_deliveries(context) == 1
             assert process.stdout.readline() == "ruling Größe https://kennel.example.org/submissions/x\n"
-            forged = webhooks.signed_headers(webhooks.encode_secret(bytes(32)), "1", int(time.time()), b"{}")
+            forged = webhooks.signed_headers(webhooks.encode_secret(bytes(32)), "1", int(time.time()), body=b"{}")
             assert httpx.post(url, content=b"{}", headers=forged).status_code == 401
         finally:
             process.kill()

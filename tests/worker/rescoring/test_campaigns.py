@@ -59,8 +59,8 @@ def new_version(
     """From now on workers have scorer version 2, which measures another FID, and with ``distance`` that one."""
     monkeypatch.setattr(score, "SCORER_VERSION", "2")
 
-    def measured(*arguments: Any) -> Any:
-        numbers = measure.measure(*arguments)
+    def measured(*arguments: Any, **named: Any) -> Any:
+        numbers = measure.measure(*arguments, **named)
         numbers = replace(numbers, fid=change(numbers.fid))
         if distance is None:
             return numbers

@@ -244,7 +244,9 @@ def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
         make_former(service)
         author = session.query(Account).filter_by(handle="organizer").one()
         with pytest.raises(Conflict) as refusal:
-            actions.decide(Acting(session, author, now), state, campaign["id"], decision, reason="Now.", tau=None)
+            actions.decide(
+                Acting(session, author, now), state, campaign["id"], decision=decision, reason="Now.", tau=None
+            )
     assert refusal.value.slug == "former-track"
     assert campaign_acts(service) == ["rescoring.started"]
 

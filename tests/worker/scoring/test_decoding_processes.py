@@ -52,7 +52,7 @@ def checked(
 ) -> tuple[NDArray[np.uint8], PixelHashes]:
     spec = ImageSpec(count, SIZE)
     out = np.zeros((count, SIZE, SIZE, 3), np.uint8)
-    return out, check_images(file, list_images(file, spec), spec, out, processes=processes, progress=progress)
+    return out, check_images(file, list_images(file, spec), spec, out=out, processes=processes, progress=progress)
 
 
 def refused(file: io.BytesIO, count: int, processes: int) -> Invalid:
@@ -165,11 +165,11 @@ def test_images_that_people_look_at_are_those_of_threads(monkeypatch: pytest.Mon
     monkeypatch.setattr(decoder_pool, "PIXEL_BYTES", SIZE * SIZE * 3)
     file, spec = zipped(pngs(12)), ImageSpec(12, SIZE)
     listing = list_images(file, spec)
-    by_threads, by_process = (select_images(file, listing, {11, 2, 40}, SIZE, processes=each) for each in (0, 1))
+    by_threads, by_process = (select_images(file, listing, {11, 2, 40}, size=SIZE, processes=each) for each in (0, 1))
     assert sorted(by_process) == sorted(by_threads) == [2, 11]
     file = zipped(photographs())
     listing = list_references(file)
-    references = [select_reference_images(file, listing, {0, 2, 3}, SIZE, processes=each) for each in (0, 1)]
+    references = [select_reference_images(file, listing, {0, 2, 3}, size=SIZE, processes=each) for each in (0, 1)]
     for one, other in ((by_threads, by_process), references):
         for place, image in one.items():
             np.testing.assert_array_equal(image, other[place])
@@ -183,7 +183,7 @@ def test_an_image_that_takes_the_decoder_over_is_not_shown() -> None:
     members = [*pngs(3), ("dog.png", obedient(b"crash"))]
     file = zipped(members)
     listing = list_images(file, ImageSpec(4, SIZE))
-    shown = select_images(file, listing, range(4), SIZE, processes=1)
+    shown = select_images(file, listing, range(4), size=SIZE, processes=1)
     assert [listing.names[place] for place in sorted(shown)] == [name for name, _ in pngs(3)]
 
 
@@ -192,19 +192,19 @@ def test_images_that_people_look_at_are_kept_for_a_while(tmp_path: Path, monkeyp
     blobs.write("set", zipped(photographs()).getvalue())
     stored = StoredImages(blobs, processes=1)
     references = ReferenceSet(id=1, blob_key="set")
-    first = stored.of_references([references], {0, 2}, SIZE, ())
+    first = stored.of_references([references], {0, 2}, SIZE, hidden=())
     monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.no_such_module")
-    again = stored.of_references([references], {0, 2}, SIZE, ())
+    again = stored.of_references([references], {0, 2}, SIZE, hidden=())
     assert [again[place] is image for place, image in first.items()] == [True, True]
     with pytest.raises(RuntimeError, match="did not start"):
-        stored.of_references([references], {0, 1}, SIZE, ())
+        stored.of_references([references], {0, 1}, SIZE, hidden=())
     monkeypatch.setattr("scorer.evidence.images.MAX_KEPT_BYTES", 3 * SIZE * SIZE)
     monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.archive.decoder_process")
-    assert sorted(stored.of_references([references], {0, 1}, SIZE, ())) == [0, 1]
+    assert sorted(stored.of_references([references], {0, 1}, SIZE, hidden=())) == [0, 1]
     assert len(stored._kept) == 1
     blobs.delete("set")
     with pytest.raises(NotFound):
-        stored.of_references([references], {1}, SIZE, ())
+        stored.of_references([references], {1}, SIZE, hidden=())
 
 
 def test_the_web_process_has_them_decoded() -> None:

@@ -219,9 +219,9 @@ def test_a_worker_that_stops_gives_its_job_back(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    def stop(*args: Any) -> RawMeasurement:
+    def stop(*args: Any, **named: Any) -> RawMeasurement:
         stopping.value = 1
-        return measure(*args)
+        return measure(*args, **named)
 
     monkeypatch.setattr(score, "measure", stop)
     try:

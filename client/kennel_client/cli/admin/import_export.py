@@ -35,7 +35,7 @@ def create(
     name = admin.releases.start(competition, images, new_names=new_names)["id"]
     release = admin.releases.wait(competition, name, see=saying(_stage))
     if to is not None:
-        _download(admin, competition, name, to)
+        _download(admin, competition, name, folder=to)
     if hand_out:
         release = admin.releases.hand_out(competition, name)
     return _answer(release)
@@ -45,7 +45,7 @@ def _stage(release: View) -> str:
     return str(release["stage"] or release["state"])
 
 
-def _download(admin: AdminClient, competition: str, release: str, folder: Path) -> None:
+def _download(admin: AdminClient, competition: str, release: str, *, folder: Path) -> None:
     for path in admin.releases.download(competition, release, folder):
         say(str(path))
 
@@ -65,7 +65,7 @@ def download(
     to: Annotated[Path, typer.Option(help="The folder for its files.")] = Path(),
 ) -> Answer:
     """Download the files of a release, and compare each with its SHA-256."""
-    _download(admin, competition, release, to)
+    _download(admin, competition, release, folder=to)
     return _answer(admin.releases.get(competition, release))
 
 

@@ -106,18 +106,18 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
 @answers(app)
 def switch(admin: AdminClient, competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
     """Let a campaign's measurements count."""
-    return _decide(admin, competition, number, "switch", reason, tau)
+    return _decide(admin, competition, number, decision="switch", reason=reason, tau=tau)
 
 
 def _decision(decision: CampaignAct) -> Callable[..., Answer]:
-    def decide(admin: AdminClient, competition: Slug, number: Number, reason: Reason) -> Answer:
-        return _decide(admin, competition, number, decision, reason)
+    def decide(admin: AdminClient, competition: Slug, number: Number, *, reason: Reason) -> Answer:
+        return _decide(admin, competition, number, decision=decision, reason=reason)
 
     return decide
 
 
 def _decide(
-    admin: AdminClient, competition: str, number: int, decision: CampaignAct, reason: str, tau: float | None = None
+    admin: AdminClient, competition: str, number: int, *, decision: CampaignAct, reason: str, tau: float | None = None
 ) -> Answer:
     campaign = admin.campaigns.decide(competition, number, decision, reason=reason, tau=tau)
     return Answer(campaign, _text(campaign))

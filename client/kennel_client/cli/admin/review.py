@@ -82,7 +82,7 @@ def submit(
     note: Annotated[str, typer.Option(help="For the other reviewers.")] = "",
 ) -> Answer:
     """Review an entry; until a second review closes it, a later one of yours replaces this."""
-    opinions = admin.reviews.review(submission, label, intent, note)
+    opinions = admin.reviews.review(submission, label, intent, note=note)
     return Answer(opinions, _opinions_text(opinions))
 
 
@@ -109,7 +109,7 @@ def create_ruling(
     ] = None,
 ) -> Answer:
     """Keep an entry as it is judged, disqualify it, or waive its penalty; a later ruling replaces it."""
-    ruling = admin.rulings.rule(submission, kind, reason, memorising)
+    ruling = admin.rulings.rule(submission, kind, reason, memorising=memorising)
     return Answer(ruling, f"{submission}: {ruling['kind']}.")
 
 

@@ -25,7 +25,7 @@ def label(
     if early:
         early_label = admin.submissions.label_early(submission, label)
         return Answer(early_label, f"{submission} has the early label {label}, which decides nothing.")
-    decided = admin.submissions.label(competition, submission, label, note)
+    decided = admin.submissions.label(competition, submission, label, note=note)
     return Answer(decided, f"{submission} is labelled {label}.")
 
 

@@ -45,5 +45,5 @@ def messages(admin: AdminClient, competition: Slug, team: TeamId) -> Listing:
 @answers(app)
 def rule(admin: AdminClient, competition: Slug, team: TeamId, kind: RulingArgument, reason: Told) -> Answer:
     """Rule on all scored entries of a team at once."""
-    made = admin.rulings.rule_team(competition, team, kind, reason)
+    made = admin.rulings.rule_team(competition, team, kind, reason=reason)
     return Answer(made, f"{len(made)} {'entry' if len(made) == 1 else 'entries'}: {kind}.")

@@ -151,7 +151,7 @@ def choose(
     tau: Annotated[float | None, typer.Option(help="Default: half the distance of the held-out images.")] = None,
 ) -> Answer:
     """Give the private track another extractor, which was compared before: every entry is scored anew on it."""
-    chosen = admin.private_extractor.choose(competition, extractor, reason, tau)
+    chosen = admin.private_extractor.choose(competition, extractor, reason, tau=tau)
     text = f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored."
     return Answer(chosen, text)
 
@@ -185,7 +185,7 @@ def add(
         competition,
         name,
         metric,
-        extractor,
+        extractor=extractor,
         reference=reference,
         visibility="everybody" if everybody else "organizers",
         constants=constants,
