@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.compose.compose_file import ROOT
 
-COMMIT = "96f6fb508b3ef00a29e774e173f7382b6299113b"
+COMMIT = "d96c856282dd53113c6480e62b924b5e8149ea3c"
 """The commit of 0.2.0. When you make a version, enter its commit here in the commit after it."""
 PATIENCE = 240
 QUEUES = "check,sweep,score,prepare"
