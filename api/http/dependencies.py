@@ -319,7 +319,6 @@ ActingReader = Annotated[Acting, Depends(acting_as(reader))]
 ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
 ActingReviewer = Annotated[Acting, Depends(acting_as(reviewer))]
 ActingOrganizer = Annotated[Acting, Depends(acting_as(organizer))]
-ActingAnyOrganizer = Annotated[Acting, Depends(acting_as(any_organizer))]
 ActingCompetitionCreator = Annotated[Acting, Depends(acting_as(competition_creator))]
 ActingAdmin = Annotated[Acting, Depends(acting_as(admin))]
 
