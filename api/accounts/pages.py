@@ -9,25 +9,25 @@ from api.accounts.personal_data import delete_own_account, own_data
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import Caller, DbSession, Now, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, Caller, RowId, SignedIn
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
 from scorer.accounts.credentials import Kept
 from scorer.acting import Acting
+from scorer.db import accounts, notifications
 from scorer.errors import Invalid
 from scorer.identifiers import new_secret
-from scorer.notifications import webhooks
 
 router = Router(prefix="/account", include_in_schema=False)
 MAX_NAME_LENGTH = 100
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_account(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+def show_account(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Response:
     """The account page."""
-    return _page(session, viewer, now, done=DONE_MESSAGES.get(done))
+    return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
 DONE_MESSAGES = {
@@ -38,59 +38,56 @@ DONE_MESSAGES = {
 }
 
 
-def _page(
-    session: DbSession, viewer: Caller, now: Now, *, status: int = 200, secret: str | None = None, **outcome: Any
-) -> Response:
+def _page(acting: Acting, viewer: Caller, *, secret: str | None = None, **outcome: Any) -> Response:
     """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
     return render_page(
         "accounts/show.html",
-        status=status,
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
-        tokens=api_tokens.list_tokens(session, viewer.account),
-        scopes=api_tokens.scopes_of(viewer.account),
-        webhooks=webhooks.list_webhooks(session, viewer.account),
-        sessions=sessions.list_sessions(Acting(session, viewer.account, now)),
-        now=now,
+        tokens=accounts.tokens_of(acting.session, acting.actor.id),
+        scopes=api_tokens.scopes_of(acting.actor),
+        webhooks=notifications.active_webhooks(acting.session, acting.actor.id),
+        sessions=accounts.sessions_of(acting.session, acting.actor.id, acting.now),
+        now=acting.now,
         secret=secret,
         **outcome,
     )
 
 
 @router.post("/tokens")
-def make_token(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def make_token(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """Make a token; only this response shows it."""
-    sessions.hold(session, viewer.session_id, now)
+    sessions.hold(acting.session, viewer.session_id, acting.now)
     name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
-    with refusal_on(_page, session, viewer, now, place="token"):
+    with refusal_on(_page, acting, viewer, place="token"):
         if not name:
             raise Invalid("no-name", "Give the token a name, so that you know it again.")
-        api_tokens.issue_own(Acting(session, viewer.account, now), secret, name=name, scopes=fields.getlist("scope"))
-    return _page(session, viewer, now, status=201, secret=secret)
+        api_tokens.issue_own(acting, secret, name=name, scopes=fields.getlist("scope"))
+    return _page(acting, viewer, status=201, secret=secret)
 
 
 @router.post("/tokens/{token_id}/revoke")
-def revoke_token(token_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def revoke_token(token_id: RowId, acting: ActingSignedIn) -> Response:
     """Revoke a token."""
-    api_tokens.revoke(Acting(session, viewer.account, now), token_id)
+    api_tokens.revoke(acting, token_id)
     return see_other("/account?done=token#tokens")
 
 
 @router.post("/sessions/{session_id}/end")
-def end_session(session_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def end_session(session_id: RowId, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """End a session."""
-    sessions.end(Acting(session, viewer.account, now), session_id)
+    sessions.end(acting, session_id)
     return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
 
 
 @router.post("/password")
 def change_password(
-    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+    fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn
 ) -> Response:
     """Set a new password."""
     old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
-    with refusal_on(_page, session, viewer, now, place="password"):
+    with refusal_on(_page, acting, viewer, place="password"):
         sign_in.change_password(viewer, old, new, keep=_kept(fields))
     return see_other("/account?done=password#password")
 
@@ -105,28 +102,26 @@ def _kept(fields: Fields) -> Kept:
 
 
 @router.post("/email")
-def change_email(
-    fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
-) -> Response:
+def change_email(fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn) -> Response:
     """Mail a confirmation link to the new address."""
-    with refusal_on(_page, session, viewer, now, place="email"):
+    with refusal_on(_page, acting, viewer, place="email"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         sign_in.ask_confirmation(viewer, text(fields, "email"), password)
     return see_other("/account?done=email")
 
 
 @router.api_route("/data", methods=["GET", "HEAD"])
-def download_own_data(session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def download_own_data(acting: ActingSignedIn) -> Response:
     """What is stored about the person, as a file."""
-    return own_data(Acting(session, viewer.account, now))
+    return own_data(acting)
 
 
 @router.post("/deletion")
 def delete_account(
-    request: Request, fields: FormFields, session: DbSession, sign_in: AppSignInActions, viewer: SignedIn, now: Now
+    request: Request, fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn
 ) -> Response:
     """Delete the account."""
-    with refusal_on(_page, session, viewer, now, place="deletion"):
+    with refusal_on(_page, acting, viewer, place="deletion"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         delete_own_account(sign_in, viewer, text(fields, "handle"), password=password)
     title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."

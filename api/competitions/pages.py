@@ -5,14 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from api.http.dependencies import (
-    ActingVisitor,
-    AppResponseCache,
-    CurrentCaller,
-    DbSession,
-    Now,
-    SignedIn,
-)
+from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, CurrentCaller
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.http.request_charges import charge_past_board
@@ -106,8 +99,8 @@ def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> di
 
 
 @router.post("/competitions/{slug}/rules-acceptance")
-def accept_rules(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def accept_rules(slug: str, fields: FormFields, acting: ActingSignedIn) -> Response:
     """Accept the rules as the page showed them."""
-    state = competition_state.visible_state(Acting(session, viewer.account, now), slug)
-    rules.accept_rules(Acting(session, viewer.account, now), state, text(fields, "rules_sha256"))
+    state = competition_state.visible_state(acting, slug)
+    rules.accept_rules(acting, state, text(fields, "rules_sha256"))
     return templates.see_other(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")

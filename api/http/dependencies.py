@@ -283,10 +283,11 @@ async def join_limiter(request: Request) -> CapacityLimiter:
 
 
 def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
-    """The dependency of a route in which the account of ``dependency`` acts, in the transaction of the request."""
+    """The dependency of a route in which the account or caller of ``dependency`` acts, in the transaction of the
+    request."""
 
-    async def acting(session: DbSession, account: Annotated[Any, Depends(dependency)], now: Now) -> Acting[Any]:
-        return Acting(session, account, now)
+    async def acting(session: DbSession, actor: Annotated[Any, Depends(dependency)], now: Now) -> Acting[Any]:
+        return Acting(session, actor.account if isinstance(actor, Caller) else actor, now)
 
     return acting
 
@@ -315,6 +316,8 @@ CurrentBrowser = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, Depends(settings)]
 Now = Annotated[datetime, Depends(request_time)]
 ActingVisitor = Annotated[Acting[Account | None], Depends(acting_as(visitor))]
+ActingKnownCaller = Annotated[Acting, Depends(acting_as(known_caller))]
+ActingSignedIn = Annotated[Acting, Depends(acting_as(signed_in))]
 ActingReader = Annotated[Acting, Depends(acting_as(reader))]
 ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
 ActingReviewer = Annotated[Acting, Depends(acting_as(reviewer))]

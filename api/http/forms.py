@@ -4,7 +4,7 @@ Where the action of a form is refused, its page answers: the form again, with th
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Depends, Request, status
@@ -17,6 +17,7 @@ from api.http.problem_details import headers_of, status_of
 from api.http.request_bodies import content_length
 from scorer.errors import Invalid, KennelError, TooLarge
 
+P = ParamSpec("P")
 Fields = ImmutableMultiDict[str, str]
 MAX_FORM_BYTES = 1 << 20
 """The two texts of a competition have up to 50,000 characters each, of up to nine bytes in a form."""
@@ -102,12 +103,13 @@ class RefusedForm(Exception):
 
 
 @contextmanager
-def refusal_on(page: Callable[..., Response], *args: Any, **values: Any) -> Iterator[None]:
+def refusal_on(page: Callable[P, Response], *args: P.args, **values: P.kwargs) -> Iterator[None]:
     """Answer the request with ``page(*args, status=, error=, faults=, **values)`` if the block raises a
     ``KennelError``."""
+    refused: Callable[..., Response] = page
     try:
         yield
     except KennelError as error:
-        answer = page(*args, status=status_of(error), error=error.message, faults=error.faults, **values)
+        answer = refused(*args, status=status_of(error), error=error.message, faults=error.faults, **values)
         answer.headers.update(headers_of(error))
         raise RefusedForm(answer) from error

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from sqlalchemy.orm import Session
@@ -12,13 +12,18 @@ from api.http.forms import RefusedForm
 from scorer.db.session import has_connected
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Transaction = Callable[[], AbstractContextManager[Session]]
 
 
-def in_transaction(begin: Transaction, function: Callable[..., T], *args: Any, **values: Any) -> T:
-    """``function(session, *args, **values)`` in a transaction."""
-    with begin() as session:
-        return function(session, *args, **values)
+def in_transaction(begin: Transaction, function: Callable[Concatenate[Session, P], T]) -> Callable[P, T]:
+    """``function`` in a transaction, whose session is its first argument."""
+
+    def run(*args: P.args, **values: P.kwargs) -> T:
+        with begin() as session:
+            return function(session, *args, **values)
+
+    return run
 
 
 @asynccontextmanager

@@ -1,10 +1,8 @@
 """For admins: jobs that wait, run or have failed, and mails that have not left."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingAdmin, Caller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
@@ -24,21 +22,21 @@ DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_jobs(acting: ActingAdmin, viewer: SignedIn, done: str = "") -> Response:
     """The queues, the running jobs, the failed jobs."""
-    return _page(acting.session, viewer, acting.now, done=DONE_MESSAGES.get(done))
+    return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _page(session: Session, viewer: Caller, now: datetime, *, status: int = 200, **outcome: Any) -> Response:
-    unfinished = failed_jobs.read_unfinished(session)
-    mail_faults = outbox.list_faults(session, now)
-    shown: dict[str, Any] = {"unfinished": unfinished, "mail_faults": mail_faults, "stages": STAGES, "now": now}
-    return render_page("jobs/show.html", status=status, viewer=viewer, **shown, **outcome)
+def _page(acting: Acting, viewer: Caller, **outcome: Any) -> Response:
+    unfinished = failed_jobs.read_unfinished(acting.session)
+    mail_faults = outbox.list_faults(acting.session, acting.now)
+    shown: dict[str, Any] = {"unfinished": unfinished, "mail_faults": mail_faults, "stages": STAGES, "now": acting.now}
+    return render_page("jobs/show.html", viewer=viewer, **shown, **outcome)
 
 
 @router.post("/requeue")
 def requeue_jobs(fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Restart one job, or, without the field ``job``, all that have failed."""
     job = text(fields, "job", max_length=18)
-    with refusal_on(_page, acting.session, viewer, acting.now):
+    with refusal_on(_page, acting, viewer):
         _requeue(acting, job)
     return see_other(f"/admin/jobs?done={'one' if job else 'all'}")
 

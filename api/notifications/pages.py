@@ -6,12 +6,13 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, DbSession, Now, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, AppRateLimiter, AppSettings, Caller, RowId, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.acting import Acting
+from scorer.db import notifications
 from scorer.errors import Invalid
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -29,57 +30,46 @@ DONE_MESSAGES = {
 
 @router.api_route("/notices", methods=["GET", "HEAD"])
 def list_notices(
-    session: DbSession,
-    viewer: SignedIn,
-    now: Now,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    acting: ActingSignedIn, viewer: SignedIn, before: Annotated[int | None, Query(ge=1, le=2**62)] = None
 ) -> Response:
     """A person's notices, newest first."""
-    newest = notices.list_notices(session, viewer.account, before=before, limit=PAGE_SIZE + 1)
+    newest = notifications.notices_page(acting.session, acting.actor.id, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     older = page[-1].id if len(newest) > PAGE_SIZE else None
     return render_page(
-        "notifications/list.html", viewer=viewer, notices=page, first=before is None, older=older, now=now
+        "notifications/list.html", viewer=viewer, notices=page, first=before is None, older=older, now=acting.now
     )
 
 
 @router.post("/notices/read")
-def mark_read(fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def mark_read(fields: FormFields, acting: ActingSignedIn) -> Response:
     """Mark as read the notices that the page has shown, and all older ones."""
     up_to = text(fields, "up_to", max_length=18)
     if not (up_to.isascii() and up_to.isdecimal()):
         raise Invalid("bad-request", "This form says no notice.")
-    notices.mark_all_read(Acting(session, viewer.account, now), up_to=int(up_to))
+    notices.mark_all_read(acting, up_to=int(up_to))
     return see_other("/notices")
 
 
 @router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
-def show_channels(session: DbSession, viewer: SignedIn, now: Now, done: str = "") -> Response:
+def show_channels(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Response:
     """The kinds of notice that are mailed, and the webhooks."""
-    return _channels_page(session, viewer, now, done=DONE_MESSAGES.get(done))
+    return _channels_page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
 def _channels_page(
-    session: DbSession,
-    viewer: Caller,
-    now: Now,
-    *,
-    status: int = 200,
-    secret: str | None = None,
-    url: str = "",
-    **outcome: Any,
+    acting: Acting, viewer: Caller, *, secret: str | None = None, url: str = "", **outcome: Any
 ) -> Response:
-    account = viewer.account
-    hooks = webhooks.list_webhooks(session, account)
+    session, account = acting.session, acting.actor
+    hooks = notifications.active_webhooks(session, account.id)
     return render_page(
         "notifications/channels.html",
-        status=status,
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
         names=notices.KIND_NAMES,
         mailed=notices.mail_choices(session, account),
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id, limit=1)), None)) for hook in hooks],
-        now=now,
+        now=acting.now,
         secret=secret,
         url=url,
         **outcome,
@@ -87,36 +77,36 @@ def _channels_page(
 
 
 @router.post(f"{CHANNELS_PATH}/mails")
-def choose_mails(fields: FormFields, session: DbSession, viewer: SignedIn) -> Response:
+def choose_mails(fields: FormFields, acting: ActingSignedIn) -> Response:
     """Store which kinds of notice are mailed: those whose boxes are ticked."""
     ticked = set(fields.getlist("mailed"))
-    notices.choose_mails(session, viewer.account, {kind: kind.value in ticked for kind in Kind})
+    notices.choose_mails(acting.session, acting.actor, {kind: kind.value in ticked for kind in Kind})
     return see_other(f"{CHANNELS_PATH}?done=mails#mails")
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks")
-def add_webhook(fields: FormFields, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
+def add_webhook(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn, settings: AppSettings) -> Response:
     """Register a webhook; only this response shows its secret."""
-    sessions.hold(session, viewer.session_id, now)
+    sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
-    with refusal_on(_channels_page, session, viewer, now, url=url):
-        webhooks.register(Acting(session, viewer.account, now), url, secret=secret, local=local)
-    return _channels_page(session, viewer, now, status=201, secret=secret)
+    with refusal_on(_channels_page, acting, viewer, url=url):
+        webhooks.register(acting, url, secret=secret, local=local)
+    return _channels_page(acting, viewer, status=201, secret=secret)
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
-def remove_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def remove_webhook(webhook_id: RowId, acting: ActingSignedIn) -> Response:
     """Remove a webhook."""
-    webhooks.end(Acting(session, viewer.account, now), webhook_id)
+    webhooks.end(acting, webhook_id)
     return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
-def ping_webhook(webhook_id: RowId, session: DbSession, viewer: SignedIn, rates: AppRateLimiter, now: Now) -> Response:
+def ping_webhook(webhook_id: RowId, acting: ActingSignedIn, viewer: SignedIn, rates: AppRateLimiter) -> Response:
     """Send a trial notice to a webhook."""
-    with refusal_on(_channels_page, session, viewer, now):
+    with refusal_on(_channels_page, acting, viewer):
         rates.hit("webhook-ping", viewer.account.id)
-    webhooks.ping(Acting(session, viewer.account, now), webhook_id)
+    webhooks.ping(acting, webhook_id)
     return see_other(f"{CHANNELS_PATH}?done=ping#webhooks")

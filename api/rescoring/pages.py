@@ -1,11 +1,9 @@
 """The organizers' pages of rescoring campaigns: starting one, watching it, seeing what a switch would change."""
 
-from datetime import datetime
 from typing import Annotated, Any, get_args
 
 from fastapi import Query
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
@@ -31,18 +29,16 @@ MAX_SUBMISSIONS = 100_000
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
 def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """All campaigns, and the form that starts one."""
-    return _list_page(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), viewer, now=acting.now
-    )
+    return _list_page(acting, competition_state.state_of(acting.session, slug, acting.now), viewer)
 
 
-def _list_page(session: Session, state: CompetitionState, viewer: Caller, *, now: datetime, **outcome: Any) -> Response:
+def _list_page(acting: Acting, state: CompetitionState, viewer: Caller, **outcome: Any) -> Response:
     return render_page(
         "rescoring/list.html",
         viewer=viewer,
-        now=now,
+        now=acting.now,
         state=state,
-        campaigns=rescoring.all_views(session, state),
+        campaigns=rescoring.all_views(acting.session, state),
         extractors=[each.identity for each in EXTRACTORS.values()],
         **outcome,
     )
@@ -52,11 +48,8 @@ def _list_page(session: Session, state: CompetitionState, viewer: Caller, *, now
 def start(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings) -> Response:
     """Start a campaign."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    with refusal_on(_list_page, acting.session, state, viewer, acting.now):
-        weights = settings.weights_sha256
-        campaign = campaigns.start(
-            Acting(acting.session, viewer.account, acting.now), state, _wanted(fields), weights=weights
-        )
+    with refusal_on(_list_page, acting, state, viewer):
+        campaign = campaigns.start(acting, state, _wanted(fields), weights=settings.weights_sha256)
     return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")
 
 
@@ -82,34 +75,33 @@ def show_campaign(
 ) -> Response:
     """How far a campaign is, what a switch would change, and the forms that decide about it."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    return _campaign_page(acting.session, state, campaign_id, viewer=viewer, now=acting.now, tau=tau)
+    return _campaign_page(acting, state, campaign_id, viewer=viewer, tau=tau)
 
 
 def _campaign_page(
-    session: Session,
+    acting: Acting,
     state: CompetitionState,
     campaign_id: int,
     *,
     viewer: Caller,
-    now: datetime,
     tau: float | None = None,
     **outcome: Any,
 ) -> Response:
-    campaign = campaign_status.campaign_of(session, state, campaign_id)
-    status = campaign_status.status_of(session, campaign)
+    campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
+    status = campaign_status.status_of(acting.session, campaign)
     shown: dict[str, Any] = {"preview": None, "refusal": None}
     is_over = status.state == "cancelled" or status.track.kind == "former"
     if status.difference.measured and not is_over:
         try:
-            shown["preview"] = preview_view(preview(session, state, campaign, tau=tau))
+            shown["preview"] = preview_view(preview(acting.session, state, campaign, tau=tau))
         except KennelError as refusal:
             shown["refusal"] = refusal.message
     return render_page(
         "rescoring/show.html",
         viewer=viewer,
-        now=now,
+        now=acting.now,
         state=state,
-        campaign=rescoring.view_of(session, state, status),
+        campaign=rescoring.view_of(acting.session, state, status),
         tau=tau,
         busy=status.state in {"preparing", "measuring"} and not is_over,
         **shown,
@@ -122,17 +114,10 @@ def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrgani
     """Decide about a campaign."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_campaign_page, acting.session, state, campaign_id, viewer, acting.now):
+    with refusal_on(_campaign_page, acting, state, campaign_id, viewer=viewer):
         require_reason(reason)
         tau = number_field(fields, "tau", float)
-        rescoring.decide(
-            Acting(acting.session, viewer.account, acting.now),
-            state,
-            campaign_id,
-            decision=_decision(fields),
-            reason=reason,
-            tau=tau,
-        )
+        rescoring.decide(acting, state, campaign_id, decision=_decision(fields), reason=reason, tau=tau)
     return see_other(f"/competitions/{slug}/rescoring/{campaign_id}")
 
 

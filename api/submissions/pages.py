@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -14,10 +13,10 @@ from api.evidence.generators.uploads import hand_in_generator
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
     ActingReader,
+    ActingSignedIn,
     AppSettings,
     BlobStore,
     Caller,
-    DbSession,
     KnownCaller,
     Now,
     SignedIn,
@@ -32,7 +31,6 @@ from api.http.forms import FormFields, refusal_on, text
 from api.http.multipart import page_form
 from api.http.problem_details import status_of
 from api.http.routing import Router
-from api.http.transactions import in_transaction
 from api.rendering.charts.histogram import histogram_of
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.review.rulings.sections import rulings_section_of
@@ -65,7 +63,7 @@ def show_submission(
     submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownCaller
 ) -> Response:
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
-    values = _entry(acting.session, images, submission_id, viewer=viewer, now=acting.now)
+    values = _entry(acting, images, submission_id, viewer=viewer)
     etag = _etag_of_entry(values, viewer, acting.now)
     if is_known(request, etag):
         return not_modified(etag)
@@ -85,8 +83,9 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
-def _entry(session: Session, images: StoredImages, submission_id: str, *, viewer: Caller, now: Now) -> dict[str, Any]:
+def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: Caller) -> dict[str, Any]:
     """The template values of an entry's page."""
+    session, now = acting.session, acting.now
     submission = access.find_submission(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
     view = submission_view(session, submission, viewer.account)
@@ -103,11 +102,11 @@ def _entry(session: Session, images: StoredImages, submission_id: str, *, viewer
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and code_uploads.takes_code(session, state, submission, now=now),
-        "generator": generator_section_of(Acting(session, viewer.account, now), submission, with_form=own),
+        "generator": generator_section_of(acting, submission, with_form=own),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
-        "case": rulings_section_of(Acting(session, viewer.account, now), images, state, submission=submission),
+        "case": rulings_section_of(acting, images, state, submission=submission),
         "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
     }
 
@@ -144,7 +143,9 @@ def _refused_upload(
     submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Caller, error: KennelError, place: str
 ) -> Response:
     problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": place}
-    return in_transaction(begin, _page_of_entry, images, submission_id, viewer, utc_now(), **problem)
+    with begin() as session:
+        acting = Acting(session, viewer.account, utc_now())
+        return _page_of_entry(acting, images, submission_id, viewer=viewer, **problem)
 
 
 @router.post("/submissions/{submission_id}/generator")
@@ -168,22 +169,20 @@ async def upload_generator(
 
 
 def _page_of_entry(
-    session: Session, images: StoredImages, submission_id: str, *, viewer: Caller, now: datetime, **outcome: Any
+    acting: Acting, images: StoredImages, submission_id: str, *, viewer: Caller, **outcome: Any
 ) -> Response:
-    values = _entry(session, images, submission_id, viewer=viewer, now=now)
-    return render_page("submissions/show.html", viewer=viewer, now=now, **outcome, **values)
+    values = _entry(acting, images, submission_id, viewer=viewer)
+    return render_page("submissions/show.html", viewer=viewer, now=acting.now, **outcome, **values)
 
 
 @router.post("/submissions/{submission_id}/cancel")
-def cancel_submission(
-    submission_id: str, session: DbSession, images: ZipImages, viewer: SignedIn, now: Now
-) -> Response:
+def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipImages, viewer: SignedIn) -> Response:
     """Cancel the entry before its scoring begins."""
     try:
-        outcomes.cancel(Acting(session, viewer.account, now), submission_id)
+        outcomes.cancel(acting, submission_id)
     except Conflict as error:
         problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": "cancel"}
-        return _page_of_entry(session, images, submission_id, viewer=viewer, now=now, **problem)
+        return _page_of_entry(acting, images, submission_id, viewer=viewer, **problem)
     return see_other(f"/submissions/{submission_id}")
 
 
@@ -192,7 +191,12 @@ def submit_rebuttal(
     submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
 ) -> Response:
     """Submit the team's rebuttal."""
-    page = partial(in_transaction, begin, _page_of_entry, images, submission_id, viewer, now)
+
+    def page(**refused: Any) -> Response:
+        with begin() as session:
+            acting = Acting(session, viewer.account, now)
+            return _page_of_entry(acting, images, submission_id, viewer=viewer, **refused)
+
     with refusal_on(page, place="rebuttal"), begin() as session:
         rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
         rebuttals.rebut(Acting(session, viewer.account, now), submission_id, rebuttal)
@@ -202,19 +206,12 @@ def submit_rebuttal(
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
 def list_submissions(slug: str, acting: ActingReader, viewer: KnownCaller, before: BeforeRef = None) -> Response:
     """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
-    return _entries(acting.session, slug, viewer, now=acting.now, before=before)
+    return _entries(acting, slug, viewer, before=before)
 
 
-def _entries(
-    session: Session,
-    slug: str,
-    viewer: Caller,
-    *,
-    now: Now,
-    before: int | None = None,
-    **outcome: Any,
-) -> Response:
-    state = competition_state.visible_state(Acting(session, viewer.account, now), slug)
+def _entries(acting: Acting, slug: str, viewer: Caller, *, before: int | None = None, **outcome: Any) -> Response:
+    session, now = acting.session, acting.now
+    state = competition_state.visible_state(acting, slug)
     newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     finals = _finals(session, state, viewer)
@@ -258,9 +255,9 @@ def _submission_rows(
 
 
 @router.post("/competitions/{slug}/picks")
-def choose_final_picks(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def choose_final_picks(slug: str, fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """Make the ticked entries the team's final picks."""
     wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
-    with refusal_on(_entries, session, slug, viewer, now):
-        final_picks.pick(Acting(session, viewer.account, now), slug, wanted)
+    with refusal_on(_entries, acting, slug, viewer):
+        final_picks.pick(acting, slug, wanted)
     return see_other(f"/competitions/{slug}/entries#picks")

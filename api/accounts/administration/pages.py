@@ -1,17 +1,17 @@
 """Others' accounts, for admins: who is there, their roles, suspending them, ending their credentials."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingAdmin, Caller, DbSession, Now, SignedIn
+from api.http.dependencies import ActingAdmin, Caller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import accounts, administration
 from scorer.accounts.roles import ROLES
+from scorer.acting import Acting
 from scorer.db.accounts import account_summaries
 
 router = Router(prefix="/admin/accounts", include_in_schema=False)
@@ -35,68 +35,45 @@ def list_accounts(
     done: str = "",
 ) -> Response:
     """The accounts, oldest first."""
-    return _page(acting.session, viewer, acting.now, search=search, after=after, done=DONE_MESSAGES.get(done))
+    return _page(acting, viewer, search=search, after=after, done=DONE_MESSAGES.get(done))
 
 
-def _page(
-    session: DbSession, viewer: Caller, now: Now, *, status: int = 200, search: str = "", after: int = 0, **outcome: Any
-) -> Response:
-    found = account_summaries(session, search, after=after, limit=PAGE_SIZE + 1, now=now)
+def _page(acting: Acting, viewer: Caller, *, search: str = "", after: int = 0, **outcome: Any) -> Response:
+    found = account_summaries(acting.session, search, after=after, limit=PAGE_SIZE + 1, now=acting.now)
     return render_page(
         "accounts/administration/show.html",
-        status=status,
         viewer=viewer,
         accounts=found[:PAGE_SIZE],
         next_after=found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None,
         search=search,
         after=after,
         roles=ROLES,
-        now=now,
+        now=acting.now,
         **outcome,
     )
-
-
-def _changed(
-    session: DbSession, viewer: Caller, now: Now, *, handle: str, change: Callable[[], object], done: str
-) -> Response:
-    """The page after a change, or with the reason why it was refused."""
-    with refusal_on(_page, session, viewer, now, search=handle):
-        change()
-    return see_other(f"/admin/accounts?search={handle}&done={done}")
 
 
 @router.post("/{handle}/role")
 def change_role(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Give an account another role."""
-    role = text(fields, "role")
-    return _changed(
-        acting.session,
-        viewer,
-        acting.now,
-        handle=handle,
-        change=lambda: accounts.change_role(acting, handle, role),
-        done="role",
-    )
+    with refusal_on(_page, acting, viewer, search=handle):
+        accounts.change_role(acting, handle, text(fields, "role"))
+    return see_other(f"/admin/accounts?search={handle}&done=role")
 
 
 @router.post("/{handle}/suspension")
 def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """Suspend an account, or, with ``suspended=no``, let it sign in again."""
     suspended = text(fields, "suspended") != "no"
-    reason = text(fields, "reason", max_length=MAX_REASON_LENGTH).strip()
-
-    def change() -> None:
+    with refusal_on(_page, acting, viewer, search=handle):
+        reason = text(fields, "reason", max_length=MAX_REASON_LENGTH).strip()
         administration.set_suspended(acting, handle, suspended=suspended, reason=reason)
-
-    return _changed(
-        acting.session, viewer, acting.now, handle=handle, change=change, done="suspended" if suspended else "restored"
-    )
+    return see_other(f"/admin/accounts?search={handle}&done={'suspended' if suspended else 'restored'}")
 
 
 @router.post("/{handle}/credentials/end")
 def end_credentials(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     """End all sessions, tokens and webhooks of an account."""
-    return _changed(
-        acting.session, viewer, acting.now, handle=handle,
-        change=lambda: administration.end_credentials_of(acting, handle), done="ended",
-    )  # fmt: skip
+    with refusal_on(_page, acting, viewer, search=handle):
+        administration.end_credentials_of(acting, handle)
+    return see_other(f"/admin/accounts?search={handle}&done=ended")

@@ -3,39 +3,47 @@
 from fastapi import Response
 
 from api.accounts.views import NewToken, NewTokenView, TokenPage, TokenView
-from api.http.dependencies import CurrentUser, DbSession, KnownCaller, Now, RowId, SignedIn, require_session
+from api.http.dependencies import (
+    ActingKnownCaller,
+    ActingReader,
+    ActingSignedIn,
+    KnownCaller,
+    RowId,
+    SignedIn,
+    require_session,
+)
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens, sessions
-from scorer.acting import Acting
+from scorer.db import accounts
 from scorer.identifiers import new_secret
 
 router = ApiRouter(prefix="/tokens", tags=["tokens"])
 
 
 @router.get("")
-def index(session: DbSession, account: CurrentUser, wanted: Paging) -> TokenPage:
+def index(acting: ActingReader, wanted: Paging) -> TokenPage:
     """Your valid tokens, newest first."""
-    page = wanted.of_all(api_tokens.list_tokens(session, account))
+    page = wanted.of_all(accounts.tokens_of(acting.session, acting.actor.id))
     views = [TokenView.model_validate(each) for each in page.rows]
     return TokenPage(tokens=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)
-def create(body: NewToken, response: Response, session: DbSession, caller: SignedIn, now: Now) -> NewTokenView:
+def create(body: NewToken, response: Response, acting: ActingSignedIn, caller: SignedIn) -> NewTokenView:
     """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
-    sessions.hold(session, caller.session_id, now)
+    sessions.hold(acting.session, caller.session_id, acting.now)
     secret = new_secret()
-    token = api_tokens.issue_own(Acting(session, caller.account, now), secret, name=body.name, scopes=body.scopes)
+    token = api_tokens.issue_own(acting, secret, name=body.name, scopes=body.scopes)
     response.headers["Cache-Control"] = "no-store"
     view = TokenView.model_validate(token)
     return NewTokenView(**view.model_dump(), token=secret)
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke(token_id: RowId, session: DbSession, caller: KnownCaller, now: Now) -> Response:
+def revoke(token_id: RowId, acting: ActingKnownCaller, caller: KnownCaller) -> Response:
     """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
     if caller.token_id != token_id:
         require_session(caller)
-    api_tokens.revoke(Acting(session, caller.account, now), token_id)
+    api_tokens.revoke(acting, token_id)
     return Response(status_code=204)

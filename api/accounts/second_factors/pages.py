@@ -10,13 +10,12 @@ from api.accounts.second_factors.second_step import AppSecondFactorActions
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, AppSettings, RowId, SignedIn
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.local_paths import HOME, remembered_path, safe_redirect_path
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import second_factors
-from scorer.acting import Acting
 from scorer.db.tables import WebSession
 
 router = Router(include_in_schema=False)
@@ -53,11 +52,10 @@ def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFacto
 class SecondFactorsPage:
     """One's second factors, shown after whatever was asked for."""
 
-    session: DbSession
+    acting: ActingSignedIn
     viewer: SignedIn
     settings: AppSettings
     actions: AppSignInActions
-    now: Now
 
     def require_password(self, fields: Fields) -> None:
         """Refuse a form without the account's password."""
@@ -66,23 +64,22 @@ class SecondFactorsPage:
     @property
     def web_session(self) -> WebSession:
         """The viewer's session."""
-        return self.session.get_one(WebSession, self.viewer.session_id)
+        return self.acting.session.get_one(WebSession, self.viewer.session_id)
 
-    def render(self, *, status: int = 200, key: str | None = None, **outcome: Any) -> Response:
+    def render(self, *, key: str | None = None, **outcome: Any) -> Response:
         """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
         key = key or second_factors.new_totp_key(self.web_session)
-        account = self.viewer.account
+        session, account = self.acting.session, self.acting.actor
         return render_page(
             "accounts/second_factors/show.html",
-            status=status,
             headers={"Cache-Control": "no-store"},
             viewer=self.viewer,
-            factors=second_factors.list_factors(self.session, account),
-            recovery_codes=second_factors.count_recovery_codes(self.session, account),
+            factors=second_factors.list_factors(session, account),
+            recovery_codes=second_factors.count_recovery_codes(session, account),
             required=second_factors.is_required(account, self.settings.require_second_factor),
             key=key,
             key_address=second_factors.totp_address(key, account),
-            now=self.now,
+            now=self.acting.now,
             **{"codes": None, "waiting": "", **outcome},
         )
 
@@ -106,7 +103,7 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
     with refusal_on(lambda **refused: page.render(key=page.web_session.totp_key, **refused), place="totp"):
         page.require_password(fields)
         code = text(fields, "code").replace(" ", "")
-        second_factors.add_totp(page.session, page.web_session, key, code=code, now=page.now)
+        second_factors.add_totp(page.acting.session, page.web_session, key, code=code, now=page.acting.now)
     return see_other(f"{HERE}?done=totp")
 
 
@@ -115,7 +112,7 @@ def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
     """Make recovery codes; only this response shows them."""
     with refusal_on(page.render, place="recovery"):
         page.require_password(fields)
-        codes = second_factors.new_recovery_codes(Acting(page.session, page.viewer.account, page.now))
+        codes = second_factors.new_recovery_codes(page.acting)
     return page.render(status=201, codes=codes)
 
 
@@ -124,5 +121,5 @@ def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) ->
     """Remove a second factor."""
     with refusal_on(page.render, place="factors"):
         page.require_password(fields)
-        second_factors.remove(Acting(page.session, page.viewer.account, page.now), factor_id)
+        second_factors.remove(page.acting, factor_id)
     return see_other(f"{HERE}?done=removed")

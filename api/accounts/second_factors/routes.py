@@ -18,10 +18,9 @@ from api.accounts.second_factors.views import (
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.accounts.views import SessionView
 from api.http import csrf, session_cookies
-from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.routing import ApiRouter
 from scorer.accounts import passkeys, second_factors
-from scorer.acting import Acting
 from scorer.db.tables import WebSession
 
 router = ApiRouter(tags=["second factors"])
@@ -96,19 +95,19 @@ def add_passkey(body: NewPasskey, session: DbSession, caller: SignedIn, settings
 
 @router.post("/me/second-factors/{factor_id}/removal", status_code=204)
 def remove_second_factor(
-    factor_id: RowId, body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
+    factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, caller: SignedIn, actions: AppSignInActions
 ) -> Response:
     """Remove a second factor; with the last one the recovery codes end."""
     actions.require_password(caller, body.password.get_secret_value())
-    second_factors.remove(Acting(session, caller.account, now), factor_id)
+    second_factors.remove(acting, factor_id)
     return Response(status_code=204)
 
 
 @router.post("/me/recovery-codes", status_code=201)
 def make_recovery_codes(
-    body: PasswordProof, response: Response, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now
+    body: PasswordProof, response: Response, acting: ActingSignedIn, caller: SignedIn, actions: AppSignInActions
 ) -> RecoveryCodesView:
     """New recovery codes in place of all earlier ones. Only this answer contains them."""
     actions.require_password(caller, body.password.get_secret_value())
     response.headers["Cache-Control"] = "no-store"
-    return RecoveryCodesView(codes=second_factors.new_recovery_codes(Acting(session, caller.account, now)))
+    return RecoveryCodesView(codes=second_factors.new_recovery_codes(acting))

@@ -5,11 +5,11 @@ from fastapi import Request, Response
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.accounts.views import OpenSessionPage, OpenSessionView, SessionView, SignIn
 from api.http import csrf, session_cookies
-from api.http.dependencies import ActingReader, DbSession, Now, SignedIn
+from api.http.dependencies import ActingReader, ActingSignedIn, SignedIn
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import sessions
-from scorer.acting import Acting
+from scorer.db import accounts
 
 router = ApiRouter(tags=["sessions"])
 
@@ -25,9 +25,9 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
 
 
 @router.delete("/session", status_code=204)
-def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -> Response:
+def sign_out(request: Request, acting: ActingSignedIn, caller: SignedIn) -> Response:
     """Sign out: this session ends."""
-    sessions.end(Acting(session, caller.account, now), caller.session_id or 0)
+    sessions.end(acting, caller.session_id or 0)
     response = Response(status_code=204)
     session_cookies.delete_session_cookie(response, request)
     return response
@@ -36,13 +36,13 @@ def sign_out(request: Request, session: DbSession, caller: SignedIn, now: Now) -
 @router.get("/sessions")
 def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
     """Your open sessions, the last used first."""
-    page = wanted.of_all(sessions.list_sessions(acting))
+    page = wanted.of_all(accounts.sessions_of(acting.session, acting.actor.id, acting.now))
     views = [OpenSessionView.model_validate(each) for each in page.rows]
     return OpenSessionPage(sessions=views, next_after=page.next_after)
 
 
 @router.delete("/sessions/{session_id}", status_code=204)
-def end(session_id: int, session: DbSession, caller: SignedIn, now: Now) -> Response:
+def end(session_id: int, acting: ActingSignedIn) -> Response:
     """End one of your sessions."""
-    sessions.end(Acting(session, caller.account, now), session_id)
+    sessions.end(acting, session_id)
     return Response(status_code=204)

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import AppSettings, CurrentCaller, DbSession, Now, SignedIn
+from api.http.dependencies import ActingSignedIn, AppSettings, CurrentCaller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
 from api.http.routing import Router
@@ -16,7 +16,6 @@ from api.http.session_cookies import SessionCookies
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import sessions
 from scorer.accounts.sign_up import Application
-from scorer.acting import Acting
 
 router = Router(include_in_schema=False)
 MAX_PASSWORD_LENGTH = 1024
@@ -127,9 +126,9 @@ def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActi
 
 
 @router.post("/signout")
-def sign_out(request: Request, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """End the session."""
-    sessions.end(Acting(session, viewer.account, now), viewer.session_id or 0)
+    sessions.end(acting, viewer.session_id or 0)
     response = see_other(HOME)
     session_cookies.delete_session_cookie(response, request)
     return response

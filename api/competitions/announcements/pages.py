@@ -8,16 +8,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
-from api.http.dependencies import (
-    ActingOrganizer,
-    ActingVisitor,
-    AppSettings,
-    Caller,
-    CurrentCaller,
-    SignedIn,
-)
+from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings, Caller, CurrentCaller, SignedIn
 from api.http.etags import etag_of
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
@@ -25,7 +17,7 @@ from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import announcements
 from scorer.competitions.competition_state import state_of
-from scorer.db.tables import Announcement, Competition
+from scorer.db.tables import Account, Announcement, Competition
 from scorer.leaderboard.standings import visible_state
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
@@ -34,23 +26,18 @@ router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 @router.api_route("/announcements", methods=["GET", "HEAD"])
 def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
     """The announcements, newest first."""
-    return _page(
-        acting.session, slug, viewer, now=acting.now, done="Everybody who takes part is told." if done else None
-    )
+    return _page(acting, slug, viewer, done="Everybody who takes part is told." if done else None)
 
 
-def _page(
-    session: Session, slug: str, viewer: Caller | None, *, now: datetime, status: int = 200, **outcome: Any
-) -> Response:
-    state = visible_state(Acting(session, viewer.account if viewer else None, now), slug)
+def _page(acting: Acting[Account | None], slug: str, viewer: Caller | None, **outcome: Any) -> Response:
+    state = visible_state(acting, slug)
     return render_page(
         "competitions/announcements/show.html",
-        status=status,
         viewer=viewer,
         state=state,
-        announcements=announcements.list_announcements(session, state),
+        announcements=announcements.list_announcements(acting.session, state),
         limits=(announcements.MAX_TITLE_LENGTH, announcements.MAX_TEXT_LENGTH),
-        now=now,
+        now=acting.now,
         **outcome,
     )
 
@@ -60,7 +47,7 @@ def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: Sig
     """Announce something."""
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, typed={"title": title, "text": body}):
+    with refusal_on(_page, acting, slug, viewer, typed={"title": title, "text": body}):
         announcements.announce(acting, state_of(acting.session, slug, acting.now), title, text=body)
     return see_other(f"/competitions/{slug}/announcements?done=announced")
 

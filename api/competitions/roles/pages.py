@@ -1,12 +1,10 @@
 """Who organizes and reviews a competition: the organizers' page, and the page on which a person accepts a role."""
 
-from datetime import datetime
 from typing import Any, get_args
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
-from api.http.dependencies import ActingOrganizer, Caller, DbSession, KnownCaller, Now, SignedIn
+from api.http.dependencies import ActingKnownCaller, ActingOrganizer, ActingSignedIn, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -27,22 +25,19 @@ DONE_MESSAGES = {
 @router.api_route("/people", methods=["GET", "HEAD"])
 def show_people(slug: str, acting: ActingOrganizer, viewer: KnownCaller, done: str = "") -> Response:
     """Who organizes and reviews, or is asked to."""
-    return _people(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
+    return _people(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _people(
-    session: Session, slug: str, viewer: Caller, *, now: datetime, status: int = 200, handle: str = "", **outcome: Any
-) -> Response:
-    state = state_of(session, slug, now)
+def _people(acting: Acting, slug: str, viewer: Caller, *, handle: str = "", **outcome: Any) -> Response:
+    state = state_of(acting.session, slug, acting.now)
     return render_page(
         "competitions/roles/show.html",
-        status=status,
         viewer=viewer,
         state=state,
-        people=competition_roles.list_roles(session, state),
+        people=competition_roles.list_roles(acting.session, state),
         roles=get_args(RoleName),
         handle=handle,
-        now=now,
+        now=acting.now,
         **outcome,
     )
 
@@ -51,7 +46,7 @@ def _people(
 def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Offer somebody a role."""
     handle = text(fields, "handle")
-    with refusal_on(_people, acting.session, slug, viewer, acting.now, handle=handle):
+    with refusal_on(_people, acting, slug, viewer, handle=handle):
         role = _role_in(fields)
         competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role=role)
     return see_other(f"/competitions/{slug}/people?done=offered")
@@ -68,7 +63,7 @@ def _role_in(fields: Fields) -> RoleName:
 @router.post("/people/{handle}/end")
 def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End somebody's role, or take back its offer."""
-    with refusal_on(_people, acting.session, slug, viewer, acting.now):
+    with refusal_on(_people, acting, slug, viewer):
         competition_roles.end(acting, slug, handle)
     return see_other(
         f"/competitions/{slug}" if handle == acting.actor.handle else f"/competitions/{slug}/people?done=ended"
@@ -76,27 +71,23 @@ def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer
 
 
 @router.api_route("/role", methods=["GET", "HEAD"])
-def show_own_role(slug: str, session: DbSession, viewer: KnownCaller, now: Now, done: str = "") -> Response:
+def show_own_role(slug: str, acting: ActingKnownCaller, viewer: KnownCaller, done: str = "") -> Response:
     """The role that a person holds or is offered."""
-    return _own_role(session, slug, viewer, now=now, done=DONE_MESSAGES.get(done))
+    return _own_role(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _own_role(
-    session: Session, slug: str, viewer: Caller, *, now: datetime, status: int = 200, **outcome: Any
-) -> Response:
-    state, role = competition_roles.offer_to(Acting(session, viewer.account, now), slug)
-    return render_page(
-        "competitions/roles/role.html", status=status, viewer=viewer, state=state, role=role, now=now, **outcome
-    )
+def _own_role(acting: Acting, slug: str, viewer: Caller, **outcome: Any) -> Response:
+    state, role = competition_roles.offer_to(acting, slug)
+    return render_page("competitions/roles/role.html", viewer=viewer, state=state, role=role, now=acting.now, **outcome)
 
 
 @router.post("/role")
-def answer_offer(slug: str, fields: FormFields, session: DbSession, viewer: SignedIn, now: Now) -> Response:
+def answer_offer(slug: str, fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """Accept the offered role, or (``accept=no``) decline it or lay it down."""
     accepted = text(fields, "accept") == "yes"
-    with refusal_on(_own_role, session, slug, viewer, now):
+    with refusal_on(_own_role, acting, slug, viewer):
         if accepted:
-            competition_roles.accept(Acting(session, viewer.account, now), slug)
+            competition_roles.accept(acting, slug)
         else:
-            competition_roles.end(Acting(session, viewer.account, now), slug, viewer.account.handle)
+            competition_roles.end(acting, slug, viewer.account.handle)
     return see_other(f"/competitions/{slug}/role?done=accepted" if accepted else "/")

@@ -1,18 +1,10 @@
 """Roles in a competition: who organizes it and who reviews its entries."""
 
 from api.competitions.views import OfferedRole, RolePage, RoleView
-from api.http.dependencies import (
-    ActingOrganizer,
-    ActingReader,
-    ActingSubmitter,
-    DbSession,
-    KnownCaller,
-    Now,
-)
+from api.http.dependencies import ActingKnownCaller, ActingOrganizer, ActingReader, ActingSubmitter, KnownCaller
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
-from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import CompetitionRole
@@ -56,12 +48,11 @@ def accept(slug: str, acting: ActingSubmitter) -> RoleView:
 
 
 @router.delete("/role", status_code=204)
-def decline(slug: str, session: DbSession, caller: KnownCaller, now: Now) -> None:
+def decline(slug: str, acting: ActingKnownCaller, caller: KnownCaller) -> None:
     """Decline the role that you are offered (scope `submit`), or give up the one that you hold (scope `organize`)."""
-    account = caller.account
-    _, role = competition_roles.offer_to(Acting(session, account, now), slug)
+    _, role = competition_roles.offer_to(acting, slug)
     api_tokens.require_scope(caller.scopes, "submit" if role.accepted_at is None else "organize")
-    competition_roles.end(Acting(session, account, now), slug, account.handle)
+    competition_roles.end(acting, slug, acting.actor.handle)
 
 
 def _view(slug: str, role: CompetitionRole) -> RoleView:

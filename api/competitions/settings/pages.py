@@ -60,7 +60,7 @@ def change_settings(
     """Change what was typed over, whatever others have changed elsewhere; all of it, or nothing."""
     shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
     typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
-    with refusal_on(in_transaction, begin, _page, slug, viewer, now, typed=typed), begin() as session:
+    with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, typed=typed), begin() as session:
         changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
         setup.change(Acting(session, author, now), slug, changes)
     return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
@@ -71,7 +71,7 @@ def delete_draft(
     slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
     """Delete a draft, if its slug was typed once more."""
-    with refusal_on(in_transaction, begin, _page, slug, viewer, now, place="delete"), begin() as session:
+    with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, place="delete"), begin() as session:
         if text(fields, "confirm").strip() != slug:
             raise Invalid("not-confirmed", f"To delete the draft, please type its slug: {slug}.")
         setup.delete_draft(Acting(session, author, now), slug)
@@ -80,6 +80,7 @@ def delete_draft(
 
 def _page(
     session: Session,
+    /,
     slug: str,
     viewer: Caller,
     *,
@@ -136,13 +137,13 @@ def create_competition(
 ) -> Response:
     """Create the draft, and go on to its settings."""
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
-    with refusal_on(in_transaction, begin, _new_page, viewer, typed), begin() as session:
+    with refusal_on(in_transaction(begin, _new_page), viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)
         setup.create(Acting(session, author, now), spec)
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 
-def _new_page(session: Session, viewer: Caller, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
+def _new_page(session: Session, /, viewer: Caller, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
     workers = preparing_workers(session)
     defaults = {
         f"{kind}.extractor": find_extractor(name).identity for kind, name in installed_defaults(workers).items()

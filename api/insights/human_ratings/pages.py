@@ -26,6 +26,7 @@ from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.tables import Rater
 from scorer.errors import Invalid
@@ -46,25 +47,16 @@ DONE_MESSAGES = {
 @router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
 def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
     """The rating studies of a competition."""
-    return _page(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
+    return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _page(
-    session: Session,
-    slug: str,
-    viewer: Caller,
-    *,
-    now: datetime,
-    status: int = 200,
-    link: str | None = None,
-    **outcome: Any,
-) -> Response:
-    state = competition_state.state_of(session, slug, now)
+def _page(acting: Acting, slug: str, viewer: Caller, *, link: str | None = None, **outcome: Any) -> Response:
+    session = acting.session
+    state = competition_state.state_of(session, slug, acting.now)
     standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
     return render_page(
         "insights/human_ratings/show.html",
-        status=status,
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
         state=state,
@@ -76,7 +68,7 @@ def _page(
         kinds=human_ratings.RATING_KINDS,
         numbers={name: fields[name].default for name in NUMBER_FIELDS},
         max_length=MAX_NAME_LENGTH,
-        now=now,
+        now=acting.now,
         link=link,
         **outcome,
     )
@@ -86,7 +78,7 @@ def _page(
 def start_study(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Start a study."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="new"):
+    with refusal_on(_page, acting, slug, viewer, place="new"):
         human_ratings.start_study(acting, state, _study_spec_of(fields), seed=secrets.randbits(62))
     return see_other(f"/competitions/{slug}/ratings?done=started")
 
@@ -108,25 +100,21 @@ def invite_rater(
     slug: str, study_id: RowId, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
     """Make a link for one rater; only this response shows it."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    study = human_ratings.find_study(acting.session, state, study_id)
     secret = new_rater_secret()
     name = text(fields, "name", max_length=MAX_NAME_LENGTH)
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, place=study_id):
+    with refusal_on(_page, acting, slug, viewer, place=study_id):
         rater = human_ratings.invite_rater(acting, study, name, secret=secret)
     link = rating_link(secret, settings)
-    return _page(
-        acting.session, slug, viewer, now=acting.now, status=201, link=link, place=study_id, invited=rater.name
-    )
+    return _page(acting, slug, viewer, status=201, link=link, place=study_id, invited=rater.name)
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
 def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a rater's access; the ratings stay."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    study = human_ratings.find_study(acting.session, state, study_id)
     human_ratings.dismiss(acting, study, rater_id)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
 
@@ -134,9 +122,8 @@ def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrg
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a study; its ratings stay."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    study = human_ratings.find_study(acting.session, state, study_id)
     human_ratings.end(acting, study)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
 

@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.http.csrf import SAFE_METHODS
-from api.http.dependencies import DbSession, KnownCaller, Now, RowId
+from api.http.dependencies import ActingKnownCaller, DbSession, KnownCaller, RowId
 from api.http.session_cookies import rater_secret
 from scorer.accounts import api_tokens
-from scorer.acting import Acting
 from scorer.db.tables import Rater
 from scorer.errors import Unauthenticated
 from scorer.insights import human_ratings
@@ -29,10 +28,10 @@ def rating_link(secret: str, settings: Settings) -> str:
     return f"{settings.public_url}{RATE_PATH}#{secret}"
 
 
-def rater_by_role(study_id: RowId, request: Request, session: DbSession, *, caller: KnownCaller, now: Now) -> Rater:
+def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownCaller, *, caller: KnownCaller) -> Rater:
     """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
     api_tokens.require_scope(caller.scopes, "read" if request.method in SAFE_METHODS else "organize")
-    return human_ratings.rater_of_member(Acting(session, caller.account, now), study_id)
+    return human_ratings.rater_of_member(acting, study_id)
 
 
 def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:

@@ -13,12 +13,12 @@ import secrets
 
 from fastapi import Response
 
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentUser, DbSession, Now, RowId, SignedIn
+from api.http.dependencies import ActingReader, ActingSignedIn, AppRateLimiter, AppSettings, RowId, SignedIn
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.notifications.views import DeliveryPage, DeliveryView, NewWebhook, NewWebhookView, WebhookPage, WebhookView
 from scorer.accounts import sessions
-from scorer.acting import Acting
+from scorer.db import notifications
 from scorer.notifications import webhooks
 from scorer.notifications.webhooks import KEY_BYTES, encode_secret
 
@@ -27,45 +27,46 @@ REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 
 
 @router.get("")
-def index(session: DbSession, account: CurrentUser, wanted: Paging) -> WebhookPage:
+def index(acting: ActingReader, wanted: Paging) -> WebhookPage:
     """Your webhooks."""
-    page = wanted.of_all(webhooks.list_webhooks(session, account))
+    page = wanted.of_all(notifications.active_webhooks(acting.session, acting.actor.id))
     views = [WebhookView.model_validate(each) for each in page.rows]
     return WebhookPage(webhooks=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201, description=REGISTERING)
 def create(
-    body: NewWebhook, response: Response, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now
+    body: NewWebhook, response: Response, acting: ActingSignedIn, caller: SignedIn, settings: AppSettings
 ) -> NewWebhookView:
     """A session is needed: a leaked API token must not be able to make a webhook."""
-    sessions.hold(session, caller.session_id, now)
+    sessions.hold(acting.session, caller.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
-    webhook = webhooks.register(Acting(session, caller.account, now), body.url, secret=secret, local=local)
+    webhook = webhooks.register(acting, body.url, secret=secret, local=local)
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView(id=webhook.id, url=webhook.url, created_at=webhook.created_at, secret=secret)
 
 
 @router.delete("/{webhook_id}", status_code=204)
-def end(webhook_id: RowId, session: DbSession, caller: SignedIn, now: Now) -> Response:
+def end(webhook_id: RowId, acting: ActingSignedIn) -> Response:
     """Remove a webhook; its pending deliveries are dropped."""
-    webhooks.end(Acting(session, caller.account, now), webhook_id)
+    webhooks.end(acting, webhook_id)
     return Response(status_code=204)
 
 
 @router.get("/{webhook_id}/deliveries")
-def deliveries(webhook_id: RowId, session: DbSession, account: CurrentUser, wanted: Paging) -> DeliveryPage:
+def deliveries(webhook_id: RowId, acting: ActingReader, wanted: Paging) -> DeliveryPage:
     """The latest deliveries of a webhook and their outcome, newest first."""
-    latest = webhooks.deliveries(session, account, webhook_id, before=wanted.after, limit=wanted.one_more)
+    before, limit = wanted.after, wanted.one_more
+    latest = webhooks.deliveries(acting.session, acting.actor, webhook_id, before=before, limit=limit)
     page = wanted.of_following(latest, lambda each: each.id)
     views = [DeliveryView.model_validate(each) for each in page.rows]
     return DeliveryPage(deliveries=views, next_after=page.next_after)
 
 
 @router.post("/{webhook_id}/ping", status_code=202)
-def ping(webhook_id: RowId, session: DbSession, caller: SignedIn, rates: AppRateLimiter, now: Now) -> DeliveryView:
+def ping(webhook_id: RowId, acting: ActingSignedIn, rates: AppRateLimiter) -> DeliveryView:
     """Send a webhook a test delivery."""
-    rates.hit("webhook-ping", caller.account.id)
-    delivery = webhooks.ping(Acting(session, caller.account, now), webhook_id)
+    rates.hit("webhook-ping", acting.actor.id)
+    delivery = webhooks.ping(acting, webhook_id)
     return DeliveryView.model_validate(delivery)

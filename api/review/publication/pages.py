@@ -1,15 +1,14 @@
 """Publishing the final board: the checklist, the act of publication, its history."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, Caller, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
+from scorer.acting import Acting
 from scorer.competitions import appeal_windows, competition_state
 from scorer.leaderboard import uncertainty
 from scorer.review import failed_scores, publication, zip_retention
@@ -37,31 +36,27 @@ def show_publication(
 ) -> Response:
     """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
     zips leave after the final board."""
-    return _page(
-        acting.session, slug, viewer, settings=settings, now=acting.now, final=final, done=DONE_MESSAGES.get(done)
-    )
+    return _page(acting, slug, viewer, settings=settings, final=final, done=DONE_MESSAGES.get(done))
 
 
 def _page(
-    session: Session,
+    acting: Acting,
     slug: str,
     viewer: Caller,
     *,
     settings: Settings,
-    now: datetime,
     final: bool | None = None,
-    status: int = 200,
     act: str = "",
     reason: str = "",
     override: str = "",
     **outcome: Any,
 ) -> Response:
+    session, now = acting.session, acting.now
     state = competition_state.state_of(session, slug, now)
     if final is None:
         final = state.published or appeal_windows.had_time_to_appeal(session, state, now)
     return render_page(
         "review/publication/show.html",
-        status=status,
         viewer=viewer,
         state=state,
         final=final,
@@ -90,7 +85,7 @@ def publish_or_withdraw(
     words: dict[str, Any] = {"reason": reason, "override": override}
     state = competition_state.state_of(acting.session, slug, acting.now)
     shown = final if published else None
-    with refusal_on(_page, acting.session, slug, viewer, settings, acting.now, final=shown, act=act, **words):
+    with refusal_on(_page, acting, slug, viewer, settings=settings, final=shown, act=act, **words):
         after = text(fields, "after", max_length=40) or None
         options: dict[str, Any] = {"published": published, "final": final, "after": after}
         publication.publish(acting, state, **options, **words)

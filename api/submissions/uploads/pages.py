@@ -1,18 +1,15 @@
 """The upload page: a script resumes interrupted uploads; without it a plain form works."""
 
-from datetime import datetime
-
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
+    ActingSignedIn,
     AppSettings,
     BlobStore,
     Caller,
-    DbSession,
-    Now,
     SignedIn,
     Transaction,
     Transactions,
@@ -42,31 +39,30 @@ router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
-def show_submit_form(slug: str, session: DbSession, settings: AppSettings, viewer: SignedIn, now: Now) -> Response:
+def show_submit_form(slug: str, acting: ActingSignedIn, settings: AppSettings, viewer: SignedIn) -> Response:
     """The form, or the reason why uploads are not taken at the moment."""
-    return _page(session, settings, slug, viewer=viewer, now=now)
+    return _page(acting, settings, slug, viewer=viewer)
 
 
 def _page(
-    session: Session,
+    acting: Acting,
     settings: Settings,
     slug: str,
     *,
     viewer: Caller,
-    now: datetime,
     error: KennelError | None = None,
     note: str = "",
 ) -> Response:
-    state = visible_state(Acting(session, viewer.account, now), slug)
+    session, now = acting.session, acting.now
+    state = visible_state(acting, slug)
     limits = storage.limits_of(settings)
     try:
-        entry = NewSubmission("")
-        intake.admit(Acting(session, viewer.account, now), slug, entry, declared_bytes=None, limits=limits)
+        intake.admit(acting, slug, NewSubmission(""), declared_bytes=None, limits=limits)
         closed = None
     except KennelError as refusal:
         closed = refusal
     may_enter = state.phase is Phase.OPEN or takes_late(state, now)
-    unfinished = uploads.list_open_uploads(Acting(session, viewer.account, now), state)
+    unfinished = uploads.list_open_uploads(acting, state)
     return templates.render_page(
         "submissions/uploads/submit.html",
         status=200 if error is None else status_of(error),
@@ -84,7 +80,7 @@ def _page(
         note=note,
         max_note_length=MAX_NOTE_LENGTH,
         max_bytes=intake.upload_limit(state, limits),
-        storage=storage.usage_of(Acting(session, viewer.account, now), state.competition),
+        storage=storage.usage_of(acting, state.competition),
         storage_limit=limits.team,
         now=now,
     )
@@ -128,4 +124,5 @@ def _page_with_error(
     begin: Transaction, settings: Settings, slug: str, *, viewer: Caller, error: KennelError, note: str
 ) -> Response:
     with begin() as session:
-        return _page(session, settings, slug, viewer=viewer, now=utc_now(), error=error, note=note)
+        acting = Acting(session, viewer.account, utc_now())
+        return _page(acting, settings, slug, viewer=viewer, error=error, note=note)

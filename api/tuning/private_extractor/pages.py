@@ -1,10 +1,8 @@
 """The private track's extractor: comparing extractors on labelled entries, and choosing one."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
@@ -23,24 +21,17 @@ router = Router(include_in_schema=False)
 @router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """How well each extractor's distance separates labelled entries, and the private track's extractor."""
-    return _page(acting.session, slug, viewer, now=acting.now)
+    return _page(acting, slug, viewer)
 
 
-def _page(
-    session: Session,
-    slug: str,
-    viewer: Caller,
-    *,
-    now: datetime,
-    **outcome: Any,
-) -> Response:
-    state = competition_state.state_of(session, slug, now)
-    view = private_extractor_view(session, state)
+def _page(acting: Acting, slug: str, viewer: Caller, **outcome: Any) -> Response:
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    view = private_extractor_view(acting.session, state)
     compared = view.comparison.extractors
     return render_page(
         "tuning/private_extractor/show.html",
         viewer=viewer,
-        now=now,
+        now=acting.now,
         state=state,
         view=view,
         stages=STAGES,
@@ -57,13 +48,9 @@ def start_comparison(
     """Compare the ticked extractors."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = [each[:100] for each in fields.getlist("extractor")]
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="compare"):
+    with refusal_on(_page, acting, slug, viewer, place="compare"):
         extractor_comparison.start_comparison(
-            Acting(acting.session, viewer.account, acting.now),
-            state,
-            wanted,
-            early_labels="early_labels" in fields,
-            weights=settings.weights_sha256,
+            acting, state, wanted, early_labels="early_labels" in fields, weights=settings.weights_sha256
         )
     return see_other(f"/competitions/{slug}/private-extractor")
 
@@ -75,13 +62,10 @@ def choose_extractor(
     """Replace the private track's extractor."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, place="choose"):
+    with refusal_on(_page, acting, slug, viewer, place="choose"):
         require_reason(reason)
         change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
-        weights = settings.weights_sha256
-        extractor_choice.replace_extractor(
-            Acting(acting.session, viewer.account, acting.now), state, change, weights=weights
-        )
+        extractor_choice.replace_extractor(acting, state, change, weights=settings.weights_sha256)
     return see_other(f"/competitions/{slug}/private-extractor")
 
 

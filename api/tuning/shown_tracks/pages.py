@@ -1,10 +1,9 @@
 """Shown tracks: the numbers beside the score, how far each is measured, and a form for another one."""
 
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any, cast
 
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, text
@@ -29,24 +28,16 @@ TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
     """The numbers that stand beside the ranked ones."""
-    return _page(acting.session, slug, viewer, now=acting.now)
+    return _page(acting, slug, viewer)
 
 
-def _page(
-    session: Session,
-    slug: str,
-    viewer: Caller,
-    *,
-    now: datetime,
-    typed: dict[str, str] | None = None,
-    **outcome: Any,
-) -> Response:
-    state = competition_state.state_of(session, slug, now)
-    statuses = shown_tracks.list_statuses(session, state)
+def _page(acting: Acting, slug: str, viewer: Caller, *, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
+    state = competition_state.state_of(acting.session, slug, acting.now)
+    statuses = shown_tracks.list_statuses(acting.session, state)
     return render_page(
         "tuning/shown_tracks/show.html",
         viewer=viewer,
-        now=now,
+        now=acting.now,
         state=state,
         statuses=[(each, METRICS[each.shown.metric]) for each in statuses],
         busy=any(each.state in BUSY_STATES for each in statuses),
@@ -57,7 +48,7 @@ def _page(
         references=TRACK_KINDS,
         name_pattern=NAME.pattern,
         may_add=len(statuses) < MAX_SHOWN_TRACKS,
-        typed=dict.fromkeys(FIELDS, "") | (typed or {}),
+        typed={**dict.fromkeys(FIELDS, ""), **typed},
         **outcome,
     )
 
@@ -69,9 +60,9 @@ def add_shown_track(
     """Show another number."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     typed = {name: fields.get(name, "")[:100] for name in FIELDS}
-    with refusal_on(_page, acting.session, slug, viewer, acting.now, typed=typed):
+    with refusal_on(_page, acting, slug, viewer, typed=typed):
         wanted, weights = _wanted(fields), settings.weights_sha256
-        shown_tracks.add(Acting(acting.session, viewer.account, acting.now), state, wanted, weights=weights)
+        shown_tracks.add(acting, state, wanted, weights=weights)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
 
@@ -94,7 +85,7 @@ def _wanted(fields: Fields) -> NewShownTrack:
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Show a number no more."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    shown_tracks.remove(Acting(acting.session, viewer.account, acting.now), state, shown_track)
+    shown_tracks.remove(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
 
@@ -102,5 +93,5 @@ def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, vie
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Measure the entries whose measurement has failed."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    shown_tracks.measure_missing(Acting(acting.session, viewer.account, acting.now), state, shown_track)
+    shown_tracks.measure_missing(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")

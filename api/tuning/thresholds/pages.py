@@ -1,11 +1,9 @@
 """Choosing a track's tau: distances by label, and a preview of what any tau would do."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Query
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, Caller, KnownCaller, SignedIn
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
@@ -48,23 +46,23 @@ def show_thresholds(
     """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
-    return _page(acting.session, state, track, wanted=wanted, viewer=viewer, now=acting.now)
+    return _page(acting, state, track, wanted=wanted, viewer=viewer)
 
 
 def _page(
-    session: Session,
+    acting: Acting,
     state: CompetitionState,
     kind: TrackKind,
     *,
-    wanted: TuningRequest | None,
     viewer: Caller,
-    now: datetime,
+    wanted: TuningRequest | None = None,
     status: int = 200,
     error: str | None = None,
     place: str = "choice",
     reason: str = "",
     **outcome: Any,
 ) -> Response:
+    session = acting.session
     entries = thresholds.entries_of(session, state, kind)
     options = thresholds.method_options(entries, alpha=wanted.alpha if wanted else 0.0)
     request = wanted or _first(entries, options)
@@ -78,7 +76,7 @@ def _page(
         "tuning/thresholds/show.html",
         status=status,
         viewer=viewer,
-        now=now,
+        now=acting.now,
         state=state,
         kind=kind,
         in_force=entries.in_force,
@@ -119,21 +117,11 @@ def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, vie
     request: TuningRequest | None = None
 
     def page(**refused: Any) -> Response:
-        return _page(
-            acting.session,
-            state,
-            kind,
-            wanted=request,
-            viewer=viewer,
-            now=acting.now,
-            place="apply",
-            reason=reason,
-            **refused,
-        )
+        return _page(acting, state, kind, viewer=viewer, wanted=request, place="apply", reason=reason, **refused)
 
     with refusal_on(page):
         request = _request(fields, reason)
-        thresholds.retune(Acting(acting.session, viewer.account, acting.now), state, kind, request=request)
+        thresholds.retune(acting, state, kind, request=request)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
@@ -143,10 +131,10 @@ def undo_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewe
     state = competition_state.state_of(acting.session, slug, acting.now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
-    with refusal_on(_page, acting.session, state, kind, None, viewer, acting.now, place="undo"):
+    with refusal_on(_page, acting, state, kind, viewer=viewer, place="undo"):
         require_reason(reason)
         after = number_field(fields, "after", int)
-        thresholds.undo(Acting(acting.session, viewer.account, acting.now), state, kind, reason=reason, after=after)
+        thresholds.undo(acting, state, kind, reason=reason, after=after)
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
