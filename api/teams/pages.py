@@ -2,21 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, Now, RowId, SignedIn, Transaction, Transactions
+from api.http.dependencies import AppRateLimiter, AppSettings, Now, RowId, SignedIn, Transactions
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions.competition_state import visible_state
-from scorer.settings import Settings
 from scorer.teams import invitations, quotas, storage, team_messages, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
@@ -36,20 +33,20 @@ class TeamContext:
     """A request for the team page: the competition, the viewer, the time."""
 
     slug: str
-    begin: Transaction
-    viewer: Caller
-    now: datetime
-    settings: Settings
+    begin: Transactions
+    viewer: SignedIn
+    now: Now
+    settings: AppSettings
 
-    def show(self, *, status: int = 200, **outcome: Any) -> Response:
+    def show(self, **outcome: Any) -> Response:
         """The page, with the outcome of what was just done."""
         account = self.viewer.account
         with self.begin() as session:
-            state = visible_state(Acting(session, account, self.now), self.slug)
+            acting = Acting(session, account, self.now)
+            state = visible_state(acting, self.slug)
             team = teams.find_own_team(session, state, account)
             return render_page(
                 "teams/show.html",
-                status=status,
                 viewer=self.viewer,
                 state=state,
                 roster=teams.own_roster(session, state, account) if team is not None else None,
@@ -57,7 +54,7 @@ class TeamContext:
                 received=invitations.received_invitations(session, state, account),
                 messages=team_messages.list_messages(session, team) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
-                storage=storage.usage_of(Acting(session, account, self.now), state.competition),
+                storage=storage.usage_of(acting, state.competition),
                 storage_limit=self.settings.max_team_bytes,
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,
@@ -65,19 +62,14 @@ class TeamContext:
                 **outcome,
             )
 
-    def act(self, action: Callable[[Session], object], *, place: str, done: str) -> Response:
+    def act(self, action: Callable[[Acting], object], *, place: str, done: str) -> Response:
         """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``."""
         with refusal_on(self.show, place=place), self.begin() as session:
-            action(session)
+            action(Acting(session, self.viewer.account, self.now))
         return see_other(f"/competitions/{self.slug}/team?done={done}")
 
 
-def team_context(slug: str, begin: Transactions, viewer: SignedIn, *, now: Now, settings: AppSettings) -> TeamContext:
-    """The context of this request."""
-    return TeamContext(slug, begin, viewer, now, settings)
-
-
-CurrentTeam = Annotated[TeamContext, Depends(team_context)]
+CurrentTeam = Annotated[TeamContext, Depends()]
 
 
 @router.api_route("", methods=["GET", "HEAD"])
@@ -90,60 +82,37 @@ def show_team(page: CurrentTeam, done: str = "") -> Response:
 def create_team(page: CurrentTeam, fields: FormFields) -> Response:
     """Create a team."""
     name = text(fields, "name")
-    account = page.viewer.account
-    return page.act(
-        lambda session: teams.create(Acting(session, account, page.now), page.slug, name),
-        place="name",
-        done="founded",
-    )
+    return page.act(lambda acting: teams.create(acting, page.slug, name), place="name", done="founded")
 
 
 @router.post("/name")
 def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
     """Give the team another name."""
     name = text(fields, "name")
-    account = page.viewer.account
-    return page.act(
-        lambda session: teams.rename(Acting(session, account, page.now), page.slug, name),
-        place="name",
-        done="renamed",
-    )
+    return page.act(lambda acting: teams.rename(acting, page.slug, name), place="name", done="renamed")
 
 
 @router.post("/invitations")
 def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Invite a person."""
     handle = text(fields, "handle")
-    author = page.viewer.account
-    rates.hit("team-invitation", author.id)
-    return page.act(
-        lambda session: invitations.invite_person(Acting(session, author, page.now), page.slug, handle),
-        place="handle",
-        done="asked",
-    )
+    rates.hit("team-invitation", page.viewer.account.id)
+    return page.act(lambda acting: invitations.invite_person(acting, page.slug, handle), place="handle", done="asked")
 
 
 @router.post("/merges")
 def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
     """Invite another team to merge into this one."""
     name = text(fields, "team")
-    author = page.viewer.account
-    rates.hit("team-invitation", author.id)
-    return page.act(
-        lambda session: invitations.propose_merge(Acting(session, author, page.now), page.slug, name),
-        place="merge",
-        done="asked",
-    )
+    rates.hit("team-invitation", page.viewer.account.id)
+    return page.act(lambda acting: invitations.propose_merge(acting, page.slug, name), place="merge", done="asked")
 
 
 @router.post("/invitations/{invitation_id}/withdrawal")
 def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
     """Withdraw an invitation."""
-    author = page.viewer.account
     return page.act(
-        lambda session: invitations.withdraw(Acting(session, author, page.now), page.slug, invitation_id),
-        place="invitations",
-        done="withdrawn",
+        lambda acting: invitations.withdraw(acting, page.slug, invitation_id), place="invitations", done="withdrawn"
     )
 
 
@@ -151,9 +120,8 @@ def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
 def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormFields) -> Response:
     """Accept an invitation (the field ``accept`` is ``yes``) or decline it."""
     accept = text(fields, "accept") == "yes"
-    account = page.viewer.account
     return page.act(
-        lambda session: invitations.answer(Acting(session, account, page.now), page.slug, invitation_id, accept=accept),
+        lambda acting: invitations.answer(acting, page.slug, invitation_id, accept=accept),
         place="received",
         done="accepted" if accept else "declined",
     )
@@ -162,7 +130,4 @@ def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormField
 @router.post("/leaving")
 def leave_team(page: CurrentTeam) -> Response:
     """Leave the team."""
-    account = page.viewer.account
-    return page.act(
-        lambda session: teams.leave(Acting(session, account, page.now), page.slug), place="leave", done="left"
-    )
+    return page.act(lambda acting: teams.leave(acting, page.slug), place="leave", done="left")

@@ -5,22 +5,12 @@ Hashing a password takes time and memory on purpose, so no transaction is open m
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import (
-    AppRateLimiter,
-    AppSettings,
-    Caller,
-    CurrentBrowser,
-    Now,
-    Transaction,
-    Transactions,
-    requester_of,
-)
+from api.http.dependencies import AppRateLimiter, AppSettings, Caller, CurrentBrowser, Now, Transactions, requester_of
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import (
     accounts,
@@ -33,24 +23,22 @@ from scorer.accounts import (
 )
 from scorer.accounts.credentials import Kept
 from scorer.accounts.oidc_identities import OidcIdentity
-from scorer.accounts.rate_limits import RateLimiter, network_of
-from scorer.accounts.sessions import Browser
+from scorer.accounts.rate_limits import network_of
 from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account, WebSession
 from scorer.errors import Forbidden, TooMany, Unauthenticated
 from scorer.identifiers import digest_of, new_secret
-from scorer.settings import Settings
 
 
 @dataclass(frozen=True)
 class SignInActions:
     """What one browser may do about signing in at one moment. Every action counts against the rate limits first."""
 
-    begin: Transaction
-    rates: RateLimiter
-    settings: Settings
-    browser: Browser
-    now: datetime
+    begin: Transactions
+    rates: AppRateLimiter
+    settings: AppSettings
+    browser: CurrentBrowser
+    now: Now
 
     @property
     def rate_limit_key(self) -> str:
@@ -219,11 +207,4 @@ class SignInActions:
         self.rates.hit(limit, email.strip().lower())
 
 
-def sign_in_actions(
-    begin: Transactions, rates: AppRateLimiter, settings: AppSettings, *, browser: CurrentBrowser, now: Now
-) -> SignInActions:
-    """The sign-in actions of this request's browser."""
-    return SignInActions(begin, rates, settings, browser, now)
-
-
-AppSignInActions = Annotated[SignInActions, Depends(sign_in_actions)]
+AppSignInActions = Annotated[SignInActions, Depends()]

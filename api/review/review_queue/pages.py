@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, get_args
 
@@ -14,16 +14,15 @@ from sqlalchemy.orm import Session
 from api.evidence.generators.uploads import hand_in_generator
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
+    ActingReviewer,
     AppSettings,
     BlobStore,
-    Caller,
     KnownCaller,
     Now,
     Organizer,
     Reviewer,
     RowId,
     SignedIn,
-    Transaction,
     Transactions,
     Uploader,
     ZipImages,
@@ -45,7 +44,6 @@ from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs, code_uploads
-from scorer.evidence.images import StoredImages
 from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
@@ -72,22 +70,19 @@ QUEUE_TABS: dict[QueueState, str] = {
 @router.api_route("/competitions/{slug}/review-queue", methods=["GET", "HEAD"])
 def show_queue(
     slug: str,
-    begin: Transactions,
-    reviewer: Reviewer,
+    acting: ActingReviewer,
     viewer: KnownCaller,
-    now: Now,
     state: QueueState = "open",
     after: SkipCount = 0,
     done: DoneKey = "",
 ) -> Response:
     """The flagged entries with their reasons, and the progress of the review."""
-    with begin() as session:
-        competition = visible_state(Acting(session, reviewer, now), slug)
-        access.require_reviewer(competition, reviewer)
-        values = _queue_values(Acting(session, reviewer, now), competition, state, after=after)
-        return render_page(
-            "review/review_queue/list.html", viewer=viewer, now=now, state=competition, done=done, **values
-        )
+    competition = visible_state(acting, slug)
+    access.require_reviewer(competition, acting.actor)
+    values = _queue_values(acting, competition, state, after=after)
+    return render_page(
+        "review/review_queue/list.html", viewer=viewer, now=acting.now, state=competition, done=done, **values
+    )
 
 
 def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *, after: int) -> dict[str, Any]:
@@ -106,13 +101,12 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *,
 
 
 @router.api_route("/competitions/{slug}/review-queue/next", methods=["GET", "HEAD"])
-def go_to_next(slug: str, begin: Transactions, reviewer: Reviewer, now: Now, skip: SkipCount = 0) -> Response:
+def go_to_next(slug: str, acting: ActingReviewer, skip: SkipCount = 0) -> Response:
     """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
     it."""
-    with begin() as session:
-        state = visible_state(Acting(session, reviewer, now), slug)
-        access.require_reviewer(state, reviewer)
-        return see_other(_next(Acting(session, reviewer, now), state, skip))
+    state = visible_state(acting, slug)
+    access.require_reviewer(state, acting.actor)
+    return see_other(_next(acting, state, skip))
 
 
 def _next(acting: Acting, state: CompetitionState, skip: int, *, done: str = "") -> str:
@@ -127,12 +121,12 @@ class ReviewContext:
     """A request for an entry's review page: the entry, the viewer, the time."""
 
     submission_id: str
-    begin: Transaction
-    images: StoredImages
-    viewer: Caller
-    now: datetime
+    begin: Transactions
+    images: ZipImages
+    viewer: KnownCaller
+    now: Now
 
-    def show(self, *, status: int = 200, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
+    def show(self, *, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
         """The page as this reviewer may see it; ``with_impact``: for organizers, with the impact of other rulings."""
         account = self.viewer.account
         with self.begin() as session:
@@ -144,7 +138,6 @@ class ReviewContext:
             opinions = reviews.opinions(session, submission, account)
             return render_page(
                 "review/review_queue/submission.html",
-                status=status,
                 viewer=self.viewer,
                 now=self.now,
                 state=state,
@@ -166,12 +159,12 @@ class ReviewContext:
                 **outcome,
             )
 
-    def act(self, action: Callable[[Session], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
+    def act(self, action: Callable[[Acting], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
         """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
         error at ``place``, and what was typed there."""
         typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
         with refusal_on(self.show, skip=skip, place=place, typed=typed), self.begin() as session:
-            address = action(session)
+            address = action(Acting(session, self.viewer.account, self.now))
         return see_other(address)
 
 
@@ -199,14 +192,7 @@ def _charts_of_track(
     return TrackCharts(measured, histogram, strip_plot, view.pairs.get(measured.track, []))
 
 
-def review_context(
-    submission_id: str, begin: Transactions, images: ZipImages, *, viewer: KnownCaller, now: Now
-) -> ReviewContext:
-    """The context of this request."""
-    return ReviewContext(submission_id, begin, images, viewer, now)
-
-
-CurrentReview = Annotated[ReviewContext, Depends(review_context)]
+CurrentReview = Annotated[ReviewContext, Depends()]
 
 
 @router.api_route("/submissions/{submission_id}/review", methods=["GET", "HEAD"])
@@ -226,13 +212,13 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
     """Store a review and go on to the next entry."""
     skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
 
-    def review(session: Session) -> str:
+    def review(acting: Acting) -> str:
         label, intent = _review_in(fields)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.review(Acting(session, reviewer, page.now), page.submission_id, label, intent=intent, note=note)
-        submission = access.find_for_review(session, page.submission_id, reviewer)
-        state = state_of(session, submission.competition.slug, page.now)
-        return _next(Acting(session, reviewer, page.now), state, skip, done=submission.id)
+        reviews.review(acting, page.submission_id, label, intent=intent, note=note)
+        submission = access.find_for_review(acting.session, page.submission_id, reviewer)
+        state = state_of(acting.session, submission.competition.slug, page.now)
+        return _next(acting, state, skip, done=submission.id)
 
     return page.act(review, fields, place="review", skip=skip)
 
@@ -277,12 +263,12 @@ async def upload_generator(
 def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Decide the label of an entry as an organizer, without a second reviewer."""
 
-    def decide(session: Session) -> str:
-        submission = access.find_for_review(session, page.submission_id, author)
-        state = state_of(session, submission.competition.slug, page.now)
+    def decide(acting: Acting) -> str:
+        submission = access.find_for_review(acting.session, page.submission_id, author)
+        state = state_of(acting.session, submission.competition.slug, page.now)
         label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.decide(Acting(session, author, page.now), state, submission.id, label=label, note=note)
+        reviews.decide(acting, state, submission.id, label=label, note=note)
         return f"/submissions/{submission.id}/review#review"
 
     return page.act(decide, fields, place="decision")
@@ -293,12 +279,12 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
     """Rule on an entry."""
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
-    def rule(session: Session) -> str:
+    def rule(acting: Acting) -> str:
         kind = _one_of(fields, "kind", RulingKind)
         reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entry.")
-        rulings.rule(Acting(session, author, page.now), page.submission_id, kind, reason=reason, memorising=memorising)
+        rulings.rule(acting, page.submission_id, kind, reason=reason, memorising=memorising)
         return f"/submissions/{page.submission_id}/review#ruling"
 
     return page.act(rule, fields, place="ruling")
@@ -310,13 +296,13 @@ def answer_rebuttal(
 ) -> Response:
     """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
 
-    def answer(session: Session) -> str:
+    def answer(acting: Acting) -> str:
         answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
         granted = text(fields, "ruling")
         ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
         if not granted:
             raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
-        rebuttals.answer(Acting(session, author, page.now), rebuttal_id, ruling=ruling, text=answer_text)
+        rebuttals.answer(acting, rebuttal_id, ruling=ruling, text=answer_text)
         return f"/submissions/{page.submission_id}/review#ruling"
 
     return page.act(answer, fields, place="answer")
@@ -326,12 +312,12 @@ def answer_rebuttal(
 def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Ask for the code of an entry within some days."""
 
-    def request(session: Session) -> str:
+    def request(acting: Acting) -> str:
         days, words = text(fields, "days"), text(fields, "text", max_length=code_uploads.MAX_TEXT_LENGTH)
         if not days.isdecimal() or len(days) > 3:
             raise Invalid("bad-deadline", "Please say how many days the team has.")
         until = page.now + timedelta(days=int(days))
-        code_uploads.request_code(Acting(session, author, page.now), page.submission_id, until=until, text=words)
+        code_uploads.request_code(acting, page.submission_id, until=until, text=words)
         return f"/submissions/{page.submission_id}/review#team"
 
     return page.act(request, fields, place="code-request")

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, get_args
 
 from fastapi import Depends, Query
 from fastapi.responses import Response
-from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller, KnownCaller, Now, Organizer, RowId, SignedIn, Transaction, Transactions
+from api.http.dependencies import KnownCaller, Now, Organizer, RowId, SignedIn, Transactions
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
 from scorer.db.teams.team_lists import list_teams
@@ -60,12 +58,12 @@ class OneTeam:
     """A request for an organizers' page of one team."""
 
     slug: str
-    team_id: int
-    begin: Transaction
-    viewer: Caller
-    now: datetime
+    team_id: RowId
+    begin: Transactions
+    viewer: KnownCaller
+    now: Now
 
-    def show(self, *, status: int = 200, **outcome: Any) -> Response:
+    def show(self, **outcome: Any) -> Response:
         """The page, with the outcome of what was just done."""
         with self.begin() as session:
             state = state_of(session, self.slug, self.now)
@@ -73,7 +71,6 @@ class OneTeam:
             competition_id = state.competition.id
             return render_page(
                 "teams/team_lists/one.html",
-                status=status,
                 viewer=self.viewer,
                 state=state,
                 team=team,
@@ -85,20 +82,17 @@ class OneTeam:
                 **outcome,
             )
 
-    def act(self, action: Callable[[Session], object], *, place: str, done: str, typed: str) -> Response:
+    def act(
+        self, action: Callable[[Acting, CompetitionState], object], *, place: str, done: str, typed: str
+    ) -> Response:
         """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``, and
         what was typed there."""
         with refusal_on(self.show, place=place, typed=typed), self.begin() as session:
-            action(session)
+            action(Acting(session, self.viewer.account, self.now), state_of(session, self.slug, self.now))
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
 
 
-def one_team(slug: str, team_id: RowId, begin: Transactions, *, viewer: KnownCaller, now: Now) -> OneTeam:
-    """The context of this request."""
-    return OneTeam(slug, team_id, begin, viewer, now)
-
-
-CurrentTeam = Annotated[OneTeam, Depends(one_team)]
+CurrentTeam = Annotated[OneTeam, Depends()]
 
 
 @router.api_route("/{team_id}", methods=["GET", "HEAD"])
@@ -111,12 +105,12 @@ def show_team(team: CurrentTeam, author: Organizer, done: str = "") -> Response:
 def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Write to a team."""
     message = text(fields, "text", max_length=team_messages.MAX_TEXT_LENGTH)
-
-    def write(session: Session) -> None:
-        state = state_of(session, team.slug, team.now)
-        team_messages.write(Acting(session, author, team.now), state, team.team_id, text=message)
-
-    return team.act(write, place="message", done="sent", typed=message)
+    return team.act(
+        lambda acting, state: team_messages.write(acting, state, team.team_id, text=message),
+        place="message",
+        done="sent",
+        typed=message,
+    )
 
 
 @router.post("/{team_id}/rulings")
@@ -125,10 +119,9 @@ def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields:
     kinds: dict[str, RulingKind] = {kind: kind for kind in get_args(RulingKind)}
     kind, reason = kinds.get(text(fields, "kind")), text(fields, "reason", max_length=MAX_REASON_LENGTH)
 
-    def rule(session: Session) -> None:
+    def rule(acting: Acting, state: CompetitionState) -> None:
         if kind is None:
             raise Invalid("no-kind", "Please say what shall become of the entries.")
-        state = state_of(session, team.slug, team.now)
-        rulings.rule_on_team(Acting(session, author, team.now), state, team.team_id, kind=kind, reason=reason)
+        rulings.rule_on_team(acting, state, team.team_id, kind=kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)
