@@ -159,14 +159,14 @@ def mirrored_features_of(
         for number, piece in enumerate(pieces):
             if not context.blobs.exists(piece):
                 some = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
-                chunk_progress = partial(_chunk_progress, progress, number, len(pieces))
+                chunk_progress = partial(_chunk_progress, progress, number=number, count=len(pieces))
                 write_array(context, piece, context.extractor(identity).features(some, progress=chunk_progress))
         write_array(context, f"{key}.npy", np.concatenate([read_array(context, piece) for piece in pieces]))
         context.blobs.delete_all(pieces)
     return read_array(context, f"{key}.npy")
 
 
-def _chunk_progress(progress: StageProgress, number: int, count: int, *, share: float) -> None:
+def _chunk_progress(progress: StageProgress, share: float, *, number: int, count: int) -> None:
     progress("mirrored", (number + share) / count)
 
 
