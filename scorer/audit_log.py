@@ -1,15 +1,14 @@
 """The audit log: who did what and when, with values before and after; written in the action's own transaction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.db import audit_log, competition_roles
+from scorer.db import competition_roles
 from scorer.db.audit_log import Act, AuditFilter
-from scorer.db.tables import Account, AuditEntry, Competition
+from scorer.db.tables import Account, AuditEntry
 
 
 def record_action(
@@ -35,16 +34,6 @@ def record_action(
             after=after,
         )
     )
-
-
-def list_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
-    """The entries that match the filter ``wanted``, newest first, older than the one with id ``before``."""
-    return audit_log.audit_entries(session, wanted, before=before, limit=limit)
-
-
-def actions(session: Session, competition: Competition | None = None) -> Sequence[str]:
-    """Every action name in the log, or in its entries about one competition."""
-    return audit_log.audit_actions(session, competition)
 
 
 def filter_for_admin(session: Session, wanted: AuditFilter, admin: Account) -> AuditFilter:

@@ -6,7 +6,6 @@ account's number. Names, addresses and credentials go; a pseudonym stands where 
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -30,11 +29,6 @@ the last mail to this address.
 
 If it was not you, write to the organizers.
 """
-
-
-def data_of(session: Session, account: Account, *, now: datetime) -> dict[str, list[dict[str, Any]]]:
-    """What is stored about a person, as rows by kind."""
-    return personal_data.rows_about(session, account, now)
 
 
 def delete_account(acting: Acting[Account | None], account_id: int) -> None:

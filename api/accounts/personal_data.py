@@ -7,12 +7,13 @@ from api.accounts.sign_in.sign_in import SignInActions
 from api.http.dependencies import Caller
 from scorer import personal_data
 from scorer.acting import Acting
+from scorer.db.personal_data import rows_about
 from scorer.errors import Invalid
 
 
 def own_data(acting: Acting) -> Response:
     """What is stored about a person, as JSON to download."""
-    rows = jsonable_encoder(personal_data.data_of(acting.session, acting.actor, now=acting.now))
+    rows = jsonable_encoder(rows_about(acting.session, acting.actor, acting.now))
     name = f'attachment; filename="kennel-{acting.actor.handle}.json"'
     return JSONResponse(rows, headers={"Content-Disposition": name, "Cache-Control": "no-store"})
 

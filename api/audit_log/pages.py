@@ -13,7 +13,7 @@ from api.http.routing import Router
 from api.rendering.templates import render_page
 from scorer import audit_log
 from scorer.competitions import competition_state
-from scorer.db.audit_log import AuditFilter
+from scorer.db.audit_log import AuditFilter, audit_actions, audit_entries
 
 router = Router(include_in_schema=False)
 PAGE_SIZE = 50
@@ -49,13 +49,13 @@ def show_competition_audit_log(
 
 
 def _page(session: Session, viewer: Caller, wanted: AuditFilter, *, before: int | None, **values: Any) -> Response:
-    newest = audit_log.list_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
+    newest = audit_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     return render_page(
         "audit_log/show.html",
         viewer=viewer,
         entries=[(entry, [_change_texts(change) for change in audit_log.changes(entry)]) for entry in page],
-        actions=audit_log.actions(session, wanted.competition),
+        actions=audit_actions(session, wanted.competition),
         wanted=wanted,
         older=page[-1].id if len(newest) > PAGE_SIZE else None,
         before=before,

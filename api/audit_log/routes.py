@@ -14,7 +14,7 @@ from api.http.routing import ApiRouter
 from api.http.views import Page, RecordView
 from scorer import audit_log
 from scorer.competitions import competition_state
-from scorer.db.audit_log import AuditFilter
+from scorer.db.audit_log import AuditFilter, audit_entries
 
 
 class AuditEntryView(RecordView):
@@ -76,6 +76,6 @@ def of_competition(
 
 
 def _page(session: Session, filters: AuditFilter, after: int | None, *, limit: int) -> AuditPage:
-    entries = audit_log.list_entries(session, filters, before=after, limit=limit + 1)
+    entries = audit_entries(session, filters, before=after, limit=limit + 1)
     views = [AuditEntryView.model_validate(each) for each in entries[:limit]]
     return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)

@@ -14,7 +14,8 @@ from api.rendering.quota import quota_message_of
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions.competition_state import visible_state
-from scorer.teams import invitations, quotas, storage, team_messages, teams
+from scorer.db.announcements import messages_to
+from scorer.teams import invitations, quotas, storage, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
 DONE_MESSAGES = {
@@ -52,7 +53,7 @@ class TeamContext:
                 roster=teams.own_roster(session, state, account) if team is not None else None,
                 entered=teams.has_entered(session, state, account),
                 received=invitations.received_invitations(session, state, account),
-                messages=team_messages.list_messages(session, team) if team is not None else (),
+                messages=messages_to(session, team.id) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
                 storage=storage.usage_of(acting, state.competition),
                 storage_limit=self.settings.max_team_bytes,

@@ -78,11 +78,6 @@ def require_scope(scopes: Collection[str], scope: Scope) -> None:
         raise Forbidden("wrong-scope", f"This needs a token with the scope {scope}; yours has {', '.join(scopes)}.")
 
 
-def list_tokens(session: Session, account: Account) -> Sequence[Token]:
-    """An account's active tokens, newest first."""
-    return accounts.tokens_of(session, account.id)
-
-
 def revoke(acting: Acting, token_id: int) -> None:
     """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
     if not accounts.revoke_token(acting.session, acting.actor.id, token_id, now=acting.now):

@@ -4,7 +4,6 @@ Browsers in which an account has signed in before are known by a cookie of their
 do not count against them, so no stranger can keep an account's owner out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -144,11 +143,6 @@ def hold(session: Session, session_id: int | None, now: datetime) -> None:
     session ends the credential, too. ``Unauthenticated`` if the session has ended."""
     if not accounts.hold_session(session, session_id, now):
         raise Unauthenticated("no-session", "Please sign in first.")
-
-
-def list_sessions(acting: Acting) -> Sequence[WebSession]:
-    """An account's active sessions, the last used first."""
-    return accounts.sessions_of(acting.session, acting.actor.id, acting.now)
 
 
 def end(acting: Acting, session_id: int) -> None:

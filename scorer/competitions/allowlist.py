@@ -66,13 +66,6 @@ def withdraw(acting: Acting, state: CompetitionState, who: str) -> None:
     audit_log.record_action(acting, "allowlist.withdrawn", _subject(state), before={"who": entry.who})
 
 
-def list_allowlist(
-    session: Session, state: CompetitionState, *, before: int | None = None, limit: int
-) -> Sequence[AllowlistEntry]:
-    """The allowlist, the latest invitation first; ``before``: only invitations older than the one with this id."""
-    return competitions.list_allowlist(session, state.competition.id, before=before, limit=limit)
-
-
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
     """Whether the competition is open to all, or the account is on its allowlist."""
     return competition.id in may_enter(session, [competition], account)

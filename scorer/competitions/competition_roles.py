@@ -31,11 +31,6 @@ and the code of others, and can never enter it. Accept or decline on its page.""
 ENDED = """{name} ({handle}) has ended your role in the competition "{competition}"."""
 
 
-def list_roles(session: Session, state: CompetitionState) -> Sequence[CompetitionRole]:
-    """The roles that are offered or held, oldest first."""
-    return rows.current_roles(session, state.competition.id)
-
-
 def add_first_organizer(acting: Acting, competition: Competition) -> None:
     """Make the author of a new competition its organizer."""
     role = CompetitionRole(

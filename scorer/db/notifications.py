@@ -87,7 +87,7 @@ def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], *, keys:
 
 
 def notices_page(
-    session: Session, account_id: int, *, before: int | None, limit: int, unread: bool = False
+    session: Session, account_id: int, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
     """A person's notices (``unread``: only unread ones), older than the one with the id ``before``, newest first."""
     query = select(Notice).where(Notice.account_id == account_id)

@@ -65,14 +65,9 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
     return request
 
 
-def newest_request(session: Session, submission: Submission) -> CodeRequest | None:
-    """The newest request for the code of an entry."""
-    return rows.newest_code_request(session, submission.ref)
-
-
 def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
     """Whether the code of an entry is asked for and the deadline has not passed."""
-    request = newest_request(session, submission)
+    request = rows.newest_code_request(session, submission.ref)
     return request is not None and now < request.until
 
 

@@ -17,7 +17,7 @@ from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
-from scorer.db.human_ratings import ListedRater, RatedEntry, RatedItem
+from scorer.db.human_ratings import RatedEntry, RatedItem
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Job, Rater, RatingItem, RatingStudy, Submission
@@ -208,11 +208,6 @@ def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
     audit_log.record_action(acting, "rater.dismissed", _subject(study), before=after)
 
 
-def raters(session: Session, study: RatingStudy) -> list[ListedRater]:
-    """All raters of a study, members and invited ones."""
-    return human_ratings.raters(session, study.id)
-
-
 def rater_of_member(acting: Acting, study_id: int) -> Rater:
     """The rater of an account: whoever organizes or reviews the competition rates; ``NotFound`` for others."""
     study = human_ratings.study_by_id(acting.session, study_id)
@@ -266,11 +261,6 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
     if human_ratings.known_items(session, rater.study_id, values.keys()) != set(values):
         raise Invalid("no-item", "Some of this is not of this study.")
     return human_ratings.add_ratings(session, rater.id, values, now=now)
-
-
-def count_by(session: Session, rater: Rater) -> dict[str, int]:
-    """The number of a rater's ratings by kind."""
-    return human_ratings.count_by(session, rater.id)
 
 
 def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[RatingKind, float | None]]:

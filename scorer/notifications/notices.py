@@ -5,7 +5,7 @@ nothing after a rollback; workers send the mails (:mod:`scorer.notifications.out
 (:mod:`scorer.notifications.webhooks`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.db import accounts, notifications
 from scorer.db.notifications import NoticeText
-from scorer.db.tables import Account, Competition, Notice, Submission
+from scorer.db.tables import Account, Competition, Submission
 from scorer.db.teams import merges
 from scorer.errors import NotFound
 
@@ -121,13 +121,6 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
         link=f"/submissions/{submission.id}",
         now=now,
     )
-
-
-def list_notices(
-    session: Session, account: Account, *, before: int | None = None, limit: int, unread: bool = False
-) -> Sequence[Notice]:
-    """A page of an account's notices, newest first."""
-    return notifications.notices_page(session, account.id, before=before, limit=limit, unread=unread)
 
 
 def count_unread(session: Session, account: Account) -> int:

@@ -62,7 +62,7 @@ def register(acting: Acting, url: str, *, secret: str, local: bool) -> Webhook:
     allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
     require_url(url, local=local)
     accounts.lock_account(acting.session, acting.actor.id)
-    if len(list_webhooks(acting.session, acting.actor)) >= MAX_WEBHOOKS:
+    if len(notifications.active_webhooks(acting.session, acting.actor.id)) >= MAX_WEBHOOKS:
         raise Conflict("too-many-webhooks", f"You have {MAX_WEBHOOKS} webhooks; please remove one first.")
     webhook = Webhook(account_id=acting.actor.id, url=url, secret=secret, created_at=acting.now)
     acting.session.add(webhook)
@@ -93,14 +93,9 @@ def require_url(url: str, *, local: bool) -> None:
         )
 
 
-def list_webhooks(session: Session, account: Account) -> Sequence[Webhook]:
-    """The active webhooks of an account, oldest first."""
-    return notifications.active_webhooks(session, account.id)
-
-
 def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook:
     """One of the webhooks of an account; ``NotFound`` otherwise."""
-    for webhook in list_webhooks(session, account):
+    for webhook in notifications.active_webhooks(session, account.id):
         if webhook.id == webhook_id:
             return webhook
     raise NotFound("no-webhook", "You have no such webhook.")
@@ -113,7 +108,7 @@ def end(acting: Acting, webhook_id: int) -> None:
 
 def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:
     """Remove the webhooks of an account, except those of the ids ``exclude``."""
-    for webhook in list_webhooks(session, account):
+    for webhook in notifications.active_webhooks(session, account.id):
         if webhook.id not in exclude:
             _end(session, webhook, now)
 

@@ -15,6 +15,7 @@ from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence.shared_images import sharing_entries
+from scorer.db.jobs.failed_jobs import failed
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
 from scorer.db.review.flag_query import QueueState
@@ -26,7 +27,6 @@ from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import is_among
 from scorer.ranking.vectorised import RankedBoard
-from scorer.review import failed_scores
 from scorer.review.shared_images import came_first, same_images_sentence
 from scorer.submissions.labels import MEMORISING
 
@@ -309,7 +309,7 @@ def _private_jobs(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 
 def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
-    rows = failed_scores.failed_private(session, state)
+    rows = failed(session, track_id=state.tracks["private"].id)
     concerns = [
         Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:MAX_CONCERNS]
     ]

@@ -1,19 +1,11 @@
 """Failed scoring: the private jobs of a competition that failed for good, and restarting them."""
 
-from sqlalchemy.orm import Session
-
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import failed_jobs
-from scorer.db.jobs.failed_jobs import ListedJob
 from scorer.jobs import retries
 from scorer.lifecycle import JobState
-
-
-def failed_private(session: Session, state: CompetitionState) -> list[ListedJob]:
-    """The jobs of a competition's private track that have failed for good."""
-    return failed_jobs.failed(session, track_id=state.tracks["private"].id)
 
 
 def restart_failed(acting: Acting, *, state: CompetitionState | None = None) -> int:

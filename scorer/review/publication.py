@@ -21,11 +21,6 @@ from scorer.notifications import notices
 from scorer.review.checklist import ChecklistPoint, checklist
 
 
-def publication_history(session: Session, state: CompetitionState) -> Sequence[Publication]:
-    """Every publication and withdrawal of the private board, newest first."""
-    return competitions.publications_of(session, state.competition.id)
-
-
 def publish(
     acting: Acting,
     state: CompetitionState,
@@ -48,7 +43,7 @@ def publish(
     else:
         open_ = ()
         competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    former = newest_version(acts := publication_history(acting.session, state))
+    former = newest_version(acts := competitions.publications_of(acting.session, state.competition.id))
     in_force = acts[0] if acts and acts[0].published else None
     _require_change(in_force, published=published, final=final)
     _require_override(open_, override)

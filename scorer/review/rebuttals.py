@@ -1,6 +1,5 @@
 """Rebuttals: a team's one appeal against a ruling or penalty of a submission, and the organizers' answer."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -12,9 +11,8 @@ from scorer.competitions import appeal_windows, competition_roles
 from scorer.competitions.appeal_windows import Grounds
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.review import rulings as rows
-from scorer.db.review.rulings import Appeal
 from scorer.db.submissions import submissions
-from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
+from scorer.db.tables import Rebuttal, RebuttalAnswer, Submission
 from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import Phase
@@ -22,8 +20,6 @@ from scorer.notifications import notices
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.submissions.access import find_submission, is_own
-
-__all__ = ["Appeal", "answer", "rebut", "rebuttal_history", "rebuttal_refusal", "unanswered"]
 
 MAX_TEXT_LENGTH = 10_000
 
@@ -110,7 +106,11 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     if rows.is_answered(acting.session, rebuttal.id):
         raise Conflict("answered", "This rebuttal is answered already.")
     reason = text.strip()
-    new_ruling = _rule_anew(acting, submission, ruling, reason=reason) if ruling is not None else None
+    new_ruling = (
+        rulings.record_ruling(acting, submission, ruling, reason=reason, memorising=None, notify=False)
+        if ruling is not None
+        else None
+    )
     rebuttal_answer = RebuttalAnswer(
         rebuttal_id=rebuttal.id,
         granted=ruling is not None,
@@ -127,10 +127,6 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     return rebuttal_answer
 
 
-def _rule_anew(acting: Acting, submission: Submission, kind: RulingKind, *, reason: str) -> Ruling:
-    return rulings.record_ruling(acting, submission, kind, reason=reason, memorising=None, notify=False)
-
-
 def _notify_team(
     session: Session,
     submission: Submission,
@@ -144,16 +140,3 @@ def _notify_team(
     title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
     body = f"{title} {what}.{then} The answer: {rebuttal_answer.answer}"
     rulings.notify_team(session, submission, f"your rebuttal {what}", body=body, now=now)
-
-
-def rebuttal_history(session: Session, submission: Submission) -> list[Appeal]:
-    """Every rebuttal of a submission with its answer, newest first."""
-    return rows.appeals_of(session, submission.ref)
-
-
-def unanswered(
-    session: Session, state: CompetitionState, *, after: int = 0, limit: int | None = None
-) -> Sequence[tuple[Rebuttal, Submission]]:
-    """The unanswered rebuttals of a competition with their submissions, oldest first: at most ``limit``, newer than the
-    one with the id ``after``."""
-    return rows.open_rebuttals(session, state.competition.id, after=after, limit=limit)

@@ -1,7 +1,7 @@
 """Rulings: an organizer keeps a submission as judged, disqualifies it, or waives its penalty. Each has a reason that
 the team reads, stays in the history, and is replaced by the next one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
@@ -102,11 +102,6 @@ def notify_team(session: Session, submission: Submission, what: str, *, body: st
         link=f"/submissions/{submission.id}#ruling",
         now=now,
     )
-
-
-def ruling_history(session: Session, submission: Submission) -> Sequence[Ruling]:
-    """Every ruling on a submission, newest first; the first one counts."""
-    return rows.rulings_of(session, submission.ref)
 
 
 def rule_on_team(

@@ -1,13 +1,10 @@
 """Messages of the organizers to a team: its members are notified, and the message stays on record for both sides."""
 
-from collections.abc import Sequence
-
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db import announcements as rows
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams import members, merges
 from scorer.errors import Invalid, NotFound
@@ -45,11 +42,3 @@ def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -
         acting.session, team.id, notices.Kind.MESSAGE, subject=subject, body=message.text, link=link, now=acting.now
     )
     return message
-
-
-def list_messages(
-    session: Session, team: Team, *, before: int | None = None, limit: int | None = None
-) -> Sequence[TeamMessage]:
-    """What was written to a team and to those merged into it, newest first: at most ``limit``, and if ``before`` is
-    given only what is older than the message with this id."""
-    return rows.messages_to(session, team.id, before=before, limit=limit)

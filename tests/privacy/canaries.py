@@ -22,6 +22,7 @@ from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db import notifications
 from scorer.db.tables import (
     Account,
     AllowlistEntry,
@@ -569,7 +570,7 @@ def _correspondence(
     notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject=subject, body="Body.", link="/notices", now=now)
     session.flush()
     planted.ids["webhook"] = hook.id
-    planted.ids["notice"] = notices.list_notices(session, ada, limit=1)[0].id
+    planted.ids["notice"] = notifications.notices_page(session, ada.id, limit=1)[0].id
     friend = make_account(session, now, handle=planted.word("asked-friend", "team")[:30])
     stranger = Acting(session, make_account(session, now), now)
     asked = []

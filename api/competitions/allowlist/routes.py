@@ -8,6 +8,7 @@ from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from scorer.competitions import allowlist, competition_state
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.competitions import list_allowlist
 from scorer.identifiers import new_secret
 
 router = ApiRouter(prefix="/competitions/{slug}/allowlist", tags=["competitions"])
@@ -37,7 +38,7 @@ def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
 
 
 def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> AllowlistPage:
-    listed = allowlist.list_allowlist(session, state, before=wanted.after, limit=wanted.one_more)
+    listed = list_allowlist(session, state.competition.id, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(listed, lambda each: each.id)
     views = [
         AllowlistEntryView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at)

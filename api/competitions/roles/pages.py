@@ -12,6 +12,7 @@ from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.competition_state import state_of
+from scorer.db.competition_roles import current_roles
 from scorer.errors import Invalid
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
@@ -34,7 +35,7 @@ def _people(acting: Acting, slug: str, viewer: Caller, *, handle: str = "", **ou
         "competitions/roles/show.html",
         viewer=viewer,
         state=state,
-        people=competition_roles.list_roles(acting.session, state),
+        people=current_roles(acting.session, state.competition.id),
         roles=get_args(RoleName),
         handle=handle,
         now=acting.now,

@@ -7,6 +7,7 @@ from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
+from scorer.db.competition_roles import current_roles
 from scorer.db.tables import CompetitionRole
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["competitions"])
@@ -15,7 +16,8 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["competitions"])
 @router.get("/roles")
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> RolePage:
     """Who organizes and reviews the competition, or is asked to, the first one first. Organizers only."""
-    page = wanted.of_all(competition_roles.list_roles(acting.session, state_of(acting.session, slug, acting.now)))
+    state = state_of(acting.session, slug, acting.now)
+    page = wanted.of_all(current_roles(acting.session, state.competition.id))
     return RolePage(roles=[_view(slug, role) for role in page.rows], next_after=page.next_after)
 
 

@@ -28,6 +28,7 @@ from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import competition_state
+from scorer.db.human_ratings import count_by, raters
 from scorer.db.tables import Rater
 from scorer.errors import Invalid
 from scorer.insights import human_ratings
@@ -61,7 +62,7 @@ def _page(acting: Acting, slug: str, viewer: Caller, *, link: str | None = None,
         viewer=viewer,
         state=state,
         standings=[
-            (each, *human_ratings.mean_ratings(session, each.study), human_ratings.raters(session, each.study))
+            (each, *human_ratings.mean_ratings(session, each.study), raters(session, each.study.id))
             for each in standings
         ],
         stages=STAGES,
@@ -205,7 +206,7 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
         kind=kind,
         kinds=kinds,
         item=items[0] if items else None,
-        rated=human_ratings.count_by(session, context.rater).get(kind, 0),
+        rated=count_by(session, context.rater.id).get(kind, 0),
         side=study.side,
         title=study.competition.title,
     )

@@ -12,13 +12,7 @@ from api.http.etags import etag_of, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
-from api.insights.human_ratings.seats import (
-    RATE_PATH,
-    new_rater_secret,
-    rater_by_link,
-    rater_by_role,
-    rating_link,
-)
+from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.insights.human_ratings.views import (
     BatchView,
     InvitedView,
@@ -33,6 +27,7 @@ from api.insights.human_ratings.views import (
 from api.openapi.files import PICTURE
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
+from scorer.db.human_ratings import count_by
 from scorer.db.tables import Rater
 from scorer.insights import human_ratings
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
@@ -159,7 +154,7 @@ def _batch(session: Session, store: Blobs, rater: Rater, *, kind: RatingKind, li
         ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
         for each in items
     ]
-    return BatchView(items=views, rated=human_ratings.count_by(session, rater).get(kind, 0))
+    return BatchView(items=views, rated=count_by(session, rater.id).get(kind, 0))
 
 
 members = _rating_router("/ratings/{study_id}", rater_by_role)

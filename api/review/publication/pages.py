@@ -63,7 +63,7 @@ def _page(
         appeals_end=appeal_windows.appeals_end(session, state),
         checklist=checklist(session, state, now, final=final),
         boundaries=uncertainty.award_boundaries(session, state),
-        acts=publication.publication_history(session, state),
+        acts=state.publications,
         zips=zip_retention.zip_retention(session, state, settings.kept_zip_days, now=now),
         max_length=MAX_TEXT_LENGTH,
         now=now,

@@ -109,8 +109,7 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
     Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     seen = checklist(acting.session, state, acting.now, final=final)
-    acts = publication.publication_history(acting.session, state)
-    history = [ActView.of(act, by=act.author.handle) for act in acts]
+    history = [ActView.of(act, by=act.author.handle) for act in state.publications]
     points = [PointView.model_validate(point) for point in seen.points]
     zips = zip_retention.zip_retention(acting.session, state, settings.kept_zip_days, now=acting.now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}

@@ -42,6 +42,7 @@ from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
+from scorer.db.review.rulings import open_rebuttals
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs, code_uploads
 from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
@@ -93,7 +94,7 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *,
         ),
         "claimants": claimants(acting.session, state.competition.id, acting.actor.id, now=acting.now),
         "agreement": reviews.agreement(acting.session, state),
-        "rebuttals": rebuttals.unanswered(acting.session, state) if organizes else [],
+        "rebuttals": open_rebuttals(acting.session, state.competition.id) if organizes else [],
         "tabs": QUEUE_TABS,
         "shown": shown,
         "after": after,

@@ -1,11 +1,6 @@
 """Rulings on entries, and the rebuttals of their teams."""
 
-from api.http.dependencies import (
-    ActingOrganizer,
-    ActingReader,
-    ActingSubmitter,
-    RowId,
-)
+from api.http.dependencies import ActingOrganizer, ActingReader, ActingSubmitter, RowId
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.review.rulings.views import (
@@ -25,7 +20,7 @@ from api.review.rulings.views import (
     ruling_view,
 )
 from scorer.competitions.competition_state import state_of
-from scorer.db.review.rulings import Appeal
+from scorer.db.review.rulings import Appeal, open_rebuttals
 from scorer.review import rebuttals, ruling_impact, rulings
 from scorer.submissions import access
 
@@ -78,7 +73,8 @@ def rebut(submission_id: str, body: NewRebuttal, acting: ActingSubmitter) -> Reb
 def unanswered(slug: str, acting: ActingOrganizer, wanted: Paging) -> RebuttalPage:
     """The rebuttals without an answer, oldest first. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
-    waiting = rebuttals.unanswered(acting.session, state, after=wanted.after or 0, limit=wanted.one_more)
+    after, limit = wanted.after or 0, wanted.one_more
+    waiting = open_rebuttals(acting.session, state.competition.id, after=after, limit=limit)
     page = wanted.of_following(waiting, lambda each: each[0].id)
     views = [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in page.rows]
     return RebuttalPage(rebuttals=views, next_after=page.next_after)

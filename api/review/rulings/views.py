@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from api.http.views import Page, RecordView, Request
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.review import rulings
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
 from scorer.lifecycle import TrackKind
-from scorer.review import rebuttals, rulings
 from scorer.review.rulings import RulingKind
 
 
@@ -135,8 +135,8 @@ def case_view(session: Session, state: CompetitionState, submission: Submission,
     """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
     window = appeal_windows.window_of_entry(session, state, submission)
     return CaseView(
-        rulings=[ruling_view(each, inside=inside) for each in rulings.ruling_history(session, submission)],
-        rebuttals=[rebuttal_view(submission, each) for each in rebuttals.rebuttal_history(session, submission)],
+        rulings=[ruling_view(each, inside=inside) for each in rulings.rulings_of(session, submission.ref)],
+        rebuttals=[rebuttal_view(submission, each) for each in rulings.appeals_of(session, submission.ref)],
         rebuttals_from=window.begins,
         rebuttals_until=window.ends,
     )

@@ -13,6 +13,7 @@ from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.announcements import messages_to
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
 from scorer.db.teams.team_lists import list_teams
@@ -76,7 +77,7 @@ class OneTeam:
                 team=team,
                 members=members_of(session, team.id),
                 entries=submissions_of(session, competition_id, team_id=team.id, before=None, limit=PAGE_SIZE),
-                messages=team_messages.list_messages(session, team),
+                messages=messages_to(session, team.id),
                 kinds=get_args(RulingKind),
                 now=self.now,
                 **outcome,

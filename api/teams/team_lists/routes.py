@@ -17,6 +17,7 @@ from api.http.views import Page, RecordView, Request
 from api.openapi.files import also_as
 from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
+from scorer.db.announcements import messages_to
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams
 from scorer.teams import team_messages, teams
@@ -119,7 +120,7 @@ def own_messages(slug: str, acting: ActingReader, wanted: Paging) -> MessagePage
 
 
 def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:
-    listed = team_messages.list_messages(session, team, before=wanted.after, limit=wanted.one_more)
+    listed = messages_to(session, team.id, before=wanted.after, limit=wanted.one_more)
     page = wanted.of_following(listed, lambda each: each.id)
     views = [_message_view(each, inside=inside) for each in page.rows]
     return MessagePage(messages=views, next_after=page.next_after)

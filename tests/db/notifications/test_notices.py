@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db import notifications
 from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import retries
@@ -46,7 +47,7 @@ def hook(session: Session, account: Account, now: datetime) -> int:
 
 def notices_of(session: Session, account: Account) -> list[str]:
     """A person's notices, oldest first."""
-    return [each.kind for each in reversed(notices.list_notices(session, account, limit=100))]
+    return [each.kind for each in reversed(notifications.notices_page(session, account.id, limit=100))]
 
 
 def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
@@ -116,7 +117,7 @@ def test_the_public_score_gives_a_notice_and_the_private_one_none(
         assert outcomes.record_measurement(session, held, MEASURED, now=now)
         assert not outcomes.record_measurement(session, held, MEASURED, now=now)
         assert notices_of(session, member) == ["entry-scored"]
-    (notice,) = notices.list_notices(session, member, limit=9)
+    (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
     assert not any(sign.isdigit() for sign in notice.body), "no number"
 
@@ -144,7 +145,7 @@ def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: Compe
     assert held
     assert outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     assert not outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
-    (notice,) = notices.list_notices(session, member, limit=9)
+    (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert notice.kind == "entry-rejected"
     assert "Image 3 is 15x16. It is not counted" in notice.body
 
@@ -163,7 +164,7 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
         assert claim(session, moment)
         let_time_pass(session, LEASE + timedelta(seconds=1))
         retries.free_expired(session, now=moment, max_attempts=3)
-    (notice,) = notices.list_notices(session, member, limit=9)
+    (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert notice.kind == "entry-failed"
     assert retries.OUR_FAULT in notice.body
 
@@ -195,7 +196,7 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     closed = CompetitionState(state.competition, Phase.REVIEW, state.tracks, ())
     publication.publish(Acting(session, author, now), closed, published=True, reason="All is reviewed.", override="-")
     for member in members:
-        (notice,) = notices.list_notices(session, member, limit=9)
+        (notice,) = notifications.notices_page(session, member.id, limit=9)
         assert notice.kind == "publication"
         assert notice.link == f"/competitions/{state.competition.slug}"
     assert notices_of(session, elsewhere) == notices_of(session, author) == []
@@ -208,7 +209,7 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
     for account in (one, two):
         for kind in (Kind.RULING, Kind.INVITATION, Kind.PUBLICATION):
             tell(session, account, kind, now)
-    newest, middle, oldest = notices.list_notices(session, one, limit=9)
+    newest, middle, oldest = notifications.notices_page(session, one.id, limit=9)
     notices.mark_read(Acting(session, one, now), middle.id)
     assert notices.count_unread(session, one) == 2
     notices.mark_read(Acting(session, one, now + timedelta(hours=1)), middle.id)
@@ -216,8 +217,16 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
     assert middle.read_at == now, "the first reading counts"
     with pytest.raises(NotFound):
         notices.mark_read(Acting(session, two, now), middle.id)
-    assert [each.id for each in notices.list_notices(session, one, limit=9, unread=True)] == [newest.id, oldest.id]
-    assert [each.id for each in notices.list_notices(session, one, limit=9, before=newest.id)] == [middle.id, oldest.id]
+    unread = notifications.notices_page(session, one.id, limit=9, unread=True)
+    assert [each.id for each in unread] == [
+        newest.id,
+        oldest.id,
+    ]
+    older = notifications.notices_page(session, one.id, limit=9, before=newest.id)
+    assert [each.id for each in older] == [
+        middle.id,
+        oldest.id,
+    ]
     notices.mark_all_read(Acting(session, one, now), up_to=middle.id)
     assert notices.count_unread(session, one) == 1, "what came after the page was made is still news"
     assert notices.count_unread(session, two) == 3
@@ -240,7 +249,7 @@ def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, 
 def test_webhooks_are_few_and_ones_own(session: Session, now: datetime) -> None:
     person, stranger = make_account(session, now), make_account(session, now)
     own = [hook(session, person, now) for _ in range(webhooks.MAX_WEBHOOKS)]
-    assert [each.id for each in webhooks.list_webhooks(session, person)] == own
+    assert [each.id for each in notifications.active_webhooks(session, person.id)] == own
     with pytest.raises(NotFound):
         webhooks.end(Acting(session, stranger, now), own[0])
     with pytest.raises(NotFound):

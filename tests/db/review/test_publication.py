@@ -12,8 +12,9 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
-from scorer.db import competitions
+from scorer.db import competitions, notifications
 from scorer.db.jobs import job_queue
+from scorer.db.jobs.failed_jobs import failed as failed_rows
 from scorer.db.leaderboard import board
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import (
@@ -33,7 +34,6 @@ from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases, retries
 from scorer.leaderboard.rows import rows_of
 from scorer.lifecycle import Queue
-from scorer.notifications import notices
 from scorer.review import failed_scores, publication
 from scorer.review.checklist import MAX_CONCERNS, checklist
 from scorer.submissions import outcomes
@@ -421,9 +421,9 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
     failed.state = "failed"
     failed.error = "once"
     session.flush()
-    assert [row.id for row in failed_scores.failed_private(session, state)] == [failed.id]
+    assert [row.id for row in failed_rows(session, track_id=state.tracks["private"].id)] == [failed.id]
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
-    assert failed_scores.failed_private(session, state) == []
+    assert failed_rows(session, track_id=state.tracks["private"].id) == []
     with pytest.raises(Conflict, match="taken its place"):
         failed_jobs.restart(Acting(session, make_account(session, now, "admin"), now), failed.id)
 
@@ -471,7 +471,12 @@ def test_publication_needs_a_word_while_points_are_open(
         ("board.withdrawn", final, {"published": False, "reason": "A mistake."}),
         ("board.published", {"published": False}, final | {"reason": "Now."}),
     ]
-    assert [act.reason for act in publication.publication_history(session, state)] == ["Now.", "A mistake.", "Done."]
+    acts = competitions.publications_of(session, state.competition.id)
+    assert [act.reason for act in acts] == [
+        "Now.",
+        "A mistake.",
+        "Done.",
+    ]
 
 
 def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session, now: datetime) -> None:
@@ -481,11 +486,11 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
     slug, closes_at = state.competition.slug, state.competition.closes_at
     assert closes_at is not None
     change(Acting(session, author, now), slug, CompetitionChanges(title="Dogs!", closes_at=closes_at))
-    assert notices.list_notices(session, member, limit=9) == []
+    assert notifications.notices_page(session, member.id, limit=9) == []
     for days, subject in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
         moved = closes_at + timedelta(days=days)
         change(Acting(session, author, now), slug, CompetitionChanges(closes_at=moved))
-        newest = notices.list_notices(session, member, limit=9)[0]
+        newest = notifications.notices_page(session, member.id, limit=9)[0]
         assert (newest.kind, newest.subject) == ("deadline", subject)
         assert f"{moved:%Y-%m-%d %H:%M} UTC" in newest.body
 

@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from scorer.acting import Acting
+from scorer.db import notifications
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
@@ -269,8 +270,8 @@ def test_a_receiver_that_is_gone_ends_its_webhook_and_notifies_the_owner(
         assert [path for path, _, _ in gone.requests] == ["/gone"]
     assert len(receiver.requests) == 3, "the notice about the other webhook has arrived here as well"
     with context.sessions() as session:
-        (active,) = webhooks.list_webhooks(session, account)
-        newest = notices.list_notices(session, account, limit=9)[0]
+        (active,) = notifications.active_webhooks(session, account.id)
+        newest = notifications.notices_page(session, account.id, limit=9)[0]
     assert active.url == receiver.url()
     assert newest.kind == "webhook"
     assert gone.url("/gone") in newest.body
