@@ -59,7 +59,7 @@ def trained_entries(
     it took."""
     entries_depend_on = replace(plan, photographs=0, spaces=("", ""))
     made: tuple[list[GeneratedImages], float] = Memory(folder, verbose=0).cache(_made)(
-        name, seed, inputs.train, entries_depend_on, VERSION
+        name, seed, inputs.train, plan=entries_depend_on, _version=VERSION
     )
     return made
 

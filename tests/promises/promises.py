@@ -147,7 +147,7 @@ PROMISES = (
         "A repeated request with the same Idempotency-Key makes no second entry.",
         f"{UPLOADS}::test_a_repeated_request_after_the_close_is_still_the_same_submission",
         "scorer/submissions/intake.py",
-        "    earlier = _repeated(acting.session, state, entry, acting.actor)\n"
+        "    earlier = _repeated(acting.session, state, entry, account=acting.actor)\n"
         "    if earlier is not None:\n        if earlier.sha",
         "    earlier: Submission | None = None\n    if earlier is not None:\n        if earlier.sha",
         ("kill-web", "away-web", "commit-not-acknowledged"),

@@ -10,12 +10,13 @@ from api.accounts.second_factors.second_step import AppSecondFactorActions
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import ActingSignedIn, AppSettings, RowId, SignedIn
+from api.http.dependencies import AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.local_paths import HOME, remembered_path, safe_redirect_path
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import second_factors
+from scorer.acting import Acting
 from scorer.db.tables import WebSession
 
 router = Router(include_in_schema=False)
@@ -52,10 +53,16 @@ def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFacto
 class SecondFactorsPage:
     """One's second factors, shown after whatever was asked for."""
 
-    acting: ActingSignedIn
+    session: DbSession
     viewer: SignedIn
     settings: AppSettings
     actions: AppSignInActions
+    now: Now
+
+    @property
+    def acting(self) -> Acting:
+        """The viewer, in the transaction of the request."""
+        return Acting(self.session, self.viewer.account, self.now)
 
     def require_password(self, fields: Fields) -> None:
         """Refuse a form without the account's password."""
@@ -64,12 +71,12 @@ class SecondFactorsPage:
     @property
     def web_session(self) -> WebSession:
         """The viewer's session."""
-        return self.acting.session.get_one(WebSession, self.viewer.session_id)
+        return self.session.get_one(WebSession, self.viewer.session_id)
 
     def render(self, *, key: str | None = None, **outcome: Any) -> Response:
         """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
         key = key or second_factors.new_totp_key(self.web_session)
-        session, account = self.acting.session, self.acting.actor
+        session, account = self.session, self.viewer.account
         return render_page(
             "accounts/second_factors/show.html",
             headers={"Cache-Control": "no-store"},
@@ -79,7 +86,7 @@ class SecondFactorsPage:
             required=second_factors.is_required(account, self.settings.require_second_factor),
             key=key,
             key_address=second_factors.totp_address(key, account),
-            now=self.acting.now,
+            now=self.now,
             **{"codes": None, "waiting": "", **outcome},
         )
 
@@ -103,7 +110,7 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
     with refusal_on(lambda **refused: page.render(key=page.web_session.totp_key, **refused), place="totp"):
         page.require_password(fields)
         code = text(fields, "code").replace(" ", "")
-        second_factors.add_totp(page.acting.session, page.web_session, key, code=code, now=page.acting.now)
+        second_factors.add_totp(page.session, page.web_session, key, code=code, now=page.now)
     return see_other(f"{HERE}?done=totp")
 
 

@@ -15,7 +15,6 @@ from api.http.dependencies import (
     ActingOrganizer,
     AppSettings,
     Caller,
-    CurrentCaller,
     DbSession,
     KnownCaller,
     Now,
@@ -213,9 +212,7 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
 
 
 @router.post("/ratings/{study_id}")
-def save_rating_by_role(
-    context: RatingByRole, asking: CurrentCaller, fields: FormFields, session: DbSession, now: Now
-) -> Response:
+def save_rating_by_role(context: RatingByRole, fields: FormFields, session: DbSession, now: Now) -> Response:
     """Store one rating sent by the page's form, without a script."""
     return _save_rating(session, context, fields, now=now)
 

@@ -49,7 +49,7 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(competition, "create_competition", lambda *_: "slug")
     monkeypatch.setattr(competition, "appoint_reviewers", lambda *_: None)
-    monkeypatch.setattr(competition, "prepare_and_submit", lambda *_: [])
+    monkeypatch.setattr(competition, "prepare_and_submit", lambda *_, **__: [])
     monkeypatch.setattr(run, "new_token", lambda *_, **__: "token")
     monkeypatch.setattr(report, "photograph_line", lambda _: "")
     monkeypatch.setattr(report, "print_report", fail)

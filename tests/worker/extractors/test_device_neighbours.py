@@ -90,7 +90,7 @@ def test_products_that_are_rounded_otherwise_change_nothing(monkeypatch: pytest.
 
 
 def test_without_room_on_the_device_the_host_makes_the_shortlist(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> Any:
+    def full(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError(OUT_OF_MEMORY)
 
     monkeypatch.setattr(device_neighbours, "_shortlist", full)
@@ -100,7 +100,7 @@ def test_without_room_on_the_device_the_host_makes_the_shortlist(monkeypatch: py
 
 
 def test_a_device_that_fails_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 
     monkeypatch.setattr(device_neighbours, "_shortlist", fail)
