@@ -39,7 +39,6 @@ from scorer.db.competitions import ListedCompetition
 from scorer.db.tables import Account, DataFile
 from scorer.db.teams.members import competitions_entered
 from scorer.leaderboard import board, standings
-from scorer.leaderboard.all_places import all_places
 from scorer.lifecycle import Phase, TrackKind
 
 router = KaggleRouter()
@@ -136,11 +135,11 @@ def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> Leaderboa
     state = competition_state.visible_state(acting, body.competition_name)
     kind = _track_of(state, public=body.override_public)
     after = int(body.page_token or 0)
-    board = standings.standings(acting.session, state, kind, account=acting.actor, after=after, limit=body.page_size)
-    places = board.places
+    board = standings.standings(acting.session, state, kind, account=acting.actor)
+    places = board.board(acting.session, after, body.page_size).places
     return LeaderboardResponse(
         submissions=[_place(place, state.competition.score_decimals) for place in places],
-        next_page_token=str(places[-1].rank) if places and places[-1].rank < board.teams else "",
+        next_page_token=str(places[-1].rank) if places and places[-1].rank < len(board.listing) else "",
     )
 
 
@@ -166,9 +165,9 @@ def download_leaderboard(
         state = competition_state.visible_state(Acting(session, account, now), body.competition_name)
         kind = _track_of(state)
         slug = state.competition.slug
-        places = all_places(session, state, kind, account=account)
-    charge_rows(request, account, len(places.ranks))
-    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(places, begin)), now)
+        board = standings.standings(session, state, kind, account=account)
+    charge_rows(request, account, len(board.ranks))
+    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(board, begin)), now)
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 

@@ -30,7 +30,7 @@ from scorer.competitions.competition_state import CompetitionState, may_see_priv
 from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS
 from scorer.db.tables import Account
 from scorer.leaderboard import board_versions, standings
-from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import find_metric
 from scorer.ranking.awards import MEDALS
@@ -72,25 +72,15 @@ class BoardQuery(BaseModel):
 
 
 @dataclass(frozen=True)
-class TableRow:
-    """A row of the table. A benchmark has no place: neither rank nor medal, and its entries are not counted."""
-
-    entry: Place | Benchmark
-    place: Place | None
-    own: bool = False
-    """Whether it is the row of the viewer's team."""
-
-
-@dataclass(frozen=True)
 class BoardPage:
     """A page of the board; ``previous`` and ``next`` are the ``after`` of its neighbours."""
 
-    rows: Sequence[TableRow]
-    own: TableRow | None
+    rows: Sequence[Place]
+    own: Place | None
     """The row of the viewer's team, unless it is among ``rows``."""
-    copies: Sequence[CopyingTeam]
+    copies: Sequence[UnrankedTeam]
     more_copies: int
-    disqualified: Sequence[DisqualifiedTeam]
+    disqualified: Sequence[UnrankedTeam]
     more_disqualified: int
     first: int | None
     last: int | None
@@ -131,13 +121,12 @@ def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> Boa
     """
     places, beyond = board.places[:size], board.places[size : size + 1]
     benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after=after)]
-    rows = [*(_row_of(place, board) for place in places), *(TableRow(each, None) for each in benchmarks)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
     return BoardPage(
         # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
-        rows=sorted(rows, key=lambda row: (row.entry.score, row.place is None)),
-        own=None if own is None or any(place.rank == own.rank for place in places) else _row_of(own, board),
+        rows=sorted([*places, *benchmarks], key=lambda place: (place.score, place.rank == 0)),
+        own=None if own is None or any(place.rank == own.rank for place in places) else own,
         copies=copies[:MAX_SHOWN_APART],
         more_copies=max(0, len(copies) - MAX_SHOWN_APART),
         disqualified=out[:MAX_SHOWN_APART],
@@ -149,12 +138,7 @@ def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> Boa
     )
 
 
-def _row_of(place: Place, board: Board) -> TableRow:
-    own = board.own is not None and board.own.rank == place.rank
-    return TableRow(place, place, own)
-
-
-def _is_on_page(benchmark: Benchmark, places: Sequence[Place], beyond: Sequence[Place], *, after: int) -> bool:
+def _is_on_page(benchmark: Place, places: Sequence[Place], beyond: Sequence[Place], *, after: int) -> bool:
     earlier = after > 0 and (not places or benchmark.score < places[0].score)
     later = bool(beyond) and benchmark.score >= beyond[0].score
     return not earlier and not later
@@ -170,13 +154,11 @@ def board_values(acting: Acting[Account | None], state: CompetitionState, query:
         state,
         query.track_of(state),
         account=acting.actor,
-        after=after,
-        limit=PAGE_SIZE + 1,
         late=query.late,
         as_of=query.as_of,
         search=search,
         now=acting.now,
-    )
+    ).board(acting.session, after, PAGE_SIZE + 1)
     return {
         "state": state,
         "storage": storage.usage_of_competition(acting.session, state.competition, acting.now) if organizes else None,

@@ -33,8 +33,8 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
-from scorer.leaderboard.all_places import all_places
 from scorer.leaderboard.board import Board
+from scorer.leaderboard.board_reader import BoardReader
 from scorer.lifecycle import TrackKind
 
 router = ApiRouter(tags=["leaderboard"])
@@ -101,10 +101,9 @@ def show(
         charge_rows(request, acting.actor, query.limit)
         body = cache.answer(acting.session, etag, lambda: _body(acting, state, query))
         return Response(body, headers=headers)
-    options = query.model_dump(include={"late", "as_of", "search"})
-    places = all_places(acting.session, state, query.track, account=acting.actor, **options)
-    charge_rows(request, acting.actor, len(places.ranks))
-    return StreamingResponse(cache.stream(etag, lambda: board_csv_of(places, begin)), headers=headers)
+    board = _standings(acting, state, query)
+    charge_rows(request, acting.actor, len(board.ranks))
+    return StreamingResponse(cache.stream(etag, lambda: board_csv_of(board, begin)), headers=headers)
 
 
 def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[str, str]:
@@ -116,9 +115,13 @@ def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[s
 
 
 def _body(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> bytes:
-    options = query.model_dump(include={"after", "limit", "late", "as_of", "search"})
-    board = standings.standings(acting.session, state, query.track, account=acting.actor, **options, now=acting.now)
+    board = _standings(acting, state, query).board(acting.session, query.after, query.limit)
     return _view(board, acting.actor).model_dump_json(by_alias=True).encode()
+
+
+def _standings(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> BoardReader:
+    options = query.model_dump(include={"late", "as_of", "search"})
+    return standings.standings(acting.session, state, query.track, account=acting.actor, **options, now=acting.now)
 
 
 def _view(board: Board, account: Account | None) -> BoardView:

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from api.http.views import AwardBoundaryView, Page, RankChangeView, RecordView, ShownTrackView, ShownValueView
 from kennel_client.cli.formatting import escape_formula
-from scorer.leaderboard.all_places import AllPlaces, PlaceLine
+from scorer.leaderboard.board import Place
+from scorer.leaderboard.board_reader import BoardReader
 from scorer.lifecycle import TrackKind
 
 
@@ -148,26 +149,26 @@ FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 ORGANIZER_COLUMNS = ("submission_id", "label")
 
 
-def board_csv_of(places: AllPlaces, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
+def board_csv_of(board: BoardReader, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
     """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it. A shown
     track ``name`` has the columns ``shown_name`` and ``shown_name_se``, its standard error."""
-    columns: Sequence[str] = FINAL_COLUMNS if places.kind == "private" else COLUMNS
-    if places.organizer:
+    columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
+    if board.organizer:
         columns = (*columns, *ORGANIZER_COLUMNS)
-    shown = [each.name for each in places.shown]
+    shown = [each.name for each in board.shown]
     yield _csv_of([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
-    for lines in places.lines(begin):
-        yield _csv_of([*_cells(line, columns), *_shown_cells(line, shown)] for line in lines)
+    for places in board.places(begin):
+        yield _csv_of([*_cells(place, columns), *_shown_cells(place, shown)] for place in places)
 
 
-def _cells(line: PlaceLine, columns: Iterable[str]) -> list[object]:
-    values = line._asdict() | {"last_entry_at": line.last_entry_at.isoformat(), "team": escape_formula(line.team)}
-    return [values[column] for column in columns]
+def _cells(place: Place, columns: Iterable[str]) -> list[object]:
+    texts = {"last_entry_at": place.last_entry_at.isoformat(), "team": escape_formula(place.team)}
+    return [texts.get(column) or getattr(place, column) for column in columns]
 
 
-def _shown_cells(line: PlaceLine, names: Iterable[str]) -> Iterator[float | None]:
+def _shown_cells(place: Place, names: Iterable[str]) -> Iterator[float | None]:
     for name in names:
-        yield from line.shown.get(name, (None, None))
+        yield from place.shown.get(name, (None, None))
 
 
 def _csv_of(lines: Iterable[Sequence[object]]) -> bytes:

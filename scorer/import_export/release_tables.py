@@ -146,11 +146,11 @@ def _rulings(session: Session, state: CompetitionState, names: Pseudonyms) -> It
 def _ranks(session: Session, state: CompetitionState, names: Pseudonyms) -> Iterator[TableRow]:
     for kind in TRACK_KINDS:
         certain = {place.rank: place for place in uncertain_places(session, state, kind)}
-        for rank, row in enumerate(rows_of(session, state, kind).stream(), start=1):
-            medal = state.awards_on(kind).of_rank(rank).medal
+        for row in rows_of(session, state, kind).stream():
+            medal = state.awards_on(kind).of_rank(row.rank).medal
             team, entry = names.of("team", row.team_id), names.of("submission", row.ref)
             values = row.score, row.fid, row.memorization_distance, row.penalised, medal
-            yield kind, rank, team, entry, *values, *_uncertainty(certain.get(rank))
+            yield kind, row.rank, team, entry, *values, *_uncertainty(certain.get(row.rank))
 
 
 def _uncertainty(place: UncertainPlace | None) -> TableRow:

@@ -47,14 +47,14 @@ def gallery_entries(
 ) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
     require_results(state, kind, account)
-    rows = rows_of(session, state, kind)
-    at_ranks = {rank: row for rank in RANKS for row in rows.page(rank - 1, 1)}
-    refs = [row.ref for row in at_ranks.values()]
+    listing = rows_of(session, state, kind)
+    rows = listing.at_ranks(np.array([rank for rank in RANKS if rank <= len(listing)], np.int64))
+    refs = [row.ref for row in rows]
     names = board.entry_info_of(session, refs)
     submissions = submissions_by_ref(session, refs)
     return [
-        GalleryEntry(rank, names[row.ref].team, row.score, submission)
-        for (rank, row), submission in zip(at_ranks.items(), submissions, strict=True)
+        GalleryEntry(row.rank, names[row.ref].team, row.score, submission)
+        for row, submission in zip(rows, submissions, strict=True)
     ]
 
 

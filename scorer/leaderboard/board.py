@@ -8,24 +8,19 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.shown_tracks import ShownValue
 from scorer.db.tables import ShownTrack, Track
 from scorer.ranking.awards import NO_AWARDS, Awards
+from scorer.ranking.vectorised import BoardRow
 
 
-@dataclass(frozen=True)
-class Place:
-    """A ranked team on the board: its best entry, judged, and what the rank wins."""
+@dataclass(frozen=True, kw_only=True)
+class Place(BoardRow):
+    """A row of the board as it is shown: a team's best entry, and what its rank wins; or a benchmark, an organizer's
+    reference, shown where it would be ranked."""
 
-    rank: int
-    team_id: int
     team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    penalised: bool
     submission_id: str
-    accepted_at: datetime
     entries: int
     last_entry_at: datetime
-    label: str | None
+    label: str | None = None
     """The decided label of the entry, for organizers alone."""
     measured_by: str | None = None
     """The scorer version, or references, by which it was measured, where most of the board were measured by others."""
@@ -47,41 +42,15 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A benchmark entry, an organizer's reference: shown where it would stand, without a rank."""
-
-    team: str
-    score: float
-    fid: float
-    memorization_distance: float
-    submission_id: str
-    measured_by: str | None = None
-    """As :attr:`Place.measured_by`."""
-    shown: Mapping[str, ShownValue] = field(default_factory=dict)
-    """As :attr:`Place.shown`."""
-
-
-@dataclass(frozen=True)
-class CopyingTeam:
-    """A team that has nothing but copies of the training images: listed without a rank or score, with the reason."""
+class UnrankedTeam:
+    """A team that is listed without a rank or score, with the reason: it has nothing but copies of the training images,
+    or an entry of it was disqualified."""
 
     team: str
     reason: str
     memorization_distance: float
     submission_id: str
-    accepted_at: datetime
-    label: str | None
-
-
-@dataclass(frozen=True)
-class DisqualifiedTeam:
-    """A team without a rank because an entry of it was disqualified: listed with the ruling's reason, shortened."""
-
-    team: str
-    reason: str
-    submission_id: str
-    accepted_at: datetime
-    label: str | None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,13 +62,13 @@ class Board:
     tau: float | None
     """None without a threshold."""
     places: Sequence[Place]
-    benchmarks: Sequence[Benchmark]
-    copies: Sequence[CopyingTeam]
+    benchmarks: Sequence[Place]
+    copies: Sequence[UnrankedTeam]
     teams: int
     """How many teams have a rank."""
     late: bool = False
     """Whether this is the board of late entries."""
-    disqualified: Sequence[DisqualifiedTeam] = ()
+    disqualified: Sequence[UnrankedTeam] = ()
     own: Place | None = None
     """The place of the viewer's own team, on whatever page it is."""
     measured_by: Sequence[str] = ()

@@ -62,7 +62,7 @@ def former_version(state: CompetitionState) -> Publication | None:
 def moves_since(session: Session, state: CompetitionState, version: Publication) -> RankMoves:
     """The teams whose rank on the private board is another one than in an earlier version."""
     then = replace(state, tracks=tracks_at(session, state.tracks, version.as_of))
-    before = rows_of(session, then, "private", at=version.as_of).board
+    before = rows_of(session, then, "private", at=version.as_of)
     return moves_between(before, ranked_board_of(session, state, "private"))
 
 

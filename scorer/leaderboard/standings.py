@@ -1,4 +1,4 @@
-"""Standings: a page of a track's board for one viewer, judged and ranked when it is read.
+"""Standings: a track's board for one viewer, judged and ranked when it is read.
 
 Measurements are stored and everything else follows from them, so the board of a past moment is the same computation
 over the rows that there were then. ``board_version`` names all inputs of a board, for ETags.
@@ -21,12 +21,12 @@ from scorer.db.tables import Account, Track
 from scorer.db.teams import members
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache
-from scorer.leaderboard.board import Board
 from scorer.leaderboard.board_access import state_of_board
 from scorer.leaderboard.board_cache import SNAPSHOT_KEY
-from scorer.leaderboard.board_reader import BoardReader, rankings_of
-from scorer.leaderboard.rows import BoardRow, rows_of
+from scorer.leaderboard.board_reader import BoardReader
+from scorer.leaderboard.rows import day_start_rows_of, rows_of, teams_named, terms_names
 from scorer.lifecycle import TrackKind, utc_day
+from scorer.ranking.vectorised import BoardRow
 
 
 def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
@@ -92,34 +92,48 @@ def standings(  # noqa: PLR0913 - every option of a board
     kind: TrackKind,
     *,
     account: Account | None,
-    after: int = 0,
-    limit: int | None = None,
     late: bool = False,
     as_of: datetime | None = None,
     search: str = "",
     now: datetime | None = None,
-) -> Board:
-    """The board of a track from rank ``after + 1`` on, at most ``limit`` places.
+) -> BoardReader:
+    """The board of a track, to be read page by page.
 
     ``late``: the board of entries after the close, which have no private track (``Invalid``: ``late-is-public``).
     ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
     teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
     """
     track, then, awards = state_of_board(session, state, kind, account=account, late=late, as_of=as_of)
-    rankings = rankings_of(session, then, track.board_kind, late=late, as_of=as_of, now=now)
-    shown = visible_shown_tracks(session, state, account)
-    own_team_id = _own_team_id(session, state, account)
-    organizer = is_organizer(account, state.competition.id)
-    reader = BoardReader(session, then, track, rankings, own_team_id, organizer, late, as_of, shown, awards)
-    return reader.board(after, limit, search)
+    # Boards first: while the session holds no connection, the board cache need not ask whether it has written.
+    listing = rows_of(session, then, kind, late=late, at=as_of)
+    day_start = public = None
+    if now is not None and not late and as_of is None and kind == "public" and len(listing):
+        day_start = day_start_rows_of(session, then, kind, at=utc_day(now)[0])
+    if kind == "private" and len(listing):
+        public = rows_of(session, then, "public", at=as_of)
+    text = search.strip()
+    return BoardReader(
+        state=then,
+        track=track,
+        listing=listing,
+        day_start=day_start,
+        public=public,
+        found=teams_named(session, then, listing, text=text, at=as_of) if text else None,
+        measured_by=terms_names(session, then.tracks[kind].id, listing, at=as_of),
+        own_team_id=_own_team_id(session, state, account),
+        organizer=is_organizer(account, state.competition.id),
+        late=late,
+        as_of=as_of,
+        shown=visible_shown_tracks(session, state, account),
+        awards=awards,
+    )
 
 
 def rank_of(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account) -> int | None:
     """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
-    rows = [] if team_id is None else rows_of(session, state, kind).of_teams([team_id])
-    return rows[0].rank if rows else None
+    return None if team_id is None else rows_of(session, state, kind).rank_of_team(team_id)
 
 
 def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, *, name: str) -> tuple[BoardRow, int]:
@@ -128,9 +142,10 @@ def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, *, n
     visible_track(state, kind, None)
     rows = rows_of(session, state, kind)
     team = members.competing_team(session, state.competition.id, name)
-    for row in rows.of_teams([team.id]) if team else ():
-        return row, len(rows)
-    raise NotFound("no-place", "No team of this name has a place on the board.")
+    row = rows.row_of_team(team.id) if team else None
+    if row is None:
+        raise NotFound("no-place", "No team of this name has a place on the board.")
+    return row, len(rows)
 
 
 def count_teams(session: Session, states: Sequence[CompetitionState]) -> dict[int, int]:

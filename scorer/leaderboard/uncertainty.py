@@ -126,7 +126,7 @@ def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind)
 
 def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBoundary]:
     """What the medals and prizes of the private board hang on, best first; only the entries beside each are read."""
-    listing = rows_of(session, state, "private").board
+    listing = rows_of(session, state, "private")
     ranks = {
         place for rank in _awards_of_boundaries(state.awards) for place in (rank, rank + 1) if place <= len(listing)
     }
@@ -149,7 +149,7 @@ class _Compared:
 
 
 def _first_entries(session: Session, state: CompetitionState, kind: TrackKind) -> tuple[BoardListing, _Compared]:
-    listing = rows_of(session, state, kind).board
+    listing = rows_of(session, state, kind)
     return listing, _read(
         session, state, kind, listing=listing, ranks=np.arange(1, min(len(listing), MAX_COMPARED) + 1)
     )

@@ -4,6 +4,7 @@ The definition is :mod:`tests.pure.ranking.specification`. Times are integer mic
 lossless, and sorted as the times are.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,24 @@ import numpy as np
 
 from scorer.ranking.columns import EMPTY, FinalPicks, Flags, Ints, distinct, is_among, positions_in
 from scorer.ranking.judged_entries import JudgedEntries
+
+STREAMED_ROWS = 5_000
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """An entry on a board: its team's best one, with a rank; a benchmark, with rank 0; or an unranked entry (a copy, or
+    disqualified), with rank 0 and a ``score`` that means nothing."""
+
+    rank: int
+    ref: int
+    team_id: int
+    score: float
+    fid: float
+    memorization_distance: float
+    penalised: bool
+    terms: int
+    """By which scorer version and references it was measured, as a number."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,47 @@ class BoardListing:
         teams = self.judged.team[self.rows]
         order = np.argsort(teams)
         return teams[order], order
+
+    @cached_property
+    def terms(self) -> Mapping[int, int]:
+        """The terms by which ranked entries and benchmarks were measured, those of most entries first, each with the
+        ref of one of them; empty if all were measured alike."""
+        entry = self.judged.columns
+        shown = np.concatenate([self.rows, self.benchmarks])
+        terms = entry.terms[shown]
+        if not len(terms) or (terms == terms[0]).all():
+            return {}
+        values, first, counts = np.unique(terms, return_index=True, return_counts=True)
+        order = np.lexsort((values, -counts))
+        return dict(zip(values[order].tolist(), entry.ref[shown[first[order]]].tolist(), strict=True))
+
+    def at_ranks(self, ranks: Ints) -> list[BoardRow]:
+        """The rows of these ranks."""
+        return self._board_rows(ranks, self.rows[ranks - 1])
+
+    def page(self, after: int, limit: int | None) -> list[BoardRow]:
+        """The rows from rank ``after + 1`` on, at most ``limit``."""
+        end = len(self) if limit is None else min(after + limit, len(self))
+        return self.at_ranks(np.arange(after + 1, end + 1))
+
+    def stream(self) -> Iterator[BoardRow]:
+        """All ranked rows, of which some thousands at a time are in memory."""
+        for after in range(0, len(self), STREAMED_ROWS):
+            yield from self.page(after, STREAMED_ROWS)
+
+    def row_of_team(self, team: int) -> BoardRow | None:
+        """The row of a team, None if it has no rank."""
+        return next(iter(self.at_ranks(self.ranks_of_teams(np.array([team], np.int64)))), None)
+
+    def unranked(self, rows: Ints) -> list[BoardRow]:
+        """Those of benchmarks, copies or disqualified entries."""
+        return self._board_rows(np.zeros(len(rows), np.int64), rows)
+
+    def _board_rows(self, ranks: Ints, rows: Ints) -> list[BoardRow]:
+        judged, entry = self.judged, self.judged.columns
+        columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.terms)
+        values = zip(ranks.tolist(), *(column[rows].tolist() for column in columns), strict=True)
+        return [BoardRow(*row) for row in values]
 
     @property
     def refs(self) -> list[int]:

@@ -314,7 +314,7 @@ def _winners(session: Session, state: CompetitionState, track: Track, *, last_ra
     if not last_rank:
         return []
     rows = rows_of(session, state, track.board_kind).page(0, last_rank)
-    return [WinningEntry(row.ref, rank, row.score) for rank, row in enumerate(rows, start=1)]
+    return [WinningEntry(row.ref, row.rank, row.score) for row in rows]
 
 
 def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[FlaggedEntry]:

@@ -78,5 +78,4 @@ def _published_at(state: CompetitionState) -> datetime | None:
 
 def _winners(session: Session, state: CompetitionState) -> Collection[int]:
     """The ids of the teams on winning ranks of the final board."""
-    rows = rows_of(session, state, "private")
-    return [row.team_id for row in rows.page(0, state.awards.last_winning_rank)]
+    return [row.team_id for row in rows_of(session, state, "private").page(0, state.awards.last_winning_rank)]

@@ -17,6 +17,7 @@ from api.http.security_headers import PAGE_POLICY
 from api.leaderboard import pages as board_page
 from api.rendering import formatting, templates
 from api.rendering.markdown import html_of, rest_of, summary_of
+from scorer.leaderboard.board import Place
 from scorer.lifecycle import Phase
 from tests.web import view_samples
 from tests.web.html import Element, parse_html
@@ -286,7 +287,7 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
     whole = view_samples.sample_board(
         places, benchmarks=[view_samples.sample_benchmark(s, f"b{i}") for i, s in enumerate(benchmarks)]
     )
-    lines: list[board_page.TableRow] = []
+    lines: list[Place] = []
     after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
@@ -296,10 +297,10 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
             break
         assert fragment.next == after + size
         after = fragment.next
-    assert [line.place for line in lines if line.place] == places
-    assert sorted(line.entry.team for line in lines if not line.place) == sorted(b.team for b in whole.benchmarks)
+    assert [line for line in lines if line.rank] == places
+    assert sorted(line.team for line in lines if not line.rank) == sorted(b.team for b in whole.benchmarks)
     # A benchmark with a team's score stands below it.
-    keys = [(line.entry.score, line.place is None) for line in lines]
+    keys = [(line.score, line.rank == 0) for line in lines]
     assert keys == sorted(keys)
 
 

@@ -26,12 +26,12 @@ from scorer.db.teams.members import QuotaUsage
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
-from scorer.leaderboard.board import Benchmark, Board, CopyingTeam, DisqualifiedTeam, Place
+from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.lifecycle import Phase, TrackKind, utc_day
 from scorer.teams import quotas, storage
 from scorer.teams.quotas import Quota, QuotaLimits, next_entry_at, refusal_of
 
-Row = TypeVar("Row", Place, Benchmark, CopyingTeam, DisqualifiedTeam)
+Row = TypeVar("Row", Place, UnrankedTeam)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
 SLUG = "textures"
 DESCRIPTION = """Make new photographs of *textures* that nobody has taken: better than noise, not a copy.
@@ -113,27 +113,28 @@ def sample_place(
 ) -> Place:
     """A ranked row."""
     at = NOW - timedelta(minutes=minutes)
-    return Place(rank, rank, team, score, fid, distance, penalised, f"s{rank}", at, entries, at, None)
+    numbers = rank, rank, rank, score, fid, distance, penalised, 1
+    return Place(*numbers, team=team, submission_id=f"s{rank}", entries=entries, last_entry_at=at)
 
 
-def sample_benchmark(score: float, team: str = "Held-out photographs") -> Benchmark:
+def sample_benchmark(score: float, team: str = "Held-out photographs") -> Place:
     """A benchmark entry."""
-    return Benchmark(team, score, score, 0.1834, "b")
+    return sample_place(0, team, score, score, 0.1834, False, 1, 0)
 
 
 def sample_copy(
     team: str,
     reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
-) -> CopyingTeam:
+) -> UnrankedTeam:
     """A team whose only entry is a copy."""
-    return CopyingTeam(team, reason, 0.0, "c", NOW - timedelta(hours=3), None)
+    return UnrankedTeam(team, reason, 0.0, "c")
 
 
 def sample_disqualified(
     team: str, reason: str = "Its generator is an autoencoder of the training images."
-) -> DisqualifiedTeam:
+) -> UnrankedTeam:
     """A team whose entry was ruled out."""
-    return DisqualifiedTeam(team, reason, "d", NOW - timedelta(days=1), None)
+    return UnrankedTeam(team, reason, 0.2, "d")
 
 
 def demo_board() -> Board:
@@ -202,8 +203,8 @@ def _sample_values(rank: int, score: float) -> dict[str, ShownValue]:
 def sample_board(
     places: list[Place],
     *,
-    benchmarks: list[Benchmark] | None = None,
-    copies: list[CopyingTeam] | None = None,
+    benchmarks: list[Place] | None = None,
+    copies: list[UnrankedTeam] | None = None,
     of: CompetitionState | None = None,
     tau: float | None = 0.1905,
     track: TrackKind = "public",
@@ -250,30 +251,31 @@ class SampleSite:
         kind: TrackKind,
         account: Account | None,
         *,
-        after: int = 0,
-        limit: int | None = None,
         late: bool = False,
         as_of: datetime | None = None,
         search: str = "",
         now: datetime | None = None,
-    ) -> Board:
+    ) -> SimpleNamespace:
         track = competition_state.visible_track(of, kind, account)
         board = self.boards.get(of.competition.slug, self.board)
 
         def matching(rows: Iterable[Row]) -> list[Row]:
             return [row for row in rows if search.casefold() in row.team.casefold()]
 
-        return replace(
-            board,
-            state=of,
-            track=track,
-            places=[place for place in matching(board.places) if place.rank > after][:limit],
-            benchmarks=matching(board.benchmarks),
-            copies=matching(board.copies),
-            disqualified=matching(board.disqualified),
-            late=late,
-            as_of=as_of,
-        )
+        def page(_: object, after: int, limit: int | None) -> Board:
+            return replace(
+                board,
+                state=of,
+                track=track,
+                places=[place for place in matching(board.places) if place.rank > after][:limit],
+                benchmarks=matching(board.benchmarks),
+                copies=matching(board.copies),
+                disqualified=matching(board.disqualified),
+                late=late,
+                as_of=as_of,
+            )
+
+        return SimpleNamespace(board=page)
 
     def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
         for each in self._states():

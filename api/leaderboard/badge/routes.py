@@ -71,10 +71,9 @@ def show(
 def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team: str) -> bytes:
     competition = state.competition
     place, teams = standings.row_of_team(session, state, track, name=team)
-    rank = place.rank or 0
-    medal = state.awards_on(track).of_rank(rank).medal
+    medal = state.awards_on(track).of_rank(place.rank).medal
     score = number(place.score, competition.score_decimals)
-    return badge_svg(competition.title, f"{rank:,} of {teams:,} · MiFID {score}", medal).encode()
+    return badge_svg(competition.title, f"{place.rank:,} of {teams:,} · MiFID {score}", medal).encode()
 
 
 def badge_svg(label: str, message: str, medal: str | None) -> str:

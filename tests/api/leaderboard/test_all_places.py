@@ -1,4 +1,4 @@
-"""All places over columns against the standings, place by place: what CSV has."""
+"""All places in parts, as CSV has them, against a page that has them all."""
 
 from contextlib import nullcontext
 from datetime import timedelta
@@ -8,21 +8,14 @@ import pytest
 
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.tables import Account, TeamMerge
-from scorer.leaderboard import all_places as module
-from scorer.leaderboard.all_places import PlaceLine, all_places
-from scorer.leaderboard.board import Place
+from scorer.leaderboard import board_reader
 from scorer.leaderboard.standings import standings
 from tests.api.conftest import Service
 from tests.api.leaderboard.test_standings import Arena
 
 
-def line_of(place: Place) -> PlaceLine:
-    """The place as a line."""
-    return PlaceLine(**{name: getattr(place, name) for name in PlaceLine._fields})
-
-
 def test_all_places_are_those_of_the_standings(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PLACES_AT_A_TIME", 2)
+    monkeypatch.setattr(board_reader, "PLACES_AT_A_TIME", 2)
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=[{"place": 1, "amount": "a bone"}])
     for number, handle in enumerate(("ada", "bob", "eve", "organizer")):
         arena.entry(handle, 10 + number, 40 - number, days=3)
@@ -49,10 +42,8 @@ def test_all_places_are_those_of_the_standings(service: Service, monkeypatch: py
         state: CompetitionState = state_of(session, arena.slug, arena.now)
         for options in everything:
             kind = options.pop("kind")
-            expected = [
-                line_of(place) for place in standings(session, state, kind, account=organizer, **options).places
-            ]
+            board = standings(session, state, kind, account=organizer, **options)
+            expected = board.board(session, 0, None).places
             assert expected
-            places = all_places(session, state, kind, account=organizer, **options)
-            lines = [line for part in places.lines(lambda: nullcontext(session)) for line in part]
-            assert lines == expected, (kind, options)
+            places = [place for part in board.places(lambda: nullcontext(session)) for place in part]
+            assert places == expected, (kind, options)

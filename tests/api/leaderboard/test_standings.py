@@ -336,14 +336,13 @@ def board_of(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
     standings = rows.rows_of(session, state, kind, late=late, at=at)
-    apart = [[line.ref for line in each] for each in (standings.copies(), standings.disqualified())]
-    teams_of = {line.team_id for line in standings.page(0, None)}
+    apart = [[line.ref for line in standings.unranked(each)] for each in (standings.copies, standings.disqualified)]
     return [
         len(standings),
         standings.page(0, None),
         standings.page(1, 1),
-        standings.of_teams(teams_of),
-        standings.benchmarks(),
+        [standings.row_of_team(line.team_id) for line in standings.page(0, None)],
+        standings.unranked(standings.benchmarks),
         *apart,
     ]
 

@@ -4,14 +4,15 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.leaderboard import rows
-from scorer.leaderboard.rows import BoardRows
 from scorer.lifecycle import TrackKind
 from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.db.leaderboard.strategies import DECIMALS, DrawnCompetition
 from tests.pure.ranking import specification
 
 
-def board_of(session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False) -> BoardRows:
+def board_of(
+    session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False
+) -> BoardListing:
     """The board of a track from the tables."""
     return rows.rows_of(session, state, kind, late=late)
 

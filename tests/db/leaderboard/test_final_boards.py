@@ -73,7 +73,7 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
             assert [(line.rank, line.ref) for line in lines.page(0, None)] == expected
             assert len(lines) == len(expected)
             apart = [entry.ref for entry in specification.standings(field, DECIMALS).copies]
-            assert [line.ref for line in lines.copies()] == apart
+            assert [line.ref for line in lines.unranked(lines.copies)] == apart
             for entry in field:
                 assert order.would_be_rank(entry.ref) == specification.would_be_rank(field, entry.ref, DECIMALS)
         savepoint.rollback()

@@ -93,7 +93,9 @@ def test_a_benchmark_is_shown_unranked_and_never_penalised(
     make_scored(session, state, line, fid=3, distance=0.01, now=now)
     lines = board_of(session, state)
     assert [each.team_id for each in lines.page(0, None)] == [honest.id]
-    assert [(each.team_id, each.score, each.penalised) for each in lines.benchmarks()] == [(line.id, 3.0, False)]
+    assert [(each.team_id, each.score, each.penalised) for each in lines.unranked(lines.benchmarks)] == [
+        (line.id, 3.0, False)
+    ]
 
 
 def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
@@ -104,7 +106,7 @@ def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
     make_scored(session, state, both, fid=0.1, distance=0.0, now=now)
     make_scored(session, state, both, fid=30, distance=0.5, now=now)
     lines = board_of(session, state)
-    assert [line.team_id for line in lines.copies()] == [copier.id]
+    assert [line.team_id for line in lines.unranked(lines.copies)] == [copier.id]
     assert [line.team_id for line in lines.page(0, None)] == [both.id]
 
 
