@@ -24,6 +24,7 @@ from api.http.client_address import ClientAddress
 from api.http.concurrent_requests import ConcurrentRequests
 from api.http.dependencies import utc_now
 from api.http.forms import TakenForms
+from api.http.rate_limits import RateLimiter
 from api.http.request_bodies import RequestBodies, refuse_nul
 from api.http.response_cache import ResponseCache
 from api.http.routing import Router
@@ -32,7 +33,6 @@ from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import competitions, protocol, submissions
 from api.openapi.document import openapi_document
 from api.rendering import templates
-from scorer.accounts.rate_limits import RateLimiter
 from scorer.archive.decoder_pool import processes_of
 from scorer.blobs import blobs_of
 from scorer.db.session import (

@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 from api.http import csrf, session_cookies
 from api.http.concurrent_requests import count_request
 from api.http.local_paths import is_setup_path
+from api.http.rate_limits import RateLimiter, network_of
 from api.http.response_cache import ResponseCache
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
 from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, second_factors, sessions
-from scorer.accounts.rate_limits import RateLimiter, network_of
 from scorer.accounts.second_factors import Policy
 from scorer.accounts.sessions import Browser
 from scorer.acting import Acting

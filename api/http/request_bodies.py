@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.problem_details import problem
-from scorer.accounts.rate_limits import network_of
+from api.http.rate_limits import network_of
 from scorer.errors import Invalid
 
 MAX_BODY_BYTES = 1 << 20

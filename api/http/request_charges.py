@@ -6,7 +6,7 @@ Routes call these functions, which are no dependencies: every request would pay 
 from fastapi import Request
 
 from api.http.dependencies import browser_of, requester_of
-from scorer.accounts.rate_limits import FIGURE_COST, PAST_BOARD_COST, ROWS_PER_REQUEST, RateLimiter
+from api.http.rate_limits import FIGURE_COST, PAST_BOARD_COST, ROWS_PER_REQUEST, RateLimiter
 from scorer.db.tables import Account
 
 

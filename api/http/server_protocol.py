@@ -14,7 +14,7 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from api.http.client_address import is_trusted
-from scorer.accounts.rate_limits import network_of
+from api.http.rate_limits import network_of
 
 MAX_CONNECTIONS = 2048
 """Of one process, and at most half of the files that it may open."""

@@ -23,6 +23,7 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.multipart import drain
+from api.http.rate_limits import network_of
 from api.http.request_bodies import streamed_body
 from api.kaggle.protocol import (
     SERVICE,
@@ -46,7 +47,6 @@ from api.kaggle.schemas import (
     SubmissionsResponse,
 )
 from api.submissions.file_uploads import begin_upload, finalise_upload
-from scorer.accounts.rate_limits import network_of
 from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state

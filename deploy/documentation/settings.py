@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.http.rate_limits import RATE_LIMITS
 from deploy.documentation.markdown import code, page, table, text
-from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.competitions.change_rules import LATER
 from scorer.competitions.spec import CompetitionSpec
 from scorer.generators.recovery.plan import AuditPlan

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from scorer.accounts.rate_limits import RateLimiter
+from api.http.rate_limits import RateLimiter
 from scorer.blobs import blobs_of
 from scorer.db.session import engine_of
 from scorer.errors import Unavailable

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from api.http import dependencies
+from api.http.rate_limits import RATE_LIMITS
 from api.main import create_app
 from deploy.standalone.ephemeral import Servers
-from scorer.accounts.rate_limits import RATE_LIMITS
 from scorer.db.session import engine_of
 from scorer.settings import Settings
 from tests.conftest import TEMPLATE

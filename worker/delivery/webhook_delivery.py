@@ -12,8 +12,8 @@ from scorer.db.tables import Delivery
 from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
 from scorer.notifications import webhooks
+from scorer.notifications.ssrf_guard import NotPublicAddress, public_address_of
 from scorer.product_version import product_version
-from worker.delivery.ssrf_guard import NotPublicAddress, public_address_of
 from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from api.http import session_cookies
 from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transaction, Transactions
+from api.http.rate_limits import RateLimiter
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import passkeys, second_factors, sessions
 from scorer.accounts.passkeys import RelyingParty, relying_party
-from scorer.accounts.rate_limits import RateLimiter
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import WebSession
 from scorer.identifiers import digest_of, new_secret

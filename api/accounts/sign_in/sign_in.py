@@ -11,6 +11,7 @@ from fastapi import Depends
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppRateLimiter, AppSettings, Caller, CurrentBrowser, Now, Transactions, requester_of
+from api.http.rate_limits import network_of
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import (
     accounts,
@@ -23,7 +24,6 @@ from scorer.accounts import (
 )
 from scorer.accounts.credentials import Kept
 from scorer.accounts.oidc_identities import OidcIdentity
-from scorer.accounts.rate_limits import network_of
 from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account, WebSession
 from scorer.errors import Forbidden, TooMany, Unauthenticated

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select, text
 
 from api.http.dependencies import request_time
+from api.http.rate_limits import RateLimiter
 from scorer.accounts import api_tokens, password_hashing
-from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, AuditEntry, Competition, Mail, WebSession
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused

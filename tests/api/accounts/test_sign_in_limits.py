@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from scorer.accounts.rate_limits import network_of
+from api.http.rate_limits import network_of
 from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, set_password, sign_up
 from tests.api.conftest import API, Service
 from tests.api.submissions.test_uploads import refused

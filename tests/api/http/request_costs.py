@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from unittest.mock import patch
 
-from scorer.accounts.rate_limits import RateLimiter
+from api.http.rate_limits import RateLimiter
 from tests.sql_statements import counted_rows, counted_statements
 
 MAX_STATEMENTS = 25

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from api.http.rate_limits import FIGURE_COST, RateLimiter
 from deploy.standalone.ephemeral import Servers
-from scorer.accounts.rate_limits import FIGURE_COST, RateLimiter
 from scorer.insights.figures import FIGURES, groups_by_label
 from tests.api.conftest import Service, running_service
 from tests.api.import_export.test_import_results import load, table

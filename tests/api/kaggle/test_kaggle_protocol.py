@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from api.http.problem_details import RETRY_SECONDS
+from api.http.rate_limits import RateLimiter
 from scorer.accounts import api_tokens
-from scorer.accounts.rate_limits import RateLimiter
 from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
 from scorer.submissions import upload_bytes, uploads

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from scorer.accounts.rate_limits import PAST_BOARD_COST
+from api.http.rate_limits import PAST_BOARD_COST
 from scorer.db.leaderboard.changes import ChangeFeed, FeedRow
 from scorer.db.session import Connection, Connections
 from scorer.errors import TooMany

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from celery import Celery
 
+from api.http.rate_limits import REDIS_SECONDS, RateLimiter
 from deploy.standalone.ports import free_port
-from scorer.accounts.rate_limits import REDIS_SECONDS, RateLimiter
 from scorer.db.tables import Job
 from scorer.jobs import broker
 from scorer.jobs.broker import SEND_SECONDS, MessageSender, create_celery_app, waiting_messages

@@ -32,13 +32,13 @@ from scorer.db import notifications
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
-from scorer.notifications import notices, webhooks
+from scorer.notifications import notices, ssrf_guard, webhooks
 from scorer.notifications.notices import Kind
+from scorer.notifications.ssrf_guard import NotPublicAddress, is_public, public_address_of
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks
 from tests.factories import make_account
-from worker.delivery import ssrf_guard, webhook_delivery
-from worker.delivery.ssrf_guard import NotPublicAddress, is_public, public_address_of
+from worker.delivery import webhook_delivery
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.runtime.context import WorkerContext
 
