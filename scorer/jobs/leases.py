@@ -1,4 +1,4 @@
-"""Jobs and their leases: queueing, claiming, renewing, finishing."""
+"""Jobs and their leases: adding, claiming and finishing. (``scorer.db.jobs.job_queue`` takes and renews leases.)"""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ from scorer.db.evidence.shared_images import sharing_entries
 from scorer.db.jobs.failed_jobs import failed
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
-from scorer.db.review.flag_query import QueueState
+from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
 from scorer.db.review.publication import OpenEntries
 from scorer.db.submissions.duplicates import duplicates_of
 from scorer.findings.duplicates import shared_images_sentence
@@ -66,10 +66,6 @@ class ChecklistPoint:
 def competition_path(state: CompetitionState) -> str:
     """The competition's page, as a path on this site."""
     return f"/competitions/{state.competition.slug}"
-
-
-BORDERLINE_STANDARD_ERRORS = 2.0
-"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
 
 
 def winning_points(session: Session, state: CompetitionState, board: RankedBoard) -> list[ChecklistPoint]:

@@ -13,6 +13,8 @@ QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
 label says that it memorises, and nobody has ruled on it since."""
 
 
+BORDERLINE_STANDARD_ERRORS = 2.0
+"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
 STRONG_SIGNS = frozenset(
     {
         "copying",

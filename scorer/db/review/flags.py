@@ -43,15 +43,20 @@ from scorer.db.evidence.generators import refs_with_overfitted_generator
 from scorer.db.evidence.shared_images import refs_sharing_images
 from scorer.db.leaderboard.binary_copy import compiled
 from scorer.db.leaderboard.scores import INFINITY, id_list, judged_entries
-from scorer.db.review.flag_query import STRONG_SIGNS, BoundsShape, FlaggedRow, FlagQuery, FlagShape, QueueState
+from scorer.db.review.flag_query import (
+    BORDERLINE_STANDARD_ERRORS,
+    STRONG_SIGNS,
+    BoundsShape,
+    FlaggedRow,
+    FlagQuery,
+    FlagShape,
+    QueueState,
+)
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
 from scorer.findings.signs import SIGNS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-
-BORDERLINE_STANDARD_ERRORS = 2.0
-"""Standard errors of its distance within which an entry counts as borderline."""
 
 TRACK_MARKS = ("seen", "copy", "penalised", "stake", "borderline", "interval")
 MARKS = tuple(
