@@ -2,11 +2,14 @@
 
 import io
 import itertools
+import json
+import zipfile
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts
@@ -24,6 +27,7 @@ from scorer.db.tables import (
     Job,
     Label,
     Measurement,
+    Membership,
     Preparation,
     Recovery,
     SharedImages,
@@ -306,3 +310,75 @@ def zip_of(images: NDArray[np.uint8]) -> bytes:
     buffer = io.BytesIO()
     write_images(images, buffer)
     return buffer.getvalue()
+
+
+def near_copies(seed: int = 5) -> Any:
+    """Eight training images with noise of a few grey levels: near copies, and no copies."""
+    return grainy(noise_images(1, 40, 16)[:8], seed)
+
+
+def grainy(images: Any, seed: int) -> Any:
+    """Images with noise of at most 6 grey levels."""
+    noise_ = np.random.default_rng(seed).integers(-6, 7, images.shape)
+    return np.clip(images + noise_, 0, 255).astype(np.uint8)
+
+
+def with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
+    source = io.BytesIO(zip_of(images))
+    target = io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for number, name in enumerate(sorted(old.namelist())):
+            content = old.read(name)
+            if number == 3:
+                small = io.BytesIO()
+                Image.fromarray(images[3][:, :15]).save(small, "PNG")
+                content = small.getvalue()
+            new.writestr(name, content)
+    return target.getvalue()
+
+
+NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def code_zip(content: bytes = b"print('hello')") -> bytes:
+    """A zip of one script."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("train.py", content)
+    return buffer.getvalue()
+
+
+def join_team(session: Session, team: Team, now: datetime, email: str | None = None) -> Account:
+    """One more member of a team."""
+    account = make_account(session, now)
+    account.email = email
+    session.add(
+        Membership(
+            competition_id=team.competition_id, team_id=team.id, account_id=account.id, joined=True, created_at=now
+        )
+    )
+    session.flush()
+    return account
+
+
+def make_entry(session: Session, state: CompetitionState, now: datetime, *, fid: float, distance: float) -> Submission:
+    """An entry of a new team with both scores."""
+    entry = make_scored(session, state, make_team(session, state, now), fid=fid, distance=distance, now=now)
+    add_measurement(session, state, entry, fid=fid, distance=distance, now=now, kind="private")
+    return entry
+
+
+SIGNS: dict[str, dict[str, Any]] = {
+    "near-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
+    "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
+    "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
+    "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
+    "hash-copies": {"hash_share": 0.05, "hash_p": 0.009},
+    "relative-copies": {"relative_share": 0.11, "relative_expected": 0.05, "relative_p": 0.009},
+    "membership": {"membership_auc": 0.6, "membership_auc_p": 0.009},
+    "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
+    "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
+    "identical-images": {"identical": 1},
+    "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
+}
+"""The least that shows each sign, and it alone."""

@@ -138,3 +138,16 @@ def test_names_of_tests_are_short() -> None:
         if node.name.startswith("test_") and len(node.name) >= MAX_TEST_NAME
     ]
     assert long == []
+
+
+def test_no_test_module_imports_from_another() -> None:
+    borrowed = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        for path in modules(["tests", "benchmarks"])
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        for name in [f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name]
+        if any(part.startswith("test_") for part in name.split("."))
+    ]
+    assert borrowed == []

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ from scorer.settings import Settings
 Operation = tuple[str, str, Mapping[str, Any]]
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """The API's OpenAPI document, made without a database or broker."""
     with TemporaryDirectory(prefix="kennel-openapi-") as folder:

@@ -18,9 +18,12 @@ from time import sleep
 from typing import IO, Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
 from deploy.cli import main
-from tests.api.conftest import Service
+from kennel_client.api import ApiClient
+from kennel_client.cli.main import make_admin
+from tests.api.conftest import API, Service
 from tests.http_server import serve
 
 
@@ -154,3 +157,27 @@ def working_worker(service: Service) -> Iterator[None]:
     finally:
         end.set()
         thread.join(60)
+
+
+@pytest.fixture
+def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """``kennel admin`` against the service, as the admin."""
+    monkeypatch.setattr(ApiClient, "send_once", _through(service))
+    monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(make_admin({}), list(arguments))
+        assert done.exit_code == code, (done.output, done.exception)
+        return done.output
+
+    return run
+
+
+def _through(service: Service) -> Any:
+    def send(self: ApiClient, method: str, path: str, **options: Any) -> Any:
+        headers = {"Authorization": self._http.headers["Authorization"], **options.pop("headers", {})}
+        answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
+        assert answer.status_code < 300, answer.text
+        return answer
+
+    return send

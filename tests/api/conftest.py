@@ -5,23 +5,34 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from moto.server import ThreadedMotoServer
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
-from sqlalchemy import event, select
+from sqlalchemy import event, select, text
+from typer.testing import CliRunner
 
 from api.http.csrf import csrf_token
+from api.http.rate_limits import RateLimiter
 from api.main import create_app, set_up_state
 from scorer.accounts import password_hashing, sessions
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.sessions import Browser
 from scorer.db.session import engine_of, sessions_of
-from scorer.db.tables import Account, Competition, Job, Token
+from scorer.db.tables import (
+    Account,
+    AuditEntry,
+    Competition,
+    Job,
+    Table,
+    Token,
+)
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import JobState, Queue
 from scorer.monitoring import logs
@@ -160,6 +171,26 @@ class Service:
         self.run_jobs()
         return slug
 
+    def change(self, slug: str, **changes: Any) -> None:
+        """Change a competition as its organizer."""
+        answer = self.call("organizer", "PATCH", f"/competitions/{slug}", json=changes)
+        assert answer.status_code == 200, answer.text
+
+    def close(self, slug: str, *, ago: timedelta = timedelta(hours=2)) -> None:
+        """Let a competition have closed."""
+        self.change(slug, closes_at=(datetime.now(UTC) - ago).isoformat())
+
+    def publish(self, slug: str, **act: Any) -> None:
+        """Publish a competition's final board as its organizer, whatever is open."""
+        body = {"published": True, "reason": "Done.", "override": "a test", **act}
+        answer = self.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
+        assert answer.status_code == 201, answer.text
+
+    def notices(self, who: str) -> list[dict[str, Any]]:
+        """A person's notices, newest first."""
+        rows: list[dict[str, Any]] = self.call(who, "GET", "/notices").json()["notices"]
+        return rows
+
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
         """Submit an entry and run all jobs; the submission as its owner sees it."""
         answer = self.submit(who, slug, zip_of(images), **params)
@@ -198,3 +229,69 @@ def service(settings: Settings) -> Iterator[Service]:
     """The service, with an admin, an organizer, and the participants ada, bob and eve."""
     with running_service(settings) as each:
         yield each
+
+
+def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
+    """The service with other rates."""
+    settings = service.context.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
+    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
+
+
+def limited(service: Service, monkeypatch: pytest.MonkeyPatch, **limits: int | None) -> None:
+    """The service with other limits."""
+    monkeypatch.setattr(service.app.state, "settings", service.app.state.settings.model_copy(update=limits))
+
+
+def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
+    """The problem, after a look at its form."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert problem["type"] == f"urn:kennel:problem:{slug}"
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem.pop("request_id") == answer.headers["X-Request-ID"]
+    return problem
+
+
+def slug_of(answer: Any) -> tuple[int, str]:
+    """How a request was refused."""
+    return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
+
+
+def audit_entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
+    """Who did it, to what, before and after; oldest first."""
+    with service.context.sessions() as session:
+        rows = session.query(AuditEntry).filter_by(action=action).order_by(AuditEntry.id).all()
+        people = {account.id: account.handle for account in session.query(Account)}
+        return [(people.get(row.actor_id or 0), row.subject, row.before, row.after) for row in rows]
+
+
+@pytest.fixture
+def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    """The operator at the machine, with the service's own settings."""
+    settings = service.context.settings
+    monkeypatch.setenv("DATABASE_URL", settings.database_url.get_secret_value())
+    monkeypatch.setenv("REDIS_URL", settings.redis_url.get_secret_value())
+    monkeypatch.setenv("BLOB_URL", settings.blob_url)
+    monkeypatch.setenv("KENNEL_PUBLIC_URL", "https://kennel.example.org/")
+    return CliRunner()
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """The address of an S3 server with the bucket ``kennel``."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    assert httpx.put(f"{address}/kennel").status_code == 200
+    yield address
+    server.stop()
+
+
+def rows_by_table(service: Service) -> dict[str, str]:
+    """All rows of each table, as text in lower case."""
+    names = [table.name for table in Table.metadata.sorted_tables]
+    with service.context.sessions() as session:
+        return {name: "\n".join(session.scalars(text(f"SELECT {name}::text FROM {name}"))).lower() for name in names}

@@ -1,23 +1,11 @@
 """The audit log: what organizers and the operator did, with the values before."""
 
-from typing import Any
-
-import pytest
 from typer.testing import CliRunner
 
 from deploy.cli import admin, admin_installation
-from scorer.db.tables import Account, AuditEntry
-from tests.api.accounts.test_accounts import set_password
-from tests.api.conftest import API, Service
+from tests.api.accounts.grace import set_password
+from tests.api.conftest import API, Service, audit_entries
 from tests.factories import noise_images, zip_of
-
-
-def entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
-    """Who did it, to what, before and after; oldest first."""
-    with service.context.sessions() as session:
-        rows = session.query(AuditEntry).filter_by(action=action).order_by(AuditEntry.id).all()
-        people = {account.id: account.handle for account in session.query(Account)}
-        return [(people.get(row.actor_id or 0), row.subject, row.before, row.after) for row in rows]
 
 
 def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
@@ -34,34 +22,34 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     service.call("organizer", "POST", thresholds, json={"method": "manual", "tau": 0.3, "reason": "seen"})
     service.browse("admin", "POST", "/admin/accounts", json={"handle": "rev", "role": "organizer"})
 
-    ((who, what, before, after),) = entries(service, "competition.created")
+    ((who, what, before, after),) = audit_entries(service, "competition.created")
     assert (who, what, before, after["title"]) == ("organizer", f"competition:{slug}", None, "First")
-    assert [each[2:] for each in entries(service, "competition.changed")] == [
+    assert [each[2:] for each in audit_entries(service, "competition.changed")] == [
         ({"title": "First"}, {"title": "Second"}),
         ({"rules": ""}, {"rules": "Be kind."}),
     ]
-    assert [each[2:] for each in entries(service, "label.decided")] == [
+    assert [each[2:] for each in audit_entries(service, "label.decided")] == [
         (None, {"label": "aug", "note": "seen"}),
         ({"label": "aug", "note": "seen"}, {"label": "legitimate", "note": "seen"}),
     ]
-    ((who, what, before, after),) = entries(service, "threshold.chosen")
+    ((who, what, before, after),) = audit_entries(service, "threshold.chosen")
     assert (who, what) == ("organizer", f"track:{slug}/public")
     assert (before["method"], after) == ("held_out", {"tau": 0.3, "method": "manual", "reason": "seen"})
-    assert len(entries(service, "references.attached")) == 3
-    assert len(entries(service, "references.prepared")) == 2
-    assert entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]
+    assert len(audit_entries(service, "references.attached")) == 3
+    assert len(audit_entries(service, "references.prepared")) == 2
+    assert audit_entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]
 
 
 def test_what_people_do_with_tokens_and_benchmarks_is_written_down(service: Service) -> None:
     made = service.browse("ada", "POST", "/tokens", json={"name": "laptop", "scopes": ["read"]}).json()
     service.browse("ada", "DELETE", f"/tokens/{made['id']}")
-    assert entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
-    assert entries(service, "token.revoked") == [("ada", "account:ada", None, None)]
+    assert audit_entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
+    assert audit_entries(service, "token.revoked") == [("ada", "account:ada", None, None)]
     slug = service.competition()
     service.submit("ada", slug, zip_of(noise_images(10)))
     entry = service.submit("organizer", slug, zip_of(noise_images(11)), benchmark="Line").json()["id"]
     after = {"benchmark": "Line"}
-    assert entries(service, "benchmark.entered") == [("organizer", f"submission:{entry}", None, after)]
+    assert audit_entries(service, "benchmark.entered") == [("organizer", f"submission:{entry}", None, after)]
 
 
 def test_admins_read_it_page_by_page(service: Service) -> None:
@@ -85,18 +73,7 @@ def test_a_refused_act_is_no_act(service: Service) -> None:
     slug = service.competition()
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": "2001-01-01T00:00:00Z"})
     assert answer.status_code == 422
-    assert entries(service, "competition.changed") == []
-
-
-@pytest.fixture
-def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    """The operator at the machine, with the service's own settings."""
-    settings = service.context.settings
-    monkeypatch.setenv("DATABASE_URL", settings.database_url.get_secret_value())
-    monkeypatch.setenv("REDIS_URL", settings.redis_url.get_secret_value())
-    monkeypatch.setenv("BLOB_URL", settings.blob_url)
-    monkeypatch.setenv("KENNEL_PUBLIC_URL", "https://kennel.example.org/")
-    return CliRunner()
+    assert audit_entries(service, "competition.changed") == []
 
 
 def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) -> None:
@@ -108,7 +85,7 @@ def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) 
     assert set_password(service, secret, "correct horse battery").status_code == 204
     signed = service.http.post(f"{API}/session", json={"login": "ada", "password": "correct horse battery"})
     assert signed.status_code == 201
-    assert entries(service, "reset-link.made")[0][:2] == (None, "account:ada")
+    assert audit_entries(service, "reset-link.made")[0][:2] == (None, "account:ada")
 
 
 def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
@@ -119,7 +96,7 @@ def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
 
 def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service, operator: CliRunner) -> None:
     assert operator.invoke(admin.app, ["set-role", "eve", "organizer"]).output == "eve is organizer now.\n"
-    assert entries(service, "role.changed") == [
+    assert audit_entries(service, "role.changed") == [
         (None, "account:eve", {"role": "participant"}, {"role": "organizer"}),
     ]
     assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 403, "by a token of before"
@@ -135,7 +112,7 @@ def test_the_operator_makes_a_new_key_for_receipts(service: Service, operator: C
     made = [operator.invoke(admin_installation.app, ["rotate-signing-key"]).output.strip() for _ in range(2)]
     published = service.http.get("/.well-known/kennel-keys.json").json()["keys"]
     assert [each["kid"] for each in published] == made[::-1]
-    assert [subject for _, subject, *_ in entries(service, "signing-key.made")] == [
+    assert [subject for _, subject, *_ in audit_entries(service, "signing-key.made")] == [
         f"signing-key:{kid}" for kid in made
     ]
 

@@ -26,12 +26,10 @@ from scorer.backups.manifest import BackupFolder
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.settings import Settings
 from tests.api.conftest import Service, running_service
-from tests.api.test_blobs import s3
 from tests.conftest import empty_database
 from tests.factories import noise_images
 from tests.migrations.planted import planted
 
-__all__ = ["s3"]
 BOARDS: Mapping[str, Mapping[str, str]] = {
     "public": {},
     "private": {"track": "private"},

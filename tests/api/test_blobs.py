@@ -3,16 +3,14 @@
 import errno
 import shutil
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
-import httpx
 import pytest
-from moto.server import ThreadedMotoServer
 from pydantic import SecretStr
 
 from scorer.blobs import Blobs, blobs_of, object_store
@@ -22,18 +20,6 @@ from scorer.settings import Settings
 from tests.api.unusable_store import refusing_s3, unusable_folder
 
 MIB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """The address of an S3 server with the bucket ``kennel``."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    address = f"http://{host}:{port}"
-    assert httpx.put(f"{address}/kennel").status_code == 200
-    yield address
-    server.stop()
 
 
 @pytest.fixture(params=["file", "s3"])

@@ -13,7 +13,7 @@ from kennel_client.cli.exit_codes import ExitCode
 from scorer.errors import StoreUnavailable
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
-from tests.api.submissions.test_resumable import begun, send
+from tests.api.submissions.tus import begun, send
 from tests.api.unusable_store import unusable_folder
 from tests.factories import noise_images, zip_of
 from tests.privacy.requests import CODE

@@ -99,3 +99,8 @@ def services(variables: Mapping[str, str], *files: str) -> dict[str, dict[str, A
         passed_on = {name: variables.get(name) if value is None else str(value) for name, value in given.items()}
         service["environment"] = {name: value for name, value in passed_on.items() if value is not None}
     return described
+
+
+def without_password(url: str) -> str:
+    """A server's address as the compose file has it."""
+    return re.sub(r":[^:@/]*@", "@", url)

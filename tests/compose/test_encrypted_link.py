@@ -21,7 +21,7 @@ from scorer.process_resources import raise_open_files_limit
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, ROOT, read
 from tests.conftest import addresses
-from tests.worker.notifications.test_webhook_delivery import certificate
+from tests.http_server import self_signed_certificate
 
 LINKED = read(MAIN, "docker-compose.tls.yml")["services"]
 PATIENCE = 60.0
@@ -50,7 +50,7 @@ def answer(url: str, verify: ssl.SSLContext | bool = True) -> httpx.Response:
 @pytest.fixture
 def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path, int]]:
     """The port, certificate and process id of a web process that has the variables of docker-compose.tls.yml."""
-    chain, key = certificate(tmp_path, "localhost")
+    chain, key = self_signed_certificate(tmp_path, "localhost")
     files = {"/run/secrets/web_certificate": str(chain), "/run/secrets/web_key": str(key)}
     variables = LINKED["api"]["environment"]
     tls = {name: files[value] for name, value in variables.items() if name.startswith("UVICORN_")}
@@ -97,7 +97,7 @@ def test_the_proxy_speaks_only_to_the_certificate_that_it_knows(web: tuple[int, 
     port, chain, _ = web
     other = tmp_path / "other"
     other.mkdir()
-    unknown, _ = certificate(other, "localhost")
+    unknown, _ = self_signed_certificate(other, "localhost")
     caddy = ("caddy", "run", "--config", str(ROOT / "deploy/Caddyfile"), "--adapter", "caddyfile")
     for known, status in ((chain, 200), (unknown, 502)):
         public = free_port()

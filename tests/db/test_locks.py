@@ -24,7 +24,7 @@ from scorer.settings import Settings
 from scorer.submissions import outcomes
 from scorer.tuning import thresholds
 from scorer.tuning.thresholds import Retuning, TuningRequest
-from tests.db.jobs.test_jobs import MEASURED, claim, queued
+from tests.db.claimed_jobs import MEASURED, claim, queued
 from tests.factories import add_measurement, make_account, make_competition, make_scored, make_submission, make_team
 
 Lock = Callable[[Session, CompetitionState, Submission], object]

@@ -5,7 +5,6 @@ No image takes part.
 """
 
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from sqlalchemy import make_url
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
-from tests.compose.compose_file import MAIN, ROOT, services
+from tests.compose.compose_file import MAIN, ROOT, services, without_password
 from tests.faults.image_packages import block_other_packages, packages_of
 
 SERVICES = services({"DOMAIN": "kennel.example.org"}, MAIN, "docker-compose.cpu.yml")
@@ -111,11 +110,6 @@ class Installation:
             **ours,
             **changes,
         }
-
-
-def without_password(url: str) -> str:
-    """A server's address as the compose file has it."""
-    return re.sub(r":[^:@/]*@", "@", url)
 
 
 @pytest.fixture

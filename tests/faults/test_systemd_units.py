@@ -27,9 +27,8 @@ from deploy.systemd import CACHE, CONFIGURATION, STATE, Plan, files_of, processe
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
-from tests.compose.compose_file import MAIN, services
+from tests.compose.compose_file import MAIN, services, without_password
 from tests.documents import ROOT
-from tests.faults.test_compose import without_password
 
 PATIENCE = 120
 PLAN = Plan(gpus=1, port=8000, user="kennel")

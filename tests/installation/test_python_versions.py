@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 
 from tests.documents import ROOT
 from tests.factories import noise_images, zip_of
-from tests.pure.client.test_receipts import KEY, RECEIPT, jwk_of, signed
+from tests.pure.client.signed_receipts import KEY, RECEIPT, jwk_of, signed
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(36, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1")

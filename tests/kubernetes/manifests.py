@@ -1,8 +1,9 @@
 """The objects of ``deploy/kubernetes`` as ``kubectl kustomize`` renders them, and what a pod of them is like."""
 
+import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,16 @@ def selected_components(selector: Mapping[str, Any], folder: str) -> set[str]:
     """The workloads whose pods a label selector takes."""
     labels = {name: each["spec"]["template"]["metadata"]["labels"] for name, each in workloads(folder).items()}
     return {name for name, own in labels.items() if is_selected(selector, own)}
+
+
+SCALED = ("worker-check", "worker-cpu", "worker-gpu")
+SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
+
+
+def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    """The metrics by which a worker is scaled: metric, labels, and how much of it is a pod's."""
+    for trigger in named("ScaledObject", folder)[name]["spec"]["triggers"]:
+        match = SELECTOR.fullmatch(trigger["metadata"]["valueLocation"])
+        assert match is not None
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"]))
+        yield match["metric"], labels, float(trigger["metadata"]["targetValue"])

@@ -1,11 +1,17 @@
 """What Kubernetes adds to the services: GPU pools, scaling from zero, disruptions, networks, ingress, metrics."""
 
+import copy
+import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import jsonschema
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -19,20 +25,21 @@ from tests.kubernetes.manifests import (
     EXAMPLE,
     FOLDER,
     OVERLAYS,
+    SCALED,
+    Object,
     container_of,
     environment_of,
     named,
     pod_of,
+    render,
     secrets_of,
     selected_components,
+    triggers_of,
     workloads,
 )
-from tests.kubernetes.test_schemas import VERSIONS, validate
 
 COMPOSE = services({"DOMAIN": "kennel.example.org"})
-SCALED = ("worker-check", "worker-cpu", "worker-gpu")
 WORKERS = (*SCALED, "worker-sweep")
-SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
 
 
 def option(workload: Mapping[str, Any], name: str) -> str:
@@ -95,15 +102,6 @@ def test_eight_gpus_are_eight_pods() -> None:
     most = {folder: named("ScaledObject", folder)["worker-gpu"]["spec"]["maxReplicaCount"] for folder in OVERLAYS}
     assert most["overlays/example-eight-gpus"] == 8
     assert most[EXAMPLE] < 8
-
-
-def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """The metrics by which a worker is scaled: metric, labels, and how much of it is a pod's."""
-    for trigger in named("ScaledObject", folder)[name]["spec"]["triggers"]:
-        match = SELECTOR.fullmatch(trigger["metadata"]["valueLocation"])
-        assert match is not None
-        labels = dict(re.findall(r'(\w+)="([^"]*)"', match["labels"]))
-        yield match["metric"], labels, float(trigger["metadata"]["targetValue"])
 
 
 @pytest.mark.parametrize("folder", OVERLAYS)
@@ -281,3 +279,62 @@ def test_selectors_select_their_own_pods() -> None:
     for name, workload in named("Deployment", EXAMPLE).items():
         assert selected_components(workload["spec"]["selector"], EXAMPLE) == {name}
         assert workload["metadata"]["labels"][COMPONENT] == name
+
+
+SCHEMAS = Path(__file__).parent / "schemas"
+VERSIONS = ("1.30", kubernetes_validate.latest_version())
+"""The oldest that is meant to run it, and the newest that is known."""
+
+
+@cache
+def validator_of(kind: str) -> jsonschema.Draft202012Validator | None:
+    """The validator of a kind that is not Kubernetes' own."""
+    file = SCHEMAS / f"{kind.lower()}.json"
+    return jsonschema.Draft202012Validator(json.loads(file.read_text())) if file.exists() else None
+
+
+def validate(each: Object, version: str) -> None:
+    """Raise ``jsonschema.ValidationError`` if an object has a field that its kind has not, or lacks one."""
+    own = validator_of(each["kind"])
+    if own is not None:
+        own.validate(each)
+    else:
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("folder", [BASE, *OVERLAYS])
+def test_objects_are_valid(folder: str, version: str) -> None:
+    for each in render(folder):
+        try:
+            validate(each, version)
+        except jsonschema.ValidationError as error:
+            pytest.fail(f"{each['kind']} {each['metadata']['name']}: {error.message}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "path"),
+    [
+        ("Deployment", "api", ("spec", "template", "spec")),
+        ("NetworkPolicy", "allow-dns", ("spec",)),
+        ("ScaledObject", "worker-gpu", ("spec",)),
+        ("TriggerAuthentication", "metrics", ("spec",)),
+        ("PodMonitor", "kennel-web", ("spec",)),
+    ],
+)
+def test_a_wrong_field_is_found(kind: str, name: str, path: tuple[str, ...]) -> None:
+    wrong: Any = copy.deepcopy(named(kind, EXAMPLE)[name])
+    place = wrong
+    for step in path:
+        place = place[step]
+    place["noSuchField"] = "x"
+    with pytest.raises(jsonschema.ValidationError, match="noSuchField"):
+        validate(wrong, VERSIONS[0])
+
+
+def test_an_overlay_s_objects_have_its_namespace_and_a_name_of_their_own() -> None:
+    for folder in OVERLAYS:
+        objects = [each for each in render(folder) if each["kind"] != "Namespace"]
+        assert {each["metadata"]["namespace"] for each in objects} == {"kennel"}
+        names = [(each["kind"], each["metadata"]["name"]) for each in objects]
+        assert len(names) == len(set(names))

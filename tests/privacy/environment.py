@@ -4,12 +4,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import Connection, Engine, create_engine, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, make_url, select, text, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from api.http import dependencies
@@ -17,10 +18,24 @@ from api.http.rate_limits import RATE_LIMITS
 from api.main import create_app
 from deploy.standalone.ephemeral import Servers
 from scorer.db.session import engine_of
+from scorer.db.tables import (
+    Account,
+    Evidence,
+    Job,
+    Label,
+    Measurement,
+    Preparation,
+    Recovery,
+    ReferenceSet,
+    ShownMeasurement,
+    ShownTrack,
+    Threshold,
+    Track,
+)
 from scorer.settings import Settings
 from tests.conftest import TEMPLATE
 from tests.privacy import canaries
-from tests.privacy.canaries import Canaries
+from tests.privacy.canaries import SEARCH, Canaries
 
 NAME, KEPT = "leaks", "leaks_kept"
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
@@ -141,3 +156,56 @@ def _statements(servers: Servers, *statements: str) -> None:
         for each in statements:
             connection.execute(text(each))
     engine.dispose()
+
+
+RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}, **SEARCH}
+
+
+def change_what_is_private(session: Session) -> None:
+    """Other private scores in another order, another tau, another extractor, other images, more work, other labels."""
+    track = session.scalars(select(Track).where(Track.kind == "private", Track.preparation_id.is_not(None))).one()
+    track.extractor = "another"
+    track.epsilon = 1e-9
+    session.add(Threshold(track_id=track.id, tau=0.05, method="manual", choice={}, reason="", created_at=NOW))
+    ranked = session.scalars(select(Measurement).where(Measurement.track_id == track.id)).all()
+    for place, measurement in enumerate(sorted(ranked, key=lambda each: each.fid)):
+        measurement.fid = 9000.0 - 1000 * place
+        measurement.memorization_distance = 0.9
+        measurement.histogram = {}
+        measurement.provenance = {"a": 1}
+        measurement.closest_pairs = []
+        session.add(
+            Label(
+                submission_ref=measurement.submission_ref, label="legitimate", note="", created_at=NOW,
+                author_id=session.scalars(select(Account.id)).first(),
+            )
+        )  # fmt: skip
+        session.add(
+            Job(
+                queue="score", submission_ref=measurement.submission_ref, track_id=track.id, state="waiting",
+                priority=1, turn=0, due_at=NOW, attempts=0, created_at=NOW,
+            )
+        )  # fmt: skip
+    session.execute(
+        update(Job)
+        .where(Job.priority == 1, Job.state == "running")
+        .values(state="done", holder=None, finished_at=NOW + timedelta(seconds=5))
+    )
+    change_shown_tracks(session)
+    session.execute(update(Evidence).values(findings=[], details={}, near_copies_share=0.0))
+    session.execute(update(Recovery).values(p_value=0.5, gap=-0.1, report={**RECOVERED, "sentence": "Another."}))
+    session.execute(update(Preparation).where(Preparation.id == track.preparation_id).values(count=5))
+    session.execute(update(ReferenceSet).values(bytes=ReferenceSet.bytes + 1, blob_key="elsewhere"))
+
+
+def change_shown_tracks(session: Session) -> None:
+    """Another number of an entry on the shown track that participants do not see, and one such track more."""
+    measured = session.scalars(select(ShownMeasurement).order_by(ShownMeasurement.id).limit(1)).one()
+    shown = session.get_one(ShownTrack, measured.shown_track_id)
+    of_entry = {"submission_ref": measured.submission_ref, "shown_track_id": shown.id, "created_at": NOW}
+    job = Job(**of_entry, queue="rescore", state="done", priority=2, turn=0, due_at=NOW, attempts=1, finished_at=NOW)
+    session.add(job)
+    session.flush()
+    session.add(ShownMeasurement(**of_entry, job_id=job.id, scorer_version="1", value=1.0, provenance={}))
+    names = ("competition_id", "metric", "constants", "extractor", "reference", "visibility", "author_id", "created_at")
+    session.add(ShownTrack(**{name: getattr(shown, name) for name in names}, name="another"))

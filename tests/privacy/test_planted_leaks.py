@@ -25,8 +25,7 @@ from tests.privacy.crawler import (
     requests_of,
     routes_of,
 )
-from tests.privacy.environment import Environment
-from tests.privacy.test_every_route_and_role import change_what_is_private
+from tests.privacy.environment import Environment, change_what_is_private
 
 leaky = APIRouter()
 PRIVATE = select(Measurement).join(Track).where(Track.kind == "private").order_by(Measurement.id).limit(1)

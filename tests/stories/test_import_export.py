@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kennel_client.admin import ImportOptions
-from tests.api.import_export.test_import_results import table
+from tests.api.import_export.files import table
 from tests.factories import noise_images
 from tests.stories.conftest import RunningService
 

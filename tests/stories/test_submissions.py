@@ -11,8 +11,7 @@ from deploy.demo.accounts import new_token
 from kennel_client.errors import Refused
 from scorer.monitoring.traces import trace_id_of
 from tests.api.kaggle.kaggle_client import KaggleClient, official
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 from tests.stories import clients
 from tests.stories.collector import SeenSpan
 from tests.stories.conftest import RunningService, submit, until

@@ -10,6 +10,9 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.api.conftest import Service
+from tests.web.pages import enter
+
 PHONE, DESKTOP = 360, 1280
 PATIENCE = 60.0
 """Seconds: on a busy machine a page takes longer than the five that Playwright waits."""
@@ -89,3 +92,28 @@ def take_pictures(page: Page, name: str) -> None:
         for width in (PHONE, DESKTOP):
             page.set_viewport_size({"width": width, "height": 800})
             page.screenshot(path=f"{folder}/{name}-{scheme}-{width}.png", full_page=True)
+
+
+LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
+
+
+@contextmanager
+def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
+    """A signed-in tab."""
+    enter(service, who)
+    cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
+    state = {
+        "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
+        "origins": [],
+    }
+    with visit(browser, url, storage_state=state, **options) as tab:
+        yield tab
+
+
+def publish_board(page: Page, board: str) -> None:
+    """Fill in the form of the publication page."""
+    expect(page.get_by_role("heading", name=f"Publish the {board} board")).to_be_visible()
+    page.get_by_label("A word to everybody").fill("Please look.")
+    page.get_by_label("Why all the same").fill("A test.")
+    page.get_by_role("button", name="Publish it all the same").click()
+    expect(page.get_by_role("status")).to_contain_text(f"The {board} board is there for all to see")

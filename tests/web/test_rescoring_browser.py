@@ -6,9 +6,8 @@ from playwright.sync_api import Browser, expect
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import signed_in
-from tests.worker.rescoring.test_campaigns import PRIZES, new_version, places
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
+from tests.worker.rescoring.campaigns import PRIZES, new_version, places
 
 
 def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,17 @@ import pytest
 
 from tests.api.conftest import Service
 from tests.web.html import Element, parse_html
-from tests.web.submissions.test_submissions import HTML, enter, hidden, read
-from tests.worker.rescoring.scored_entry import kept, service, slug
-from tests.worker.rescoring.test_campaigns import assert_refused_while_published, decide, started
-from tests.worker.rescoring.test_refusals import campaign_acts, replace_private_track
+from tests.web.pages import HTML, enter, hidden, read
+from tests.worker.rescoring.campaigns import (
+    assert_refused_while_published,
+    campaign_acts,
+    decide,
+    kept,
+    replace_private_track,
+    service,
+    slug,
+    started,
+)
 from tests.worker.substitute_extractor import substitute_extractor
 
 __all__ = ["kept", "service", "slug", "substitute_extractor"]  # fixtures are found by their names here

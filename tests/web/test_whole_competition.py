@@ -6,14 +6,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.cli_runner import CliTerminal, CommandResult, terminal
-from tests.api.competitions.test_changes import notices
-from tests.api.conftest import Service
-from tests.api.review.test_review import near_copies, slug_of
-from tests.api.teams.test_final_picks_and_code import close
-from tests.factories import noise_images
-from tests.web.review.test_phases_browser import publish
-from tests.web.submissions.test_submissions_browser import signed_in
-from tests.worker.rescoring.test_campaigns import new_version, places
+from tests.api.conftest import Service, slug_of
+from tests.factories import near_copies, noise_images
+from tests.web.browser import publish_board, signed_in
+from tests.worker.rescoring.campaigns import new_version, places
 
 __all__ = ["terminal"]  # a fixture is found by its name here
 COPIER, HONEST = "bob", ("ada", "eve")
@@ -56,17 +52,17 @@ def test_a_whole_competition(
     competition = Competition(service, terminal)
     corrected_and_announced(competition)
     rescored_and_taken_back(competition, monkeypatch)
-    close(service, competition.slug)
+    service.close(competition.slug)
     cheater = competition.ranked()[0]
     labelled_and_not_ruled(competition, cheater)
     with signed_in(browser, service, f"{terminal.url}{competition.path}/publication", who="organizer") as organizer:
-        publish(organizer.page, "provisional")
+        publish_board(organizer.page, "provisional")
         with signed_in(
             browser, service, f"{terminal.url}/submissions/{competition.entries[COPIER]}", who=COPIER
         ) as tab:
             appealed_in_private(competition, tab.page)
         organizer.page.reload()
-        publish(organizer.page, "final")
+        publish_board(organizer.page, "final")
         nothing_moves(competition, cheater)
         withdrawn_and_published_again(competition, organizer.page, cheater)
         assert organizer.console_messages == []
@@ -78,7 +74,7 @@ def corrected_and_announced(competition: Competition) -> None:
     assert competition.service.call("organizer", "PATCH", competition.path, json={"prizes": prizes}).status_code == 200
     announced = competition.admin("competition", "announce", competition.slug, "The prize", "It is *larger* now.")
     assert announced.status == 0, announced.err
-    newest = notices(competition.service, "eve")[:2]
+    newest = [(each["kind"], each["body"]) for each in competition.service.notices("eve")[:2]]
     assert newest[0][0] == "announcement"
     assert "The prize" in str(competition.service.http.get(competition.path).text)
     assert ("change", "Noise has changed: prizes: $600 for place 1, before $500 for place 1.") in newest
@@ -101,7 +97,7 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     assert turned == [team for team, *_ in reversed(before) if team in HONEST]
     assert competition.admin("campaign", "undo", *campaign).document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
-    back, on = (body for _, body in notices(competition.service, "eve")[:2])
+    back, on = (each["body"] for each in competition.service.notices("eve")[:2])
     assert on.startswith("Entries were measured anew, and these measurements count on the private track")
     assert back.startswith("What counted before entries were measured anew counts again on the private track")
 
@@ -153,7 +149,7 @@ def withdrawn_and_published_again(competition: Competition, page: Page, cheater:
     others = [who for who in competition.entries if who != cheater]
     moved = [who for who in others if competition.ranked().index(who) != before.index(who)]
     assert moved
-    told = {who: notices(competition.service, who)[0][1] for who in others}
+    told = {who: competition.service.notices(who)[0]["body"] for who in others}
     assert [who for who, body in told.items() if "Your team's rank is another one" in body] == moved
     page.goto(f"{competition.terminal.url}{competition.path}/versions")
     rows = page.get_by_role("row")

@@ -25,3 +25,6 @@ def substitute_extractor() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context, "load", load_substitute)
         yield
+
+
+OTHER = "efficientnet_lite0@1"

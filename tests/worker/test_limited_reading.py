@@ -11,8 +11,7 @@ import pytest
 from scorer.archive import limited_listing
 from scorer.evidence import code_uploads
 from tests.api.conftest import Service
-from tests.api.submissions.test_cleanup import later, leave_whole
-from tests.api.submissions.test_resumable import ZIP, begun, send
+from tests.api.submissions.tus import ZIP, begun, later, leave_whole, send
 from tests.factories import noise_images, zip_of
 from worker.maintenance import cleanup
 

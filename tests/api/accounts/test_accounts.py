@@ -9,64 +9,24 @@ import pytest
 from sqlalchemy import select, text
 
 from api.http.dependencies import request_time
-from api.http.rate_limits import RateLimiter
 from scorer.accounts import api_tokens, password_hashing
-from scorer.db.tables import Account, AuditEntry, Competition, Mail, WebSession
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
+from scorer.db.tables import Account, AuditEntry, Competition, WebSession
+from tests.api.accounts.grace import (
+    GOOD,
+    GRACE,
+    browse,
+    confirm,
+    confirmed,
+    link_in,
+    mails,
+    set_password,
+    sign_in,
+    sign_up,
+    signed_in,
+    token_with,
+)
+from tests.api.conftest import API, Service, rated, refused
 from tests.factories import give_role, noise_images, zip_of
-
-GOOD = "correct horse battery"
-GRACE = {"handle": "grace", "email": "grace@example.org", "password": GOOD}
-
-
-def sign_up(service: Service, **changes: str) -> Any:
-    """A visitor's attempt."""
-    return service.http.post(f"{API}/accounts", json={**GRACE, **changes})
-
-
-def sign_in(service: Service, login: str = "grace", password: str = GOOD, **headers: str) -> Any:
-    """An attempt; the client keeps the cookie."""
-    return service.http.post(f"{API}/session", json={"login": login, "password": password}, headers=headers)
-
-
-def browse(service: Service, method: str, path: str, csrf: str = "", **options: Any) -> Any:
-    """A request with the cookie that the client has."""
-    headers = {"X-CSRF-Token": csrf} if csrf else {}
-    return service.http.request(method, f"{API}{path}", headers=headers, **options)
-
-
-def mails(service: Service) -> list[Mail]:
-    """What lies in the outbox, oldest first."""
-    with service.context.sessions() as session:
-        return session.query(Mail).order_by(Mail.id).all()
-
-
-def link_in(mail: Mail) -> str:
-    """The secret at the end of a mail's link."""
-    match = re.search(r"/(?:confirm|new-password|signup)#(\S+)", mail.body)
-    assert match, mail.body
-    return match[1]
-
-
-def confirm(service: Service, link: str) -> Any:
-    """Confirm a mail address."""
-    return service.http.post(f"{API}/email-confirmations", json={"link": link})
-
-
-def set_password(service: Service, link: str, password: str) -> Any:
-    """Set a password by a mailed link."""
-    return service.http.post(f"{API}/password-resets/completion", json={"link": link, "password": password})
-
-
-def signed_in(service: Service, **changes: str) -> str:
-    """Grace with an account and a session; the CSRF token of the session."""
-    assert sign_up(service, **changes).status_code == 201
-    answer = sign_in(service, changes.get("handle", "grace"))
-    assert answer.status_code == 201
-    csrf: str = answer.json()["csrf_token"]
-    return csrf
-
 
 # Signing up
 
@@ -347,12 +307,6 @@ def test_guesses_of_the_present_password_are_counted(service: Service, monkeypat
 # New passwords by mail
 
 
-def confirmed(service: Service) -> None:
-    """Grace, with her address."""
-    sign_up(service)
-    confirm(service, link_in(mails(service)[0]))
-
-
 def test_a_forgotten_password_is_set_anew_by_mail(service: Service) -> None:
     confirmed(service)
     assert service.http.post(f"{API}/password-resets", json={"email": "Grace@Example.org"}).status_code == 202
@@ -464,14 +418,6 @@ def test_failures_are_in_the_audit_log_and_guesses_are_not(service: Service) -> 
 # Tokens and their scopes
 
 
-def token_with(service: Service, csrf: str, *scopes: str) -> str:
-    """The secret of a new token."""
-    made = browse(service, "POST", "/tokens", csrf, json={"name": "-".join(scopes), "scopes": list(scopes)})
-    assert made.status_code == 201
-    secret: str = made.json()["token"]
-    return secret
-
-
 def test_scopes_hold(service: Service) -> None:
     csrf = signed_in(service)
     slug, entered = service.competition(), service.competition()
@@ -558,12 +504,6 @@ def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> N
 
 
 # Too often
-
-
-def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
-    """The service with other rates."""
-    settings = service.context.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
-    monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
 
 
 def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

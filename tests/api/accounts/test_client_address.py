@@ -15,8 +15,8 @@ from deploy.standalone.service import service_children
 from scorer.db.tables import AuditEntry
 from scorer.errors import Unavailable
 from scorer.settings import read_settings
-from tests.api.accounts.test_accounts import GOOD, rated
-from tests.api.conftest import API, Service
+from tests.api.accounts.grace import GOOD
+from tests.api.conftest import API, Service, rated
 
 PROXY, VISITOR, OTHER = "10.0.0.2", "198.51.100.7", "203.0.113.9"
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))

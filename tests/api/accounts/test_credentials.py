@@ -5,39 +5,24 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import Account, Identity, Token
-from tests.api.accounts.test_accounts import (
+from tests.api.accounts.grace import (
+    BETTER,
     GOOD,
     GRACE,
+    armed,
     browse,
     confirm,
-    confirmed,
     link_in,
     mails,
     set_password,
     sign_in,
     token_with,
 )
-from tests.api.accounts.test_accounts import signed_in as new_session
+from tests.api.accounts.grace import signed_in as new_session
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.test_audit_log import entries
+from tests.api.conftest import API, Service, audit_entries, refused
 
 __all__ = ["terminal"]  # a fixture is found by its name here
-BETTER = "a better password"
-
-
-def armed(service: Service) -> tuple[str, dict[str, int]]:
-    """Grace with a session, two tokens and two webhooks: the CSRF token, and the ids by name."""
-    confirmed(service)
-    csrf = sign_in(service).json()["csrf_token"]
-    ids: dict[str, int] = {}
-    for name in ("laptop", "thief"):
-        made = browse(service, "POST", "/tokens", csrf, json={"name": name}).json()
-        hook = browse(service, "POST", "/webhooks", csrf, json={"url": f"https://{name}.example.org/"}).json()
-        service.tokens[name] = made["token"]
-        ids |= {name: made["id"], f"webhook of {name}": hook["id"]}
-    return csrf, ids
 
 
 def credentials(service: Service) -> list[str]:
@@ -160,7 +145,7 @@ def test_another_address_needs_the_password_and_the_old_one_is_told(service: Ser
     assert "new@example.org" not in new[1].body
     assert confirm(service, link_in(new[0])).status_code == 204
     assert [mail.recipient for mail in mails(service)[before + 2 :]] == [GRACE["email"]]
-    assert entries(service, "email.changed")[-1] == ("grace", "account:grace", None, None)
+    assert audit_entries(service, "email.changed")[-1] == ("grace", "account:grace", None, None)
 
 
 def test_passwords_are_not_guessed_by_changing_the_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +213,7 @@ def test_admins_end_what_a_thief_has(service: Service) -> None:
     assert browse(service, "GET", "/me").status_code == 401
     service.http.cookies.clear()
     refused(service.call("thief", "GET", "/me"), 401, "bad-token")
-    assert entries(service, "credentials.ended") == [("admin", "account:grace", None, None)]
+    assert audit_entries(service, "credentials.ended") == [("admin", "account:grace", None, None)]
     assert sign_in(service).status_code == 201
     refused(service.call("admin", "DELETE", "/admin/accounts/nobody/credentials"), 404, "no-account")
 
@@ -250,8 +235,8 @@ def test_a_suspended_account_is_nobodys(service: Service) -> None:
     service.http.cookies.clear()
     service.http.cookies.set("kennel", cookie)
     assert browse(service, "GET", "/me").status_code == 401, "old sessions stay ended"
-    assert entries(service, "account.suspended") == [("admin", "account:grace", None, {"reason": "Sold."})]
-    assert entries(service, "account.restored") == [("admin", "account:grace", None, None)]
+    assert audit_entries(service, "account.suspended") == [("admin", "account:grace", None, {"reason": "Sold."})]
+    assert audit_entries(service, "account.restored") == [("admin", "account:grace", None, None)]
 
 
 def test_a_token_made_while_an_account_was_suspended_waits(service: Service) -> None:

@@ -12,10 +12,8 @@ from scorer.accounts.credentials import end_credentials
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import Account, Mail, WebSession
 from scorer.identifiers import new_secret
-from tests.api.accounts.test_accounts import GOOD, GRACE, browse, link_in, mails, set_password, sign_in
-from tests.api.accounts.test_credentials import BETTER, armed
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.accounts.grace import BETTER, GOOD, GRACE, armed, browse, link_in, mails, set_password, sign_in
+from tests.api.conftest import API, Service, refused
 
 
 def until_it_waits(service: Service, request: Future[Any]) -> None:

@@ -13,10 +13,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.api.accounts.test_accounts import GOOD, browse, sign_in, signed_in
-from tests.api.accounts.test_second_factors import SETUP, second_step
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.accounts.grace import GOOD, SETUP, browse, second_step, sign_in, signed_in
+from tests.api.conftest import Service, refused
 
 SITE, ORIGIN = "127.0.0.1", "http://127.0.0.1:8000"
 PRESENT, VERIFIED, HAS_CREDENTIAL = 0x01, 0x04, 0x40

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyotp
 import pytest
-from sqlalchemy import Column, LargeBinary, text
+from sqlalchemy import Column, LargeBinary
 
 from deploy.cli import admin
 from scorer.accounts import second_factors, sessions
@@ -29,16 +29,14 @@ from scorer.db.tables import (
     Webhook,
     WebSession,
 )
-from tests.api.accounts.test_accounts import GOOD, browse, confirm, link_in, mails, sign_in, sign_up
+from tests.api.accounts.grace import GOOD, browse, confirm, link_in, mails, sign_in, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.teams.test_teams import ask, join, members, team
-from tests.api.test_audit_log import entries, operator
+from tests.api.conftest import Service, audit_entries, refused, rows_by_table
+from tests.api.teams.membership import ask, join, members, team
 from tests.factories import give_role, noise_images
 from worker.maintenance import cleanup
 
-__all__ = ["operator", "terminal"]  # fixtures are found by their names here
+__all__ = ["terminal"]  # a fixture is found by its name here
 HANDLE, NAME, EMAIL = "gracehopper", "Grace Hopper", "gracehopper@example.org"
 WITHOUT_HER_DATA = {
     "publications": "an act of office, in the audit log",
@@ -98,13 +96,6 @@ def delete(service: Service, cookie: str, csrf: str, **changes: str) -> Any:
 def everything(service: Service, *, but: str = "") -> str:
     """All rows of all tables but one, as text in lower case."""
     return "\n".join(rows for name, rows in rows_by_table(service).items() if name != but)
-
-
-def rows_by_table(service: Service) -> dict[str, str]:
-    """All rows of each table, as text in lower case."""
-    names = [table.name for table in Table.metadata.sorted_tables]
-    with service.context.sessions() as session:
-        return {name: "\n".join(session.scalars(text(f"SELECT {name}::text FROM {name}"))).lower() for name in names}
 
 
 def number_of_grace(service: Service) -> int:
@@ -224,9 +215,11 @@ def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, s
     last = mails(service)[-1]
     assert (last.recipient, last.subject) == (EMAIL, "Your Kennel account is deleted")
     assert [mail.id for mail in mails(service) if "hopper" in f"{mail.recipient} {mail.body}".lower()] == [last.id]
-    assert entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
-    assert entries(service, "allowlist.withdrawn")[0][2] == {"who": f"deleted~{number}"}
-    assert entries(service, "allowlist.invited")[0][3] == {"who": [f"deleted~{number}", f"deleted~{number}", "ada"]}
+    assert audit_entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
+    assert audit_entries(service, "allowlist.withdrawn")[0][2] == {"who": f"deleted~{number}"}
+    assert audit_entries(service, "allowlist.invited")[0][3] == {
+        "who": [f"deleted~{number}", f"deleted~{number}", "ada"]
+    }
 
 
 def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[str, Any]) -> None:
@@ -309,7 +302,7 @@ def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any
     assert service.call("ada", "GET", "/me").status_code == 200
     done = operator.invoke(admin.app, ["delete", "ada", "--yes"])
     assert (done.exit_code, done.output) == (0, "The account ada is deleted.\n")
-    ((who, _, _, after),) = entries(service, "account.deleted")
+    ((who, _, _, after),) = audit_entries(service, "account.deleted")
     assert (who, after) == (None, {"by": "the operator"})
     assert operator.invoke(admin.app, ["delete", "ada", "--yes"]).exit_code == 1
 

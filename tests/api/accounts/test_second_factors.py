@@ -1,54 +1,33 @@
 """Second factors: codes, recovery codes, the second step of signing in, and where they are required."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import pyotp
 import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from api.http.dependencies import request_time
 from deploy.cli import admin
 from scorer.accounts import second_factors
 from scorer.db.tables import WebSession
-from tests.api.accounts.test_accounts import GOOD, GRACE, browse, confirmed, mails, rated, sign_in, signed_in
+from tests.api.accounts.grace import (
+    GOOD,
+    GRACE,
+    MOMENT,
+    SETUP,
+    browse,
+    code_of,
+    confirmed,
+    mails,
+    second_step,
+    sign_in,
+    signed_in,
+    stop_clock,
+    with_totp,
+)
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.test_audit_log import entries, operator
+from tests.api.conftest import Service, audit_entries, rated, refused
 
-__all__ = ["operator", "terminal"]  # fixtures are found by their names here
-SETUP = "/me/second-factors"
-
-
-MOMENT = datetime.now(UTC)
-"""The time of all requests that have to do with codes, so that no step ends meanwhile."""
-
-
-def code_of(key: str, steps: int = 0) -> str:
-    """The code of a key at that time, or so many steps of 30 s away."""
-    return pyotp.TOTP(key).at(MOMENT.timestamp() + 30 * steps)
-
-
-def stop_clock(service: Service) -> None:
-    """Let all requests be at that time."""
-    service.app.dependency_overrides[request_time] = lambda: MOMENT
-
-
-def with_totp(service: Service) -> tuple[str, str]:
-    """Grace with an authenticator: the CSRF token of her session, and the key, whose next code is unused."""
-    stop_clock(service)
-    csrf = signed_in(service)
-    key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    body = {"key": key, "code": code_of(key, -1), "password": GOOD}
-    assert browse(service, "POST", f"{SETUP}/totp", csrf, json=body).status_code == 204
-    return csrf, key
-
-
-def second_step(service: Service, **proof: str) -> Any:
-    """The second step, with the cookie of the first."""
-    return browse(service, "POST", "/session/second-factor", json=proof)
+__all__ = ["terminal"]  # a fixture is found by its name here
 
 
 def test_a_password_alone_opens_nothing(service: Service) -> None:
@@ -175,7 +154,7 @@ def test_who_removes_the_last_one_signs_in_by_password(service: Service) -> None
     refused(browse(service, "POST", path, csrf, json={"password": GOOD}), 404, "no-second-factor-here")
     assert browse(service, "GET", SETUP).json() == {"factors": [], "recovery_codes": 0, "required": False}
     assert sign_in(service).json()["second_factor"] is False
-    assert [each[1] for each in entries(service, "second-factor.removed")] == ["account:grace"]
+    assert [each[1] for each in audit_entries(service, "second-factor.removed")] == ["account:grace"]
 
 
 def test_the_owner_is_told_of_a_factor_that_comes_or_goes(service: Service) -> None:
@@ -213,7 +192,7 @@ def test_the_operator_takes_away_what_was_lost(service: Service, operator: CliRu
     with_totp(service)
     assert operator.invoke(admin.app, ["remove-second-factor", "grace"]).exit_code == 0
     assert sign_in(service).json()["second_factor"] is False
-    assert [each[:2] for each in entries(service, "second-factors.removed")] == [(None, "account:grace")]
+    assert [each[:2] for each in audit_entries(service, "second-factors.removed")] == [(None, "account:grace")]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from api.http.rate_limits import network_of
-from tests.api.accounts.test_accounts import GOOD, GRACE, confirmed, link_in, mails, rated, set_password, sign_up
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.accounts.grace import GOOD, GRACE, confirmed, link_in, mails, set_password, sign_up
+from tests.api.conftest import API, Service, rated, refused
 
 HOME, ELSEWHERE = "192.0.2.1", "192.0.2.99"
 

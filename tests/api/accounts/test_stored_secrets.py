@@ -1,13 +1,26 @@
-"""Which secrets the database, and so a backup, has in clear: those that the service itself must send or sign with."""
+"""Secrets: which ones the database, and so a backup, has in clear, and that addresses have none in any log."""
 
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from time import sleep
 from typing import Any
 
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from sqlalchemy import text
 
-from tests.api.accounts.test_accounts import GOOD, GRACE, browse, confirm, link_in, mails
-from tests.api.accounts.test_personal_data import rows_by_table
-from tests.api.accounts.test_second_factors import with_totp
-from tests.api.conftest import API, Service
+from api.http.access_log import REDACTED, redact
+from api.main import create_app
+from deploy.standalone.ports import free_port
+from scorer.settings import Settings
+from tests.api.accounts.grace import GOOD, GRACE, browse, confirm, link_in, mails, with_totp
+from tests.api.conftest import API, Service, rows_by_table
 
 
 def all_secrets(service: Service) -> dict[str, str]:
@@ -47,3 +60,76 @@ def test_no_secret_is_stored_but_those_that_the_service_itself_uses(service: Ser
     with service.context.sessions() as session:
         password_hash = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
     assert password_hash.startswith("$argon2id$")
+
+
+SECRET_NAMES = {"link", "secret", "token"}
+SECRET = "aVerySecret_Word-1234567890"
+
+
+@pytest.mark.parametrize(
+    ("address", "redacted"),
+    [
+        (f"/signup?next=/x&invitation={SECRET}&b=c", f"/signup?next=/x&invitation={REDACTED}&b=c"),
+        (f"/signin/oidc/return?code={SECRET}&state={SECRET}", f"/signin/oidc/return?code={REDACTED}&state={REDACTED}"),
+        ("/reset", "/reset"),
+        ("/competitions/dogs?track=private&after=100", "/competitions/dogs?track=private&after=100"),
+        ("/submissions/abc/code", "/submissions/abc/code"),
+    ],
+)
+def test_an_address_loses_its_secrets_and_nothing_else(address: str, redacted: str) -> None:
+    assert redact(address) == redacted
+
+
+@pytest.fixture
+def app() -> FastAPI:
+    return create_app(
+        Settings(database_url="postgresql://x@127.0.0.1/x", redis_url="redis://127.0.0.1", blob_url="file:///tmp")
+    )
+
+
+def test_no_route_has_a_secret_in_its_path(app: FastAPI) -> None:
+    paths = [each.path or "" for each in iter_route_contexts(app.routes)]
+    secret = {path for path in paths if any(f"{{{name}}}" in path for name in SECRET_NAMES)}
+    assert "/signup" in paths
+    assert not secret
+
+
+def test_logs_and_metrics_have_no_secret_of_an_address(settings: Settings, tmp_path: Path) -> None:
+    variables = {
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "REDIS_URL": settings.redis_url.get_secret_value(),
+        "BLOB_URL": settings.blob_url,
+        "KENNEL_METRICS_TOKEN": "scraper",
+    }
+    port = free_port()
+    log = tmp_path / "log"
+    command = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port))
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **variables}) as api,
+    ):
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+                answered(client)
+                assert client.get("/signup", params={"invitation": SECRET}).status_code == 200
+                metrics = client.get("/metrics", headers={"Authorization": "Bearer scraper"})
+        finally:
+            api.terminate()
+    lines = log.read_text()
+    requests = [line for line in map(json.loads, lines.splitlines()) if line["event"] == "request"]
+    assert (f"/signup?invitation={REDACTED}", 200) in {(line["path"], line["status"]) for line in requests}
+    assert metrics.status_code == 200
+    assert "/signup" in metrics.text
+    assert SECRET not in metrics.text
+    assert '"GET ' not in lines  # uvicorn's own line of each request
+    assert SECRET not in lines
+
+
+def answered(client: httpx.Client) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        with suppress(httpx.TransportError):
+            client.get("/api/v1/health")
+            return
+        sleep(0.1)
+    pytest.fail("the server does not answer")

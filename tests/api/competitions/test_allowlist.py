@@ -6,13 +6,12 @@ from typing import Any
 
 from scorer.accounts import api_tokens
 from scorer.db.tables import Account, AllowlistEntry, Mail, Notice
-from tests.api.accounts.test_accounts import confirm, link_in, mails, sign_up
+from tests.api.accounts.grace import confirm, link_in, mails, sign_up
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.competitions.test_rules import accept, version
-from tests.api.conftest import Service
-from tests.api.kaggle.test_kaggle_protocol import refusal_message, rpc
-from tests.api.submissions.test_resumable import create as create_upload
-from tests.api.submissions.test_uploads import blobs, refused
+from tests.api.conftest import Service, refused
+from tests.api.kaggle.kaggle_client import refusal_message, rpc
+from tests.api.submissions.tus import create as create_upload
+from tests.api.submissions.tus import stored
 from tests.factories import noise_images, zip_of
 
 __all__ = ["terminal"]
@@ -27,18 +26,17 @@ def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> lis
     return [each["who"] for each in answer.json()["allowlist"]]
 
 
-def notices(service: Service, who: str) -> list[dict[str, str]]:
-    """A person's notices."""
-    rows: list[dict[str, str]] = service.call(who, "GET", "/notices").json()["notices"]
-    return rows
+def accept(service: Service, slug: str, rules: str, who: str = "ada") -> Any:
+    """An attempt to accept the rules."""
+    return service.call(who, "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": rules})
 
 
 def test_nobody_else_enters_by_any_way(service: Service) -> None:
     slug = service.competition(invitation_only=True, rules=RULES)
     path = f"/competitions/{slug}"
-    rules = version(service, slug)
+    rules = service.call(None, "GET", path).json()["rules_sha256"]
     refused(service.submit("ada", slug, ZIP), 403, "not-invited")
-    assert blobs(service) == [], "said before a byte was read"
+    assert stored(service, "submissions") == [], "said before a byte was read"
     refused(create_upload(service, slug, 1000), 403, "not-invited")
     refused(accept(service, slug, rules), 403, "not-invited")
     refused(service.call("ada", "POST", f"{path}/teams", json={"name": "Mine"}), 403, "not-invited")
@@ -55,7 +53,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     assert service.submit("organizer", slug, ZIP, benchmark="Line").status_code == 202
 
     assert invite(service, slug, "ADA") == ["ada"]
-    assert notices(service, "ada")[0]["subject"] == "You are invited to A competition"
+    assert service.notices("ada")[0]["subject"] == "You are invited to A competition"
     assert service.call("ada", "GET", path).json()["invited"] is True
     refused(service.submit("ada", slug, ZIP), 403, "rules-not-accepted")
     assert accept(service, slug, rules).status_code == 200
@@ -76,7 +74,7 @@ def test_an_invitation_gives_one_notice_and_can_be_taken_back(service: Service) 
     path = f"/competitions/{slug}/allowlist"
     assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
     assert invite(service, slug, "bob") == ["bob", "ada"]
-    assert len(notices(service, "bob")) == 1
+    assert len(service.notices("bob")) == 1
     assert service.submit("ada", slug, ZIP).status_code == 202
     assert service.call("organizer", "DELETE", f"{path}/Ada").status_code == 204
     refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-allowlist-entry")
@@ -109,7 +107,7 @@ def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) ->
     # Known by now: she is told on the site, and the organizer sees the same.
     other = service.competition(invitation_only=True)
     assert invite(service, other, "grace@example.org") == ["grace@example.org"]
-    assert notices(service, "grace")[0]["link"] == f"/competitions/{other}"
+    assert service.notices("grace")[0]["link"] == f"/competitions/{other}"
     assert mails(service)[-1].recipient == "grace@example.org"
     assert "signup" not in mails(service)[-1].body
 

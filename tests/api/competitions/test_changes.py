@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.test_audit_log import entries
+from tests.api.conftest import Service, audit_entries, refused
 from tests.factories import noise_images, zip_of
 
 __all__ = ["terminal"]
@@ -21,7 +19,7 @@ def change(service: Service, of: str, **changes: Any) -> Any:
 
 def notices(service: Service, who: str) -> list[tuple[str, str]]:
     """The kind and body of a person's notices, newest first."""
-    return [(each["kind"], each["body"]) for each in service.call(who, "GET", "/notices").json()["notices"]]
+    return [(each["kind"], each["body"]) for each in service.notices(who)]
 
 
 def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
@@ -58,7 +56,7 @@ def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
     listed = service.call("organizer", "GET", "/competitions").json()["competitions"]
     assert [each["slug"] for each in listed] == [other]
     assert service.competition(slug=f"{slug}-renamed"), "the slug is free again"
-    ((_, subject, before, _),) = entries(service, "competition.deleted")
+    ((_, subject, before, _),) = audit_entries(service, "competition.deleted")
     assert (subject, before) == (f"competition:{slug}-renamed", {"title": "A competition"})
 
 
@@ -91,7 +89,7 @@ def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(servic
         [told, *before[1]],
         before[2],
     ]
-    (*_, was, becomes) = entries(service, "competition.changed")[-1]
+    (*_, was, becomes) = audit_entries(service, "competition.changed")[-1]
     assert was == {
         "rules": "Be fair.",
         "daily_limit": None,
@@ -103,7 +101,7 @@ def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(servic
     assert change(service, slug, closes_at=moved.isoformat()).status_code == 200
     assert notices(service, "bob")[0][0] == "deadline"
     assert change(service, slug, closes_at=moved.isoformat(), daily_limit=7).status_code == 200
-    assert len(entries(service, "competition.changed")) == 2, "the same again is no change"
+    assert len(audit_entries(service, "competition.changed")) == 2, "the same again is no change"
     assert change(service, slug, private={"extractor": "tiny", "epsilon": 1e-9}).status_code == 409
 
 
@@ -116,7 +114,7 @@ def test_medals_that_a_change_leaves_out_stay(service: Service) -> None:
     told = "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9, before gold to"
     assert notices(service, "ada")[0][1].startswith(told)
     assert change(service, slug, medals={}).status_code == 200
-    assert len(entries(service, "competition.changed")) == 2, "no medal is no change"
+    assert len(audit_entries(service, "competition.changed")) == 2, "no medal is no change"
 
 
 def test_another_epsilon_is_told_as_such(service: Service) -> None:

@@ -10,15 +10,10 @@ from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account, AuditEntry
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
 from tests.factories import noise_images, zip_of
 
 __all__ = ["terminal"]
-
-
-def slug_of(answer: Any) -> tuple[int, str]:
-    """How a request was refused."""
-    return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
 
 
 def offer(service: Service, slug: str, who: str, role: str = "reviewer", *, author: str = "organizer") -> Any:

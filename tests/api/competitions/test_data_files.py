@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deploy.cli.main import app
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.conftest import API, Service, refused
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 

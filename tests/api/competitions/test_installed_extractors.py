@@ -12,10 +12,9 @@ from scorer.db.jobs import worker_reports
 from scorer.db.tables import WorkerReport
 from scorer.extractor_catalogue import find_extractor
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.conftest import Service, refused
 from tests.factories import noise_images, zip_of
-from tests.web.submissions.test_submit import session_of
+from tests.web.pages import session_of
 
 __all__ = ["terminal"]
 DEFAULTS = ("inception_v3", "nasnetalarge")

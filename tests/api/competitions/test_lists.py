@@ -12,7 +12,7 @@ from scorer.acting import Acting
 from scorer.competitions import announcements, competition_state
 from scorer.db.tables import Account, AllowlistEntry, Competition, DataFile, RulesAcceptance
 from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena
+from tests.api.leaderboard.arena import Arena
 from tests.factories import set_tau
 from tests.sql_statements import counted_statements
 

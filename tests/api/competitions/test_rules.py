@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from scorer.db.tables import Account
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import blobs, refused
+from tests.api.conftest import Service, refused
+from tests.api.submissions.tus import stored
 from tests.factories import noise_images, zip_of
 
 RULES = "1. One account each.\n"
@@ -28,7 +28,7 @@ def test_entering_needs_the_rules_accepted(service: Service) -> None:
     slug = service.competition(rules=RULES)
     problem = refused(service.submit("ada", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
     assert problem["rules_sha256"] == version(service, slug)
-    assert blobs(service) == [], "said before a byte was read"
+    assert stored(service, "submissions") == [], "said before a byte was read"
     acceptances = [service.call(who, "GET", f"/competitions/{slug}").json()["rules_accepted"] for who in (None, "ada")]
     assert acceptances == [None, False]
     refused(accept(service, slug, version(service, slug), None), 401, "no-token")

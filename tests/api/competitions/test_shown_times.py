@@ -14,8 +14,7 @@ from api.http import received_blobs
 from api.http.dependencies import request_time
 from api.submissions import file_uploads
 from scorer.db.tables import Competition, Submission
-from tests.api.conftest import Service
-from tests.api.review.test_review import slug_of
+from tests.api.conftest import Service, slug_of
 from tests.examples import examples
 from tests.factories import noise_images, zip_of
 

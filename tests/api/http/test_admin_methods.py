@@ -14,14 +14,15 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from deploy.documentation.operations import openapi
 from kennel_client.admin import Admin
 from kennel_client.api import ApiClient
 from kennel_client.methods import Method
 from kennel_client.steps import Download, LocalWork, Operation, Request
-from tests.api.http.test_openapi import DOCUMENT
 from tests.privacy.access_table import FILE as ACCESS_TABLE
 
 API = "/api/v1"
+DOCUMENT = openapi()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 PAGING = frozenset({"after", "limit"})
 """Parameters of lists, which methods return whole."""

@@ -21,8 +21,7 @@ from api.http.server_protocol import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINE
 from api.main import create_app
 from scorer.process_resources import raise_open_files_limit
 from scorer.settings import Settings
-from tests.http_server import serve
-from tests.worker.notifications.test_webhook_delivery import certificate
+from tests.http_server import self_signed_certificate, serve
 
 GET = b"GET / HTTP/1.1\r\nHost: kennel\r\n"
 STATUS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nConnection: close\r\n\r\n"
@@ -242,13 +241,16 @@ def test_a_new_connection_replaces_the_one_that_has_waited_longest(monkeypatch: 
 @pytest.mark.parametrize("data", [b"", GET + b"\r\n"], ids=["silence", "no TLS"])
 def test_a_tls_handshake_has_little_time(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
-    with serve(_app(), certificate=certificate(tmp_path, "kennel")) as address, _connect(address, data) as raw:
+    with (
+        serve(_app(), certificate=self_signed_certificate(tmp_path, "kennel")) as address,
+        _connect(address, data) as raw,
+    ):
         raw.settimeout(30)  # asyncio ends a handshake after 60 s
         assert not _answer(raw).startswith(b"HTTP/")
 
 
 def test_a_request_may_arrive_with_the_end_of_the_tls_handshake(tmp_path: Path) -> None:
-    chain, key = certificate(tmp_path, "kennel")
+    chain, key = self_signed_certificate(tmp_path, "kennel")
     received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context(cafile=chain).wrap_bio(received, sent, server_hostname="kennel")
     with serve(_app(), certificate=(chain, key)) as address, _connect(address) as raw:

@@ -4,10 +4,9 @@ import pytest
 
 from api.http import request_charges
 from api.http.response_cache import ResponseCache
-from tests.api.accounts.test_accounts import rated
-from tests.api.conftest import Service
+from tests.api.conftest import Service, rated
 from tests.api.http.request_costs import MAX_ROWS, measured_cost
-from tests.api.leaderboard.test_standings import Arena
+from tests.api.leaderboard.arena import Arena
 from tests.bulk_rows import EntryRow, add_rows
 from tests.sql_statements import counted_rows
 

@@ -12,7 +12,7 @@ import pytest
 
 from scorer.import_export.release_columns import TABLES
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed, content, release
+from tests.api.import_export.files import content, release
 from tests.documents import ROOT
 from tests.factories import noise_images
 
@@ -25,7 +25,7 @@ def slug(service: Service) -> str:
     """A competition that has closed, with an entry."""
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
-    closed(service, slug)
+    service.close(slug)
     return slug
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review
 from scorer.import_export import release_tables
 from scorer.import_export.release_columns import TABLES
 from tests.api.conftest import Service
+from tests.api.import_export.files import content, release
 from tests.api.kept_state import KeptState, kept_fixtures
 from tests.factories import noise_images, zip_of
 from worker.exports import data_release as release_job
@@ -40,33 +41,6 @@ SECRETS = (
     "because I say so",
     "signed by",
 )
-
-
-def closed(service: Service, slug: str) -> None:
-    body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
-    assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
-
-
-def publish(service: Service, slug: str, *, published: bool = True) -> None:
-    body = {"published": published, "reason": "done", "override": "a test"}
-    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
-
-
-def release(service: Service, slug: str, **wanted: Any) -> Any:
-    """A release made to its end."""
-    asked = service.call("organizer", "POST", f"/competitions/{slug}/releases", json=wanted)
-    assert asked.status_code == 202, asked.text
-    assert asked.json()["state"] == "waiting"
-    service.run_jobs()
-    made = service.call("organizer", "GET", f"/competitions/{slug}/releases/{asked.json()['id']}").json()
-    assert made["state"] == "done", made
-    return made
-
-
-def content(service: Service, slug: str, made: Any, name: str, who: str | None = "organizer") -> bytes:
-    answer = service.call(who, "GET", f"/competitions/{slug}/releases/{made['id']}/files/{name}")
-    assert answer.status_code == 200, answer.text
-    return bytes(answer.content)
 
 
 def tables(service: Service, slug: str, made: Any) -> dict[str, list[dict[str, Any]]]:
@@ -118,7 +92,7 @@ def closed_competition(service: Service) -> str:
         session.add(
             Rebuttal(**fields, ruling_id=ruling.id, team_id=entry.team_id, author_id=person.id, text="because I say so")
         )
-    closed(service, slug)
+    service.close(slug)
     return slug
 
 
@@ -358,11 +332,11 @@ def is_for_everybody_once_published(service: Service, slug: str, made: Any) -> N
     assert service.call("organizer", "PUT", hand, json={"shown": True}).json()["shown"] is True
     assert service.call("organizer", "PUT", hand, json={"shown": True}).status_code == 409
     assert statuses(None) == (0, 404, 404), "the board is not published"
-    publish(service, slug)
+    service.publish(slug)
     assert statuses(None) == statuses("ada") == (1, 200, 200)
-    publish(service, slug, published=False)
+    service.publish(slug, published=False)
     assert statuses("ada") == (0, 404, 404)
-    publish(service, slug)
+    service.publish(slug)
     assert service.call("organizer", "PUT", hand, json={"shown": False}).json()["shown"] is False
     assert statuses(None) == (0, 404, 404)
     other = service.competition()

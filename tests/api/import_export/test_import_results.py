@@ -1,7 +1,5 @@
 """Imports: a table of results becomes entries, once, or not at all."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,37 +10,12 @@ from typer.testing import CliRunner
 
 from kennel_client.cli.main import make_admin
 from scorer.errors import Conflict
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.test_audit_log import entries as acts
+from tests.api.conftest import Service, refused
+from tests.api.conftest import audit_entries as acts
+from tests.api.import_export.files import ROWS, load, table
 from tests.factories import noise_images
 from tests.http_server import serve
 from worker.scoring import rescore
-
-ROWS = [
-    # id, public score, private score, FID, FID, distance, distance, label
-    ("101", 20.0, 30.0, 20.0, 30.0, 0.3, 0.4, "non-mem"),
-    ("102", 40.0, 999_999.0, 10.0, 12.0, 0.25, 0.2, "mgan"),
-    ("103", 25.0, 120.0, 25.0, 30.0, 0.5, 0.25, ""),
-    ("99", 21.0, 28.0, 21.0, 28.0, 0.3, 0.41, "non-mem"),
-]
-HEADER = (
-    "submission_id", "public_score", "private_score", "FID_public", "FID_private", "distance_public",
-    "distance_private", "labels",
-)  # fmt: skip
-
-
-def table(*rows: tuple[Any, ...]) -> bytes:
-    """A CSV like the released one."""
-    file = io.StringIO()
-    csv.writer(file).writerows([HEADER, *(rows or ROWS)])
-    return file.getvalue().encode()
-
-
-def load(service: Service, slug: str, content: bytes | None = None, who: str = "organizer", **params: Any) -> Any:
-    """Import a table."""
-    query = {"tau_public": 0.28, "tau_private": 0.3, **params}
-    return service.call(who, "POST", f"/competitions/{slug}/imports", content=content or table(), params=query)
 
 
 def counts(service: Service) -> dict[str, int]:

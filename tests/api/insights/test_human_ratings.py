@@ -3,7 +3,6 @@
 import base64
 import io
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,69 +12,13 @@ from PIL import Image
 
 from scorer.db.tables import Job, Rating, RatingItem, RatingStudy, Submission
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed, content, release
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.import_export.files import content, release
+from tests.api.insights.rating_studies import SIZES, Seat, invited, kept, read_study, service, slug, study
 from tests.factories import noise_images
 from worker.exports import rating_images
 from worker.runtime.preemption import Preempted
 
-SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
-
-
-def closed_competition(service: Service) -> str:
-    """A closed competition of three teams, of which the second memorises."""
-    slug = service.competition()
-    for seed, who in ((10, "ada"), (11, "bob"), (12, "eve")):
-        entry = service.scored(who, slug, noise_images(seed))["id"]
-        if who == "bob":
-            body = {"label": "mgan"}
-            service.call("organizer", "PUT", f"/competitions/{slug}/submissions/{entry}/label", json=body)
-    service.hire("rev")
-    closed(service, slug)
-    return slug
-
-
-kept, service = kept_fixtures(closed_competition)
-
-
-@pytest.fixture
-def slug(kept: KeptState[str]) -> str:
-    """Its slug."""
-    return kept.result
-
-
-def study(service: Service, slug: str, **wanted: Any) -> Any:
-    """A study whose images are cut."""
-    answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wanted)
-    assert answer.status_code == 202, answer.text
-    service.run_jobs()
-    return read_study(service, slug, answer.json()["id"])
-
-
-def read_study(service: Service, slug: str, study_id: int) -> Any:
-    return service.call("organizer", "GET", f"/competitions/{slug}/ratings/{study_id}").json()
-
-
-@dataclass(frozen=True)
-class Seat:
-    """Where a rater's items are, and who asks: somebody with a role, or a browser that has opened a rating link."""
-
-    path: str = "/rate/items"
-    who: str | None = None
-    link: str | None = None
-
-    def call(self, service: Service, method: str, rest: str = "", **options: Any) -> Any:
-        headers = {"Cookie": f"kennel-rater={self.link}"} if self.link else {}
-        return service.call(self.who, method, f"{self.path}{rest}", headers=headers, **options)
-
-
-def invited(service: Service, slug: str, study_id: int, name: str = "Rita") -> Seat:
-    """The seat of an invited rater."""
-    where = f"/competitions/{slug}/ratings/{study_id}/raters"
-    link = service.call("organizer", "POST", where, json={"name": name}).json()["link"]
-    page, _, secret = link.partition("#")
-    assert page.endswith("/rate")
-    return Seat(link=secret)
+__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
 
 def batch(service: Service, seat: Seat, kind: str = "realism", *, limit: int = 50) -> Any:

@@ -13,10 +13,8 @@ from PIL import Image
 from api.http.rate_limits import FIGURE_COST, RateLimiter
 from deploy.standalone.ephemeral import Servers
 from scorer.insights.figures import FIGURES, groups_by_label
-from tests.api.conftest import Service, running_service
-from tests.api.import_export.test_import_results import load, table
-from tests.api.submissions.test_uploads import refused
-from tests.api.teams.test_final_picks_and_code import close
+from tests.api.conftest import Service, refused, running_service
+from tests.api.import_export.files import load, table
 from tests.conftest import fresh_settings
 from tests.factories import noise_images, zip_of
 
@@ -55,12 +53,6 @@ def old(service: Service) -> str:
     return slug
 
 
-def publish(service: Service, slug: str) -> None:
-    """Show the final board to everyone."""
-    body = {"published": True, "reason": "It is decided.", "override": "Nobody has reviewed anything."}
-    assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
-
-
 def test_what_is_not_published_is_for_organizers(service: Service, old: str) -> None:
     for who in (None, "ada"):
         listed = service.call(who, "GET", f"/competitions/{old}/insights").json()["figures"]
@@ -81,7 +73,7 @@ def test_what_is_not_published_is_for_organizers(service: Service, old: str) -> 
 
 
 def test_after_publication_everyone_sees_everything_but_names(service: Service, old: str) -> None:
-    publish(service, old)
+    service.publish(old)
     for name in FIGURES:
         data = figure(service, None, old, name, track="private").json()
         assert "entry" not in data["columns"]
@@ -281,7 +273,7 @@ def test_late_entries_and_benchmarks_are_in_no_figure(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     service.scored("ada", slug, noise_images(10))
     service.scored("organizer", slug, noise_images(12), benchmark="Photographs")
-    close(service, slug)
+    service.close(slug)
     service.scored("bob", slug, noise_images(11))
     for name in ("fid", "public-private", "shake-up"):
         assert figure(service, "organizer", slug, name).json()["statistics"]["count"] == 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.conftest import Service
 from tests.tool_environments import install, made_once, new_environment
 
 CLIENT = ("kaggle==2.2.4", "six==1.17.0")  # it imports six without asking for it
@@ -58,3 +59,20 @@ def official() -> KaggleClient:
         if os.environ.get("CI") == "true":
             raise AssertionError(why) from None
         pytest.skip(f"needs PyPI, or an index of packages like it, to install {CLIENT[0]}: {why.splitlines()[-1]}")
+
+
+CALLS = "competitions.CompetitionApiService"
+
+
+def rpc(service: Service, method: str, who: str = "ada", **body: Any) -> Any:
+    """A call of the wire."""
+    return service.call(who, "POST", f"/{CALLS}/{method}", json=body)
+
+
+def refusal_message(answer: Any, code: int = 400) -> str:
+    """The message of a refusal, which has exactly the client's form."""
+    assert answer.status_code == code, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"code", "message"}
+    assert answer.json()["code"] == code
+    return str(answer.json()["message"])

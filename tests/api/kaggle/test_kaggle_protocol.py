@@ -15,24 +15,19 @@ from scorer.db.tables import Account, Upload
 from scorer.identifiers import digest_of
 from scorer.submissions import upload_bytes, uploads
 from tests.api.conftest import API, Service
-from tests.api.submissions.test_resumable import send, stored
+from tests.api.kaggle.kaggle_client import CALLS, refusal_message, rpc
+from tests.api.submissions.tus import send, stored
 from tests.factories import noise_images, zip_of
 from worker.maintenance import cleanup
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
 ZIP = zip_of(noise_images(9))
-CALLS = "competitions.CompetitionApiService"
 
 
 @pytest.fixture
 def slug(service: Service) -> str:
     return service.competition(pending_limit=3, daily_limit=4)
-
-
-def rpc(service: Service, method: str, who: str = "ada", **body: Any) -> Any:
-    """A call of the wire."""
-    return service.call(who, "POST", f"/{CALLS}/{method}", json=body)
 
 
 def start(service: Service, slug: str, content: bytes = ZIP, who: str = "ada") -> tuple[str, str]:
@@ -53,15 +48,6 @@ def secret_in(address: str) -> str:
 def create(service: Service, slug: str, token: str, who: str = "ada", **body: Any) -> Any:
     """Ask for the submission."""
     return rpc(service, "CreateSubmission", who, competitionName=slug, blobFileTokens=token, **body)
-
-
-def refusal_message(answer: Any, code: int = 400) -> str:
-    """The message of a refusal, which has exactly the client's form."""
-    assert answer.status_code == code, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    assert set(answer.json()) == {"code", "message"}
-    assert answer.json()["code"] == code
-    return str(answer.json()["message"])
 
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from scorer.db.tables import Account, TeamMerge
 from scorer.leaderboard import board_reader
 from scorer.leaderboard.standings import standings
 from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena
+from tests.api.leaderboard.arena import Arena
 
 
 def test_all_places_are_those_of_the_standings(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,8 @@ from scorer.leaderboard.past_boards import PastBoard
 from scorer.lifecycle import utc_day
 from scorer.ranking import vectorised
 from scorer.ranking.vectorised import BoardListing, RankedBoard
-from tests.api.accounts.test_accounts import rated
-from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena, board_of, ranks, rename
+from tests.api.conftest import Service, rated
+from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
 from tests.factories import add_measurement, set_tau
 
 BEFORE, AFTER = ["Ada", "Bob", "Eve"], ["Eve", "Ada", "Bob"]

@@ -4,87 +4,25 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, make_url, text
-from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
 from scorer.acting import Acting
 from scorer.competitions import setup, spec
-from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.changes import BESIDE_RANKS
 from scorer.db.session import Connections
-from scorer.db.tables import Account, PickSet, Publication, Ruling, Submission, Team, TeamMerge, TeamRenaming, Track
-from scorer.leaderboard import board_cache, rows
+from scorer.db.tables import Account, PickSet, TeamMerge, Track
+from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.teams import teams
 from tests.api.conftest import Service
-from tests.factories import add_measurement, make_competition, make_scored, set_label, set_tau
-
-TAU = 0.25
-
-
-class Arena:
-    """A competition whose rows are written as they are wanted, each change in a transaction of its own."""
-
-    def __init__(self, service: Service, **changes: Any) -> None:
-        self.service = service
-        self.now = datetime.now(UTC)
-        self.begin = service.context.sessions.begin
-        with self.begin() as session:
-            self.state = make_competition(session, self.now - timedelta(days=9), **changes)
-            self.slug = self.state.competition.slug
-            for kind in ("public", "private"):
-                set_tau(session, self.state, kind, TAU, self.now - timedelta(days=9))
-
-    def team(self, session: Session, handle: str) -> Team:
-        account = session.query(Account).filter_by(handle=handle).one()
-        return teams.find_or_create_team(Acting(session, account, self.now), self.state.competition.id)
-
-    def entry(
-        self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
-    ) -> Any:
-        """An entry that was accepted and measured so many days ago."""
-        with self.begin() as session:
-            at = self.now - timedelta(days=days)
-            made = make_scored(session, self.state, self.team(session, handle), fid=public, distance=s, now=at)
-            if private is not None:
-                add_measurement(session, self.state, made, fid=private, distance=s, now=at, kind="private")
-            return made
-
-    def rule(self, entry: Submission, kind: str, reason: str = "", *, days: float = 0) -> None:
-        at = self.now - timedelta(days=days)
-        author = self.state.competition.created_by
-        with self.begin() as session:
-            row = Ruling(submission_ref=entry.ref, kind=kind, reason=reason, memorising=None, author_id=author)
-            row.created_at = at
-            session.add(row)
-
-    def publish(self, *, published: bool = True, final: bool = True, days: float = 0) -> None:
-        at = self.now - timedelta(days=days)
-        author = self.state.competition.created_by
-        with self.begin() as session:
-            act = Publication(competition_id=self.state.competition.id, published=published, final=final, reason="")
-            act.author_id = author
-            act.created_at = at
-            session.add(act)
-
-    def get(self, who: str | None = None, **params: Any) -> Any:
-        return self.service.call(who, "GET", f"/competitions/{self.slug}/leaderboard", params=params)
-
-    def board(self, who: str | None = None, **params: Any) -> Any:
-        answer = self.get(who, **params)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-
-def ranks(board: Any) -> list[str]:
-    return [place["team"] for place in board["entries"]]
+from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
+from tests.factories import add_measurement, set_label, set_tau
 
 
 def test_a_board_shows_who_moved_ones_own_row_and_who_is_out(service: Service) -> None:
@@ -210,15 +148,6 @@ def test_a_past_private_board_is_of_final_picks_after_a_replacement(service: Ser
     assert ranks(arena.board("organizer", track="private", as_of=then)) == ["Bob", "Ada"]
 
 
-def rename(team: Team, name: str, *, by: int, at: datetime) -> None:
-    session = Session.object_session(team)
-    assert session is not None
-    row = TeamRenaming(competition_id=team.competition_id, team_id=team.id, before=team.name, after=name, account_id=by)
-    row.created_at = at
-    team.name = name
-    session.add(row)
-
-
 class Changes:
     """Whatever can happen to a board, one thing after another."""
 
@@ -330,21 +259,6 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
                 track = competitions.tracks_of(session, arena.state.competition.id)[track_kind]
                 assert board.version_of(session, track, beside=BESIDE_RANKS) == counted
     connections.close()
-
-
-def board_of(
-    session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
-) -> list[Any]:
-    standings = rows.rows_of(session, state, kind, late=late, at=at)
-    apart = [[line.ref for line in standings.unranked(each)] for each in (standings.copies, standings.disqualified)]
-    return [
-        len(standings),
-        standings.page(0, None),
-        standings.page(1, 1),
-        [standings.row_of_team(line.team_id) for line in standings.page(0, None)],
-        standings.unranked(standings.benchmarks),
-        *apart,
-    ]
 
 
 def test_labels_and_picks_are_nobody_elses_business(service: Service) -> None:

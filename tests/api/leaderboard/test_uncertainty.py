@@ -1,32 +1,17 @@
 """How certain ranks are, over HTTP: as JSON, as a page, on the page of publication, in the checklist."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from scorer.competitions.competition_state import state_of
-from scorer.db.tables import SharedImages, Submission
+from scorer.db.tables import SharedImages
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, table_rows
 from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import TAU, Arena
-from tests.factories import add_evidence, add_measurement, add_recovery
-from tests.web.submissions.test_submit import session_of
-
-
-def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: float = 0, private: bool = True) -> None:
-    """Evidence with this standard error of the FID, on both tracks."""
-    findings: list[dict[str, Any]] = [
-        {"name": "fid_infinity", "standard_error": 9.0},
-        {"name": "fid", "standard_error": error},
-    ]
-    with arena.begin() as session:
-        state = state_of(session, arena.slug, arena.now)
-        for entry in entries:
-            for kind in ("public", "private") if private else ("public",):
-                now = arena.now - timedelta(days=days)
-                add_evidence(session, state, session.merge(entry), now=now, kind=kind, findings=findings)
+from tests.api.leaderboard.arena import TAU, Arena, add_errors
+from tests.factories import add_measurement, add_recovery
+from tests.web.pages import session_of
 
 
 def uncertainty(arena: Arena, who: str | None = None, track: str = "public") -> Any:

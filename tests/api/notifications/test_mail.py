@@ -1,94 +1,22 @@
 """The outbox, delivered to a real SMTP server."""
 
 import threading
-from asyncio import WriteTransport
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes
 from email.policy import default
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, Envelope
-from aiosmtpd.smtp import Session as Connection
 from pydantic import SecretStr
 
-from deploy.standalone.ports import free_port
 from scorer.db.tables import Mail
 from scorer.lifecycle import MailState
 from scorer.notifications import outbox
-from tests.api.accounts.test_accounts import confirm, link_in, sign_up
+from tests.api.accounts.grace import confirm, link_in, sign_up
 from tests.api.conftest import Service
+from tests.api.notifications.conftest import Server
 from worker.delivery.mail import send_due_mails
 from worker.runtime.context import WorkerContext
-
-
-@dataclass
-class Server:
-    """Takes mails, or refuses them with ``answer``, those to ``unknown`` alone with 550, and ``sender_answer`` at MAIL
-    FROM; ``hang_up`` breaks the connection at this command. It does not offer 8BITMIME."""
-
-    taken: list[Envelope] = field(default_factory=list)
-    answer: str = "250 OK"
-    sender_answer: str = "250 OK"
-    unknown: str = ""
-    hang_up: str = ""
-
-    async def handle_EHLO(  # noqa: N802
-        self, _: SMTP, connection: Connection, __: Envelope, name: str, lines: list[str]
-    ) -> list[str]:
-        """Asked at the beginning: what the server offers."""
-        connection.host_name = name
-        return [line for line in lines if "8BITMIME" not in line]
-
-    async def handle_MAIL(self, _: SMTP, __: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
-        """Asked for the sender."""
-        envelope.mail_from = address
-        return self.sender_answer
-
-    async def handle_RCPT(self, server: SMTP, _: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
-        """Asked for each recipient."""
-        if self.hang_up == "RCPT":
-            self.abort(server)
-        if address == self.unknown:
-            return "550 no such user"
-        if self.answer.startswith("250"):
-            envelope.rcpt_tos.append(address)
-        return self.answer
-
-    async def handle_DATA(self, server: SMTP, _: Connection, envelope: Envelope) -> str:  # noqa: N802
-        """Asked when the mail is there."""
-        self.taken.append(envelope)
-        if self.hang_up == "DATA":
-            self.abort(server)
-        return "250 OK"
-
-    @staticmethod
-    def abort(server: SMTP) -> None:
-        """Break the connection."""
-        assert isinstance(server.transport, WriteTransport)
-        server.transport.abort()
-
-
-@pytest.fixture
-def server() -> Iterator[tuple[Server, str]]:
-    """A server on loopback and its address."""
-    handler = Server()
-    port = free_port()
-    controller = Controller(handler, hostname="127.0.0.1", port=port)
-    controller.start()
-    yield handler, f"smtp://127.0.0.1:{port}"
-    controller.stop()
-
-
-@pytest.fixture
-def context(service: Service, server: tuple[Server, str]) -> WorkerContext:
-    """A worker that knows the server."""
-    return replace(
-        service.context, settings=service.context.settings.model_copy(update={"smtp_url": SecretStr(server[1])})
-    )
 
 
 def queued_mails(service: Service) -> list[Mail]:

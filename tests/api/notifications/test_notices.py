@@ -10,12 +10,10 @@ from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
-from tests.api.accounts.test_accounts import browse, rated, sign_in
-from tests.api.conftest import API, Service
-from tests.api.notifications.test_mail import Server, context, server  # noqa: F401 - fixtures
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.api.submissions.test_uploads import refused
-from tests.factories import noise_images
+from tests.api.accounts.grace import browse, sign_in
+from tests.api.conftest import API, Service, rated, refused
+from tests.api.notifications.conftest import Server
+from tests.factories import noise_images, with_a_wrong_image
 from worker.delivery.mail import send_due_mails
 from worker.runtime.context import WorkerContext
 
@@ -107,8 +105,8 @@ def test_which_mails_come_is_ones_own_choice(service: Service) -> None:
 
 def test_a_notice_arrives_by_mail_once_with_its_address(
     service: Service,
-    context: WorkerContext,  # noqa: F811
-    server: tuple[Server, str],  # noqa: F811
+    context: WorkerContext,
+    server: tuple[Server, str],
 ) -> None:
     with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle="ada").one().email = "ada@example.org"

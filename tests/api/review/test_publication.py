@@ -4,61 +4,21 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from typer.testing import CliRunner
-
-from kennel_client.api import ApiClient
-from kennel_client.cli.main import make_admin
 from scorer.db.tables import Job
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from tests.api.conftest import API, Service
+from tests.api.cli_runner import command
+from tests.api.conftest import Service
+from tests.api.review.reviewed_competition import fail_private
 from tests.factories import noise_images, zip_of
 
-
-def fail_private(service: Service, entry: str) -> int:
-    """Let the private job of an entry end as failed; its id."""
-    with service.context.sessions.begin() as session:
-        (job,) = [
-            each
-            for each in session.query(Job).filter_by(queue="score", priority=1)
-            if each.submission and each.submission.id == entry
-        ]
-        job.state = "failed"
-        job.error = "the disk was full"
-        job.attempts = 3
-        job.finished_at = service.context.now()
-        return job.id
+__all__ = ["command"]  # a fixture is found by its name here
 
 
 def points(service: Service, slug: str) -> dict[str, Any]:
     answer = service.call("organizer", "GET", f"/competitions/{slug}/publication")
     assert answer.status_code == 200, answer.text
     return {point["name"]: point for point in answer.json()["points"]}
-
-
-@pytest.fixture
-def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """``kennel admin`` against the service, as the admin."""
-    monkeypatch.setattr(ApiClient, "send_once", _through(service))
-    monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
-
-    def run(*arguments: str, code: int = 0) -> str:
-        done = CliRunner().invoke(make_admin({}), list(arguments))
-        assert done.exit_code == code, (done.output, done.exception)
-        return done.output
-
-    return run
-
-
-def _through(service: Service) -> Any:
-    def send(self: ApiClient, method: str, path: str, **options: Any) -> Any:
-        headers = {"Authorization": self._http.headers["Authorization"], **options.pop("headers", {})}
-        answer = service.http.request(method, f"{API}{path}", headers=headers, **options)
-        assert answer.status_code < 300, answer.text
-        return answer
-
-    return send
 
 
 def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) -> None:

@@ -10,9 +10,8 @@ from scorer.db.tables import Competition
 from scorer.leaderboard import past_boards, rows
 from scorer.ranking.vectorised import order_of
 from scorer.review import checklist, publication
-from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena, board_of, ranks
-from tests.api.review.test_review import slug_of
+from tests.api.conftest import Service, slug_of
+from tests.api.leaderboard.arena import Arena, board_of, private, retune, rule
 from tests.factories import add_measurement, make_scored
 
 PUBLISHED = (409, "published")
@@ -34,20 +33,6 @@ def publish(arena: Arena, *, published: bool = True, reason: str = "Done.") -> A
     answer = arena.service.call("organizer", "POST", f"/competitions/{arena.slug}/publication", json=body)
     assert answer.status_code == 201, answer.text
     return answer.json()
-
-
-def retune(arena: Arena, kind: str, tau: float) -> Any:
-    body = {"method": "manual", "tau": tau, "reason": "another"}
-    return arena.service.call("organizer", "POST", f"/competitions/{arena.slug}/tracks/{kind}/thresholds", json=body)
-
-
-def rule(arena: Arena, entry: Any, kind: str) -> Any:
-    body = {"kind": kind, "reason": "Copied."}
-    return arena.service.call("organizer", "POST", f"/submissions/{entry.id}/rulings", json=body)
-
-
-def private(arena: Arena, who: str | None = None, **params: Any) -> list[str]:
-    return ranks(arena.board(who, track="private", **params))
 
 
 def test_what_a_published_board_is_read_by_is_fixed_until_withdrawal(arena: Arena) -> None:

@@ -1,7 +1,6 @@
 """Reviews through the API: the queue, two reviewers blind to each other, and when a label is decided."""
 
 import io
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,59 +9,12 @@ import pytest
 from PIL import Image
 
 from scorer.db.tables import AuditEntry, ReviewClaim
-from tests.api.conftest import API, Service
+from tests.api.conftest import API, Service, slug_of
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
-from tests.factories import noise_images
+from tests.api.review.reviewed_competition import ReviewedCompetition
+from tests.factories import NOTEBOOK, grainy, near_copies, noise_images
 
-TRAINING = noise_images(1, 40, 16)
 """What ``Service.competition`` trains with."""
-
-
-@dataclass
-class ReviewedCompetition:
-    """A competition with entries of every kind, and people who review it."""
-
-    service: Service
-    slug: str
-    entries: dict[str, str]
-
-    def queue(self, who: str, **params: Any) -> Any:
-        """The review queue as a person sees it."""
-        answer = self.service.call(who, "GET", f"/competitions/{self.slug}/review-queue", params=params)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-    def look(self, who: str, entry: str) -> Any:
-        """An entry's review page."""
-        answer = self.service.call(who, "GET", f"/submissions/{self.entries[entry]}/review")
-        assert answer.status_code == 200, answer.text
-        return answer.json()
-
-    def review(self, who: str, entry: str, label: str, **body: Any) -> Any:
-        """The answer to a review."""
-        path = f"/submissions/{self.entries[entry]}/reviews"
-        return self.service.call(who, "POST", path, json={"label": label, **body})
-
-    def notices(self, who: str) -> list[str]:
-        """A person's notices, newest first."""
-        return [each["subject"] for each in self.service.call(who, "GET", "/notices").json()["notices"]]
-
-
-def slug_of(answer: Any) -> tuple[int, str]:
-    """How a request was refused."""
-    return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
-
-
-def near_copies(seed: int = 5) -> Any:
-    """Eight training images with noise of a few grey levels: near copies, and no copies."""
-    return grainy(TRAINING[:8], seed)
-
-
-def grainy(images: Any, seed: int) -> Any:
-    """Images with noise of at most 6 grey levels."""
-    noise_ = np.random.default_rng(seed).integers(-6, 7, images.shape)
-    return np.clip(images + noise_, 0, 255).astype(np.uint8)
 
 
 def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
@@ -267,7 +219,7 @@ def test_pairs_are_cut_from_the_zips_themselves(reviewed: ReviewedCompetition) -
             for side in ("generated", "reference")
         ]
         assert sides[0].shape == (16, 16, 3)
-        assert any((sides[1] == each).all() for each in TRAINING)
+        assert any((sides[1] == each).all() for each in noise_images(1, 40, 16))
         wanted = float(np.sqrt(np.mean((sides[0].astype(float) - sides[1]) ** 2)))
         assert pair["difference"] == pytest.approx(wanted)
     sheet = reviewed.service.call("rita", "GET", f"{path}/public")
@@ -292,7 +244,7 @@ def test_a_penalised_team_sees_what_it_may_appeal_and_attaches_code(reviewed: Re
         return status
 
     assert statuses("bob") == [404, 404]
-    close(service, reviewed.slug)
+    service.close(reviewed.slug)
     assert statuses("bob") == [200, 404]
     assert statuses("ada") == [404, 404]
     assert attached() == 200

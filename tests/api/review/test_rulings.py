@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import AuditEntry
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.review.test_review import ReviewedCompetition, near_copies, slug_of
-from tests.api.teams.test_final_picks_and_code import close
-from tests.factories import noise_images
+from tests.api.review.reviewed_competition import ReviewedCompetition
+from tests.factories import near_copies, noise_images
 
 REASON = "Its images are training images through a narrow network."
 
@@ -23,7 +22,7 @@ def closed_competition(service: Service) -> tuple[str, dict[str, str]]:
         "honest": service.scored("ada", slug, noise_images(10))["id"],
         "near": service.scored("bob", slug, near_copies())["id"],
     }
-    close(service, slug)
+    service.close(slug)
     return slug, entries
 
 
@@ -153,11 +152,11 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
 
 
 def test_rebuttals_are_taken_while_the_review_lasts(reviewed: ReviewedCompetition) -> None:
-    close(reviewed.service, reviewed.slug, ago=-timedelta(hours=1))  # it closes in an hour
+    reviewed.service.close(reviewed.slug, ago=-timedelta(hours=1))  # it closes in an hour
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-not-begun")
-    close(reviewed.service, reviewed.slug, ago=timedelta(days=5))
+    reviewed.service.close(reviewed.slug, ago=timedelta(days=5))
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-over")
-    close(reviewed.service, reviewed.slug, ago=timedelta(days=5) - timedelta(minutes=1))
+    reviewed.service.close(reviewed.slug, ago=timedelta(days=5) - timedelta(minutes=1))
     view = case(reviewed, "bob", "near")
     assert view["rebuttals_from"] < view["rebuttals_until"]
     body = {"published": True, "reason": "done", "override": "the medals are not reviewed"}

@@ -12,10 +12,9 @@ from scorer.db.tables import Job, Submission
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed, publish
 from tests.api.kept_state import KeptState, kept_fixtures
 from tests.factories import noise_images
-from tests.web.submissions.test_submissions import enter, read
+from tests.web.pages import enter, read
 from worker.dispatch import run_next
 from worker.maintenance.cleanup import remove_old_zips, remove_orphaned_blobs
 from worker.runtime.context import WorkerContext
@@ -58,8 +57,8 @@ def published(service: Service) -> tuple[str, dict[str, str]]:
     board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()["entries"]
     if board[0]["submission_id"] == entries["bob"]:
         entries = {"ada": entries["bob"], "bob": entries["ada"]}
-    closed(service, slug)
-    publish(service, slug)
+    service.close(slug)
+    service.publish(slug)
     return slug, entries
 
 

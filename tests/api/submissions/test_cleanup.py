@@ -13,9 +13,8 @@ from scorer.archive.reference_set import NAMES_FILE
 from scorer.blobs.blob_writer import StagedFile
 from scorer.db.blob_references import COLUMNS, FOLDERS
 from scorer.db.tables import AuditEntry, CompetitionReference, Job, ReferenceSet, Release, Table, Track, Upload
-from tests.api.conftest import Service
-from tests.api.submissions.test_resumable import TUS, ZIP, begun, head, send, stored
-from tests.api.submissions.test_uploads import refused
+from tests.api.conftest import Service, refused
+from tests.api.submissions.tus import TUS, ZIP, begun, head, later, leave_whole, send, stored
 from tests.factories import noise_images, zip_of
 from worker.maintenance import cleanup
 
@@ -25,11 +24,6 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def slug(service: Service) -> str:
     return service.competition()
-
-
-def later(service: Service, by: timedelta) -> None:
-    """Let the worker's clock run ahead."""
-    service.context.now = lambda: datetime.now(UTC) + by
 
 
 def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) -> None:
@@ -60,20 +54,6 @@ def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) 
     assert stored(service, "uploads") == []
     assert len(stored(service, "submissions")) == (end == "done")
     cleanup.clean_up_uploads(service.context)
-
-
-def leave_whole(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an upload whose web process was killed after its last byte."""
-    path = begun(service, slug)
-
-    def killed(*_: object, **__: object) -> None:
-        raise InterruptedError
-
-    with monkeypatch.context() as patch:
-        patch.setattr("scorer.submissions.upload_bytes.finalise", killed)
-        with pytest.raises(InterruptedError):
-            send(service, path, 0, ZIP)
-    return path
 
 
 def test_all_whole_uploads_become_submissions_in_one_round(

@@ -14,8 +14,7 @@ from kennel_client.cli.exit_codes import ExitCode
 from scorer.lifecycle import Status
 from tests.api.cli_runner import CliTerminal, terminal, working_worker
 from tests.api.conftest import API, Service
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 
 __all__ = ["terminal"]
 pytestmark = pytest.mark.usefixtures("one_day")

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from platformdirs import user_state_path
 
 from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.factories import noise_images, zip_of
+from tests.factories import near_copies, noise_images, with_a_wrong_image, zip_of
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 
 pytestmark = pytest.mark.usefixtures("one_day")
-HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "submit-from-a-notebook.md"
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to"
+SUBMIT = HOW_TO / "submit-from-a-notebook.md"
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def run_cell(program: str, names: dict[str, Any]) -> Any:
         lines, shown = [*lines, last], None
     else:
         shown = ast.Expression(last.value)
-    exec(compile(ast.Module(lines, []), str(HOW_TO), "exec"), names)
-    return None if shown is None else eval(compile(shown, str(HOW_TO), "eval"), names)
+    exec(compile(ast.Module(lines, []), "a cell", "exec"), names)
+    return None if shown is None else eval(compile(shown, "a cell", "eval"), names)
 
 
 def test_the_programs_of_the_how_to_submit_and_read_the_board(
@@ -58,7 +59,7 @@ def test_the_programs_of_the_how_to_submit_and_read_the_board(
 ) -> None:
     slug = service.competition(slug="dogs")
     Path("entry.zip").write_bytes(zip_of(noise_images(9)))
-    first, large, board, with_a_loop = programs(address, service.tokens["ada"], HOW_TO)
+    first, large, board, with_a_loop = programs(address, service.tokens["ada"], SUBMIT)
     assert len([line for line in first.splitlines() if line]) <= 5
     names: dict[str, Any] = {}
     with working_worker(service):
@@ -151,3 +152,72 @@ def test_the_login_is_that_of_the_environment_and_no_token_goes_elsewhere(
     assert anonymous.value.status == 401
     with Client() as client, pytest.raises(Unreachable):
         client.competitions()
+
+
+def test_the_programs_of_the_how_to_tune_review_and_publish(
+    service: Service, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slug = service.competition(slug="dogs")
+    service.scored("ada", slug, noise_images(10))
+    near = service.scored("bob", slug, near_copies())
+    code = zip_of(noise_images(1, 1, 8))
+    assert service.call("bob", "PUT", f"/submissions/{near['id']}/code", content=code).status_code == 200
+    tune, review, publish, with_a_loop = programs(
+        address, service.tokens["organizer"], HOW_TO / "organize-from-python.md"
+    )
+    names: dict[str, Any] = {}
+    run_cell(tune.replace("tau=0.1", "tau=1.9"), names)  # above the distance of noise, too
+    assert capsys.readouterr().out == "penalised then: 1\n"
+    run_cell(with_a_loop, names)
+    assert capsys.readouterr().out.startswith("1.9 The jury's choice.\n")
+    service.close(slug)
+    admin = names["admin"]
+    ruling = admin.rulings.rule(near["id"], "disqualify", "It copies.")
+    body = {"text": "We trained it ourselves."}
+    assert service.call("bob", "POST", f"/submissions/{near['id']}/rebuttals", json=body).status_code == 201
+    run_cell(review, names)
+    assert "We trained it ourselves." in capsys.readouterr().out
+    assert (Path("code") / f"{near['id']}.zip").read_bytes() == code
+    (rebuttal,) = admin.rulings.of(near["id"])["rebuttals"]
+    assert (rebuttal["ruling_id"], rebuttal["answer"]["granted"]) == (ruling["id"], False)
+    with working_worker(service):
+        run_cell(publish, names)
+    assert service.call(None, "GET", f"/competitions/{slug}").json()["phase"] == "final"
+    made = admin.releases.all(slug)[0]
+    assert (made["shown"], {str(each) for each in names["paths"]}) == (
+        True,
+        {f"release/{file['name']}" for file in made["files"]},
+    )
+    assert [each.name for each in Path("release").iterdir() if each.suffix == ".part"] == []
+    names["client"].close()
+
+
+def test_references_people_and_pages(service: Service, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the how-to does not show; a list that has several pages."""
+    slug = service.competition()
+    for who in ("ada", "bob"):
+        assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+    said: list[str] = []
+    with Client(address, service.tokens["organizer"]) as client:
+        admin = client.admin
+        Path("extra").mkdir()
+        for number, image in enumerate(noise_images(7, 2, 16)):
+            Image.fromarray(image).save(f"extra/{number}.png")
+        assert admin.references.attach(slug, "private_extra", "extra", attach=False)["role"] == "private_extra"
+        Path("extra/1.png").unlink()
+        with pytest.raises(Refused, match=r"^extra: There is only 1 image \(0.png\); at least 2 are needed"):
+            admin.references.attach(slug, "train", "extra", attach=False)
+        with working_worker(service):
+            admin.references.prepare(slug, say=said.append)
+        assert said[-1].endswith("reference images are ready.")
+        assert [each["who"] for each in admin.allowlist.invite(slug, ["eve"])] == ["eve"]
+        admin.allowlist.uninvite(slug, "eve")
+        assert admin.allowlist.all(slug) == []
+        teams = admin.teams.all(slug)
+        admin.teams.write(slug, teams[0]["id"], "Hello.")
+        assert [each["text"] for each in admin.teams.messages(slug, teams[0]["id"])] == ["Hello."]
+        assert {member["handle"] for team in teams for member in team["members"]} == {"ada", "bob"}
+        with pytest.raises(Refused) as damaged:
+            admin.rulings.rule("no-such-entry", "keep", "A reason.")
+        assert damaged.value.status == 404
+        assert len(admin.audit_log.newest(slug, limit=2)) == 2

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.conftest import Service
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 from tests.http_server import serve
 
 CLIENT = Path(__file__).parents[3] / "client"

@@ -26,12 +26,11 @@ from scorer.jobs import leases
 from scorer.jobs.broker import waiting_messages
 from scorer.lifecycle import Queue, Status
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep, status_snapshots
-from tests.api.accounts.test_accounts import sign_in, sign_up
+from tests.api.accounts.grace import sign_in, sign_up
 from tests.api.conftest import API, Service
 from tests.api.submissions.streams import events_of, listen_to_events
-from tests.api.submissions.test_flow import board
 from tests.conftest import addresses
-from tests.db.jobs.test_jobs import LEASE
+from tests.db.claimed_jobs import LEASE
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 from worker.dispatch import run_next
@@ -174,7 +173,7 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
         ended += [each for each in ids if seen[each]["status"] == "scored" and each not in ended]
         assert {seen[each]["private_state"] for each in ids} <= {None, "waiting"}
     assert ended == [ids[0], ids[3], ids[1], ids[2]]
-    assert len(board(service, slug)["entries"]) == 2
+    assert len(service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()["entries"]) == 2
     assert waiting_messages(service.context.broker)[Queue.SCORE] > 0
 
 

@@ -2,14 +2,12 @@
 
 import csv
 import io
-import zipfile
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PIL import Image
 
 from scorer.competitions import competition_state, preparations
 from scorer.competitions.preparations import FeatureSpace
@@ -18,7 +16,7 @@ from scorer.extractors import ExtractorOptions, load
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 from tests.sql_statements import counted_statements
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -135,20 +133,6 @@ def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
     assert "3.png" in seen["faults"][0]
     assert "15x16" in seen["faults"][0]
     assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the slot was given back"
-
-
-def with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
-    source = io.BytesIO(zip_of(images))
-    target = io.BytesIO()
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
-        for number, name in enumerate(sorted(old.namelist())):
-            content = old.read(name)
-            if number == 3:
-                small = io.BytesIO()
-                Image.fromarray(images[3][:, :15]).save(small, "PNG")
-                content = small.getvalue()
-            new.writestr(name, content)
-    return target.getvalue()
 
 
 def test_retuning_reranks_the_next_read_and_runs_no_task(service: Service) -> None:

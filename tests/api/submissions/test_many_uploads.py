@@ -10,7 +10,7 @@ from api.main import MAX_JOINS
 from scorer.accounts import api_tokens
 from scorer.blobs import Blobs, ReceivedBlob
 from tests.api.conftest import API, Service
-from tests.api.submissions.test_resumable import ZIP, create, send
+from tests.api.submissions.tus import ZIP, create, send
 from tests.factories import make_account
 
 REQUEST_THREADS = 40

@@ -1,6 +1,8 @@
-"""Presigned uploads to an S3 store (moto's): the API signs, checks and makes the submission."""
+"""Where the blob store is S3 (moto's): presigned uploads, data files that are redirects, files of an entry."""
 
 import hashlib
+import io
+import zipfile
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
@@ -18,16 +20,13 @@ from scorer.blobs import blobs_of
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from scorer.teams.storage import SHARE
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_resumable import TUS, begun, send
-from tests.api.submissions.test_uploads import refused
-from tests.api.teams.test_storage import limited
-from tests.api.test_blobs import s3
+from tests.api.conftest import API, Service, limited, refused
+from tests.api.submissions.tus import TUS, begun, send
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
+from tests.privacy.requests import CODE
 from worker.maintenance import cleanup
 
-__all__ = ["s3"]
 ZIP = zip_of(noise_images(9))
 
 
@@ -195,3 +194,43 @@ def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug:
         assert session.query(Upload).one().method == "put"
     assert service.call("ada", "GET", f"/submissions/{made}").json()["file_name"] == "put.zip"
     assert seen[-1] == len(ZIP)
+
+
+def test_a_sprite_and_code_go_to_the_store_and_come_back(service: Service) -> None:
+    slug = service.competition()
+    entry = service.scored("ada", slug, noise_images(9))
+    sprite = service.call("ada", "GET", entry["sprite"].removeprefix("/api/v1"))
+    assert (sprite.status_code, sprite.headers["content-type"]) == (200, "image/png")
+    assert sprite.content.startswith(b"\x89PNG\r\n")
+    code = f"/submissions/{entry['id']}/code"
+    for content in (CODE, zip_of(noise_images(3))):
+        attached = service.call("ada", "PUT", code, content=content)
+        assert attached.status_code == 200, attached.text
+        assert service.call("organizer", "GET", code).content == content
+    assert service.call("bob", "GET", code).status_code == 404
+    assert service.call("bob", "GET", entry["sprite"].removeprefix("/api/v1")).status_code == 404
+
+
+SAMPLE = bytes(range(256)) * 4000
+
+
+def test_a_data_file_is_a_redirect_and_many_are_a_stream(service: Service) -> None:
+    slug = service.competition()
+    data = f"/competitions/{slug}/data"
+    service.call("organizer", "PUT", f"{data}/sample.bin", content=SAMPLE)
+    service.http.follow_redirects = False
+    answer = service.call("ada", "GET", f"{data}/sample.bin")
+    assert (answer.status_code, answer.headers["cache-control"]) == (302, "no-store")
+    assert answer.headers["location"].split("?")[0].endswith("/sample.bin")
+    fetched = httpx.get(answer.headers["location"], headers={"Range": "bytes=10-19"})
+    assert (fetched.status_code, fetched.content) == (206, SAMPLE[10:20])
+    # The kaggle client would ask its proxy, which is us, for an address without TLS.
+    assert service.call("ada", "GET", f"/kaggle/files/{slug}/sample.bin").content == SAMPLE
+    service.call("organizer", "PUT", f"{data}/train.zip", params={"source": "train"})
+    assert service.call("ada", "GET", f"{data}/train.zip").status_code == 200
+    whole = service.call("ada", "GET", f"/kaggle/bundles/{slug}.zip")
+    assert whole.status_code == 200
+    with zipfile.ZipFile(io.BytesIO(whole.content)) as archive:
+        assert (archive.testzip(), archive.namelist()) == (None, ["sample.bin", "train.zip"])
+    part = service.call("ada", "GET", f"/kaggle/bundles/{slug}.zip", headers={"Range": "bytes=50-2000000"})
+    assert (part.status_code, part.content) == (206, whole.content[50:2_000_001])

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from scorer.db.tables import Submission
 from tests.api.conftest import Service
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 from worker.maintenance.cleanup import remove_refused_zips
 
 

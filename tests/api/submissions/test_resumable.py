@@ -5,7 +5,6 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,51 +19,16 @@ from scorer.errors import Conflict, TooLarge
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.upload_bytes import Appender
 from scorer.teams.storage import limits_of
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
+from tests.api.conftest import API, Service, refused
+from tests.api.submissions.tus import TUS, ZIP, begun, checksum, create, head, send, stored
 from tests.factories import noise_images, zip_of
 
 pytestmark = pytest.mark.usefixtures("one_day")
-
-TUS = {"Tus-Resumable": "1.0.0"}
-ZIP = zip_of(noise_images(9))
 
 
 def words(**values: str) -> str:
     """Upload-Metadata."""
     return ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in values.items())
-
-
-def create(service: Service, slug: str, length: int, who: str = "ada", **headers: str) -> Any:
-    """A creation in tus's headers; ``_`` stands for ``-``."""
-    request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    path = f"/competitions/{slug}/uploads"
-    return service.call(who, "POST", path, headers={**TUS, "Upload-Length": str(length), **request_headers})
-
-
-def begun(service: Service, slug: str, content: bytes = ZIP, **headers: str) -> str:
-    """The path of a new upload below the API."""
-    answer = create(service, slug, len(content), **headers)
-    assert answer.status_code == 201, answer.text
-    return str(answer.headers["location"]).removeprefix(API)
-
-
-def send(service: Service, path: str, offset: int, piece: Any, who: str = "ada", **headers: str) -> Any:
-    """A piece."""
-    request_headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
-    request_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
-    return service.call(who, "PATCH", path, headers={**TUS, **request_headers}, content=piece)
-
-
-def head(service: Service, path: str, who: str = "ada") -> Any:
-    """How far it is, by tus."""
-    return service.call(who, "HEAD", path, headers=TUS)
-
-
-def stored(service: Service, folder: str) -> list[Path]:
-    """Blobs in a folder of the store."""
-    root = Path(service.context.settings.blob_url.removeprefix("file://")) / folder
-    return sorted(root.rglob("*")) if root.exists() else []
 
 
 @pytest.fixture
@@ -297,11 +261,6 @@ def test_more_than_was_promised_is_refused_before_it_is_read(service: Service, s
     path = begun(service, slug)
     refused(send(service, path, 0, ZIP + b"x"), 413, "too-long")
     assert head(service, path).headers["upload-offset"] == "0"
-
-
-def checksum(algorithm: str, data: bytes) -> str:
-    """Upload-Checksum."""
-    return f"{algorithm} {b64encode(hashlib.new(algorithm, data).digest()).decode()}"
 
 
 def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str) -> None:

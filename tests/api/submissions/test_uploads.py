@@ -5,7 +5,6 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,31 +12,14 @@ import pytest
 from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
 from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
-from tests.api.conftest import API, Service
+from tests.api.conftest import API, Service, refused
+from tests.api.submissions.tus import stored
 from tests.factories import make_spec, noise_images, zip_of
 from tests.lost_acknowledgement import lost_acknowledgement
 
 pytestmark = pytest.mark.usefixtures("one_day")
 JSON = {"Content-Type": "application/json"}
 NUL_IN_UTF_16 = r'{"login": "a\u0000b", "password": "wrong"}'.encode("utf-16")
-
-
-def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
-    """The problem, after a look at its form."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    problem: dict[str, Any] = answer.json()
-    assert problem["type"] == f"urn:kennel:problem:{slug}"
-    assert problem["status"] == status
-    assert problem["title"]
-    assert problem.pop("request_id") == answer.headers["X-Request-ID"]
-    return problem
-
-
-def blobs(service: Service) -> list[Path]:
-    """Uploaded zips in the blob folder."""
-    folder = Path(service.context.settings.blob_url.removeprefix("file://")) / "submissions"
-    return list(folder.rglob("*")) if folder.exists() else []
 
 
 def with_names(names: list[str]) -> bytes:
@@ -81,7 +63,7 @@ def bomb() -> bytes:
 def test_cheap_faults_are_answered_at_once(service: Service, content: bytes, slug: str) -> None:
     where = service.competition(daily_limit=1)
     refused(service.submit("ada", where, content), 422, slug)
-    assert blobs(service) == []
+    assert stored(service, "submissions") == []
     assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "no slot was spent"
 
 
@@ -143,7 +125,7 @@ def test_a_zip_larger_than_its_images_can_be_is_refused_before_it_is_read(servic
     assert "KB of metadata per image on average. Strip it" in problem["title"]
     streamed = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=iter([bytes(1 << 16)] * 16))
     refused(streamed, 413, "too-large")
-    assert blobs(service) == []
+    assert stored(service, "submissions") == []
 
 
 def test_a_form_is_answered_with_the_way_that_works(service: Service) -> None:
@@ -174,7 +156,7 @@ def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
     refused(late[0], 429, "daily-limit")
     assert 0 < int(late[0].headers["retry-after"]) <= 86_400
     assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 3
-    assert len(blobs(service)) == 3
+    assert len(stored(service, "submissions")) == 3
 
 
 def test_only_so_many_wait_at_once(service: Service) -> None:
@@ -200,7 +182,7 @@ def test_a_repeated_request_is_the_same_submission(service: Service) -> None:
         for _ in range(2)
     )
     assert first.json()["id"] == second.json()["id"]
-    assert len(blobs(service)) == 1
+    assert len(stored(service, "submissions")) == 1
 
 
 def test_a_submission_is_its_teams_and_the_organizers_only(service: Service) -> None:
@@ -346,7 +328,7 @@ def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeyp
 
     monkeypatch.setattr(service.app.state.broker, "send_task", broken)
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
-    assert len(blobs(service)) == 1
+    assert len(stored(service, "submissions")) == 1
 
 
 def test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged(service: Service) -> None:
@@ -362,4 +344,4 @@ def test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged(service: Serv
     assert again.status_code == 202
     service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{again.json()['id']}").json()["status"] == "scored"
-    assert len(blobs(service)) == 1, "the second upload of the same bytes is not needed"
+    assert len(stored(service, "submissions")) == 1, "the second upload of the same bytes is not needed"

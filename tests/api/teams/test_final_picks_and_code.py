@@ -1,10 +1,7 @@
 """One's own entries through the API: explanation, would-be rank, sprite sheet, final picks, code, late entries."""
 
 import io
-import json
-import zipfile
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,36 +15,15 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions
 from scorer.db.tables import Account
 from scorer.evidence.code_uploads import MAX_CODE_BYTES
-from tests.api.conftest import Service
-from tests.api.submissions.test_uploads import blobs, refused
-from tests.api.test_audit_log import entries
-from tests.factories import noise_images, zip_of
+from tests.api.conftest import Service, audit_entries, refused
+from tests.api.submissions.tus import stored
+from tests.factories import NOTEBOOK, code_zip, noise_images, zip_of
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
 PRIVATE = {"track": "private"}
 LAST = ((11, 16), (12, 32))
 """Seed and size of the images of two entries of the last minute; the second ones are too large."""
-NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
-
-
-def code_zip(content: bytes = b"print('hello')") -> bytes:
-    """A zip of one script."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("train.py", content)
-    return buffer.getvalue()
-
-
-def close(service: Service, slug: str, *, ago: timedelta = timedelta(hours=2)) -> None:
-    """Let the competition have closed."""
-    change(service, slug, closes_at=(datetime.now(UTC) - ago).isoformat())
-
-
-def change(service: Service, slug: str, **changes: Any) -> None:
-    """What an organizer changes."""
-    answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json=changes)
-    assert answer.status_code == 200, answer.text
 
 
 # What is said of a score
@@ -167,7 +143,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
     path = f"/competitions/{slug}/picks"
     first = service.scored("ada", slug, noise_images(10))["id"]
     waiting = [service.submit("ada", slug, zip_of(noise_images(seed, 8, size))).json()["id"] for seed, size in LAST]
-    close(service, slug, ago=timedelta(0))  # uploads may still finish for a while
+    service.close(slug, ago=timedelta(0))  # uploads may still finish for a while
     picked = service.call("ada", "PUT", path, json={"submissions": waiting})
     assert picked.status_code == 200, picked.text
     assert (picked.json()["chosen"], picked.json()["submissions"]) == (True, waiting)
@@ -222,7 +198,7 @@ def test_after_the_close_picks_stand(service: Service) -> None:
     path = f"/competitions/{slug}/picks"
     entry = service.scored("ada", slug, noise_images(10))["id"]
     assert service.call("ada", "PUT", path, json={"submissions": [entry]}).status_code == 200
-    close(service, slug)
+    service.close(slug)
     problem = refused(service.call("ada", "PUT", path, json={"submissions": []}), 409, "closed")
     assert problem["title"].startswith("The competition closed at 20")
     assert problem["title"].endswith("; picks can no longer be changed.")
@@ -257,7 +233,7 @@ def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
         assert answer.headers["x-content-type-options"] == "nosniff"
     subject, after = f"submission:{entry['id']}", {"sha256": seen["sha256"]}
     readers = [(who, subject, None, after) for who in ("organizer", "admin", "rita")]
-    assert entries(service, "code.downloaded") == readers
+    assert audit_entries(service, "code.downloaded") == readers
     refused(service.call("ada", "GET", path), 403, "wrong-role")
     refused(service.call("bob", "GET", path), 404, "no-submission")
     refused(service.call(None, "GET", path), 401, "no-token")
@@ -268,15 +244,15 @@ def test_code_is_replaced_until_the_close_and_only_the_newest_is_kept(service: S
     entry = service.scored("ada", slug, noise_images(10))
     path = f"/submissions/{entry['id']}/code"
     service.call("ada", "PUT", path, content=code_zip())
-    blob_count = len(blobs(service))
+    blob_count = len(stored(service, "submissions"))
     replaced = service.call("ada", "PUT", path, content=NOTEBOOK).json()
-    assert len(blobs(service)) == blob_count
+    assert len(stored(service, "submissions")) == blob_count
     assert service.call("organizer", "GET", path).content == NOTEBOOK
     with service.context.sessions() as session:
         hashes = session.execute(text("SELECT sha256 FROM code_attachments ORDER BY id")).scalars().all()
     assert len(hashes) == 2
     assert hashes[1] == replaced["sha256"]
-    close(service, slug)
+    service.close(slug)
     refused(service.call("ada", "PUT", path, content=code_zip()), 409, "closed")
     assert service.call("organizer", "GET", path).content == NOTEBOOK
 
@@ -297,18 +273,18 @@ def test_what_is_neither_a_zip_nor_a_notebook_is_refused_and_not_kept(
 ) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    before = blobs(service)
+    before = stored(service, "submissions")
     refused(service.call("ada", "PUT", f"/submissions/{entry['id']}/code", content=content), 422, slug_of_problem)
-    assert blobs(service) == before
+    assert stored(service, "submissions") == before
 
 
 def test_code_is_at_most_20_mb_whether_it_says_so_or_not(service: Service) -> None:
     slug = service.competition()
     path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/code"
-    before = blobs(service)
+    before = stored(service, "submissions")
     refused(service.call("ada", "PUT", path, content=bytes(MAX_CODE_BYTES + 1)), 413, "too-large")
     refused(service.call("ada", "PUT", path, content=iter([bytes(MAX_CODE_BYTES), b"x"])), 413, "too-large")
-    assert blobs(service) == before
+    assert stored(service, "submissions") == before
 
 
 def test_nobody_attaches_code_to_what_is_not_theirs(service: Service) -> None:
@@ -324,7 +300,7 @@ def test_nobody_attaches_code_to_what_is_not_theirs(service: Service) -> None:
 
 def test_late_entries_are_refused_unless_the_competition_takes_them(service: Service) -> None:
     slug = service.competition()
-    close(service, slug)
+    service.close(slug)
     refused(service.submit("ada", slug, zip_of(noise_images(10))), 409, "closed")
 
 
@@ -332,7 +308,7 @@ def test_late_entries_have_a_board_of_their_own_and_no_private_track(service: Se
     slug = service.competition(late_submissions=True)
     in_time = service.scored("ada", slug, noise_images(10))
     assert in_time["late"] is False
-    close(service, slug)
+    service.close(slug)
     late = [service.scored("bob", slug, noise_images(seed)) for seed in (11, 12)]
     assert [(each["late"], each["status"]) for each in late] == [(True, "scored")] * 2
     kinds = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
@@ -365,7 +341,7 @@ def test_the_late_board_and_the_main_one_have_different_etags(service: Service) 
 
 def test_a_copy_that_is_late_is_listed_with_the_late_ones(service: Service) -> None:
     slug = service.competition(late_submissions=True)
-    close(service, slug)
+    service.close(slug)
     service.scored("bob", slug, noise_images(1, 40, 16)[:8])
     path = f"/competitions/{slug}/leaderboard"
     assert service.call(None, "GET", path).json()["copies"] == []
@@ -375,10 +351,10 @@ def test_a_copy_that_is_late_is_listed_with_the_late_ones(service: Service) -> N
 def test_late_entries_have_limits_of_their_own(service: Service) -> None:
     slug = service.competition(late_submissions=True, daily_limit=1)
     service.scored("ada", slug, noise_images(10))
-    close(service, slug, ago=timedelta(seconds=1))
+    service.close(slug, ago=timedelta(seconds=1))
     assert service.scored("ada", slug, noise_images(11))["late"] is True
     refused(service.submit("ada", slug, zip_of(noise_images(12))), 429, "daily-limit")
-    change(service, slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    service.change(slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
     refused(service.submit("ada", slug, zip_of(noise_images(13))), 429, "daily-limit")
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET accepted_at = accepted_at - interval '2 days' WHERE NOT late"))
@@ -388,17 +364,17 @@ def test_late_entries_have_limits_of_their_own(service: Service) -> None:
 def test_a_late_entry_is_in_no_picks(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     in_time = service.scored("ada", slug, noise_images(10))["id"]
-    close(service, slug)
+    service.close(slug)
     late = service.scored("ada", slug, noise_images(11))["id"]
     path = f"/competitions/{slug}/picks"
     assert service.call("ada", "GET", path).json()["submissions"] == [in_time]
-    change(service, slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    service.change(slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
     refused(service.call("ada", "PUT", path, json={"submissions": [late]}), 422, "not-pickable")
 
 
 def test_late_entries_go_on_after_the_publication(service: Service) -> None:
     slug = service.competition(late_submissions=True)
-    close(service, slug)
+    service.close(slug)
     body = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
     assert service.scored("ada", slug, noise_images(11))["late"] is True

@@ -15,9 +15,8 @@ from scorer.db.jobs import job_queue
 from scorer.jobs import leases, retries
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
-from tests.api.conftest import API, Service
-from tests.api.submissions.test_uploads import refused
-from tests.api.teams.test_teams import join
+from tests.api.conftest import API, Service, refused
+from tests.api.teams.membership import join
 from tests.factories import let_time_pass, noise_images, zip_of
 from tests.http_server import serve
 from worker.dispatch import run_next

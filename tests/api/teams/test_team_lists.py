@@ -13,10 +13,8 @@ from sqlalchemy import insert
 from api.competitions.announcements.pages import NAMESPACE
 from scorer.db.tables import AuditEntry, CodeRequest, Delivery, Mail, Submission
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.competitions.test_competition_roles import slug_of
-from tests.api.conftest import Service
-from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close
-from tests.factories import noise_images
+from tests.api.conftest import Service, slug_of
+from tests.factories import NOTEBOOK, noise_images
 
 __all__ = ["terminal"]
 
@@ -125,7 +123,7 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
 def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug: str) -> None:
     entry = service.scored("ada", slug, noise_images(10))["id"]
     code, wanted = f"/submissions/{entry}/code", f"/submissions/{entry}/code-request"
-    close(service, slug)
+    service.close(slug)
     assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
     until = datetime.now(UTC) + timedelta(days=3)
     body = {"until": until.isoformat(), "text": "The training script, please."}
@@ -199,7 +197,7 @@ def test_rebuttals_are_told_to_everybody_who_judges(service: Service, slug: str)
     entry = service.scored("ada", slug, noise_images(10))["id"]
     ruling = {"kind": "disqualify", "reason": "It copies."}
     assert service.call("organizer", "POST", f"/submissions/{entry}/rulings", json=ruling).status_code == 201
-    close(service, slug, ago=timedelta(minutes=1))
+    service.close(slug, ago=timedelta(minutes=1))
     assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
     for who in ("organizer", "olga", "rita"):
         assert "A rebuttal in A competition" in subjects(service, who), who
@@ -211,7 +209,7 @@ def test_admins_are_told_of_rebuttals_where_no_organizer_is_named(service: Servi
     entry = service.scored("ada", slug, noise_images(10))["id"]
     ruling = {"kind": "disqualify", "reason": "It copies."}
     assert service.call("organizer", "POST", f"/submissions/{entry}/rulings", json=ruling).status_code == 201
-    close(service, slug, ago=timedelta(minutes=1))
+    service.close(slug, ago=timedelta(minutes=1))
     assert service.call("admin", "DELETE", f"/competitions/{slug}/roles/organizer").status_code == 204
     assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
     assert "A rebuttal in A competition" in subjects(service, "admin")

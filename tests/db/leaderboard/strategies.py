@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
+from scorer.db.leaderboard.columns import to_microseconds
 from scorer.db.tables import Table
-from scorer.metrics.mifid import is_copy, mifid
+from scorer.metrics.mifid import EPSILON, is_copy, mifid
+from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
 from tests.pure.ranking import specification
 from tests.pure.ranking.specification import ScoredEntry
 
@@ -282,3 +285,57 @@ def _write_history(writer: Writer, drawn: DrawnCompetition) -> None:
     insert("pick_sets", "team_id submission_refs created_at", picks, author_id=account)
     rulings = [(BASE + number, word, f"{word} at {minute}", _at(minute)) for minute, number, word in drawn.rulings]
     insert("rulings", "submission_ref kind reason created_at", rulings, author_id=account)
+
+
+NOW = 99
+
+
+def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
+    """The newest measurements, as read from the tables."""
+    rows = [
+        (
+            BASE + number,
+            BASE + entry.team,
+            to_microseconds(START) + 60_000_000 * entry.accepted,
+            0,
+            *getattr(entry, kind)[-1][1:],
+            math.nan,
+            entry.copied_share,
+            drawn.is_late(entry),
+            0,
+        )
+        for number, entry in enumerate(drawn.entries)
+        if getattr(entry, kind)
+    ]
+    kinds = (*[np.int64] * 4, *[np.float64] * 4, np.bool_, np.int64)
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
+    """What is in force in the end."""
+    into = {team: other for _, team, other in drawn.flat_merges()}
+    ruled = {number: word for _, number, word in drawn.rulings}
+    taus = [tau for _, tau in drawn.taus[kind]]
+
+    def refs(word: str) -> list[int]:
+        return [BASE + number for number, each in ruled.items() if each == word]
+
+    return JudgingRules(
+        tau=taus[-1] if taus else math.nan,
+        epsilon=EPSILON,
+        decimals=DECIMALS,
+        merged=np.array(sorted(BASE + team for team in into), np.int64),
+        into=np.array([BASE + into[team] for team in sorted(into)], np.int64),
+        benchmarks=np.array([BASE + BENCHMARK]),
+        disqualified=np.array(refs("disqualify"), np.int64),
+        waived=np.array(refs("waive"), np.int64),
+    )
+
+
+def picks_of(drawn: DrawnCompetition) -> FinalPicks:
+    """The newest picks of each team."""
+    newest = {team: chosen for _, team, chosen in drawn.picks}
+    pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)
+    ref, team = zip(*pairs, strict=True) if pairs else ((), ())
+    return FinalPicks(np.array(ref, np.int64), np.array(team, np.int64))

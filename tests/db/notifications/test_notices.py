@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import notifications
-from scorer.db.tables import Account, Delivery, Mail, Membership, Notice, Team
+from scorer.db.tables import Account, Delivery, Mail, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import retries
 from scorer.lifecycle import Phase, Queue
@@ -16,8 +16,8 @@ from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
 from scorer.review import publication
 from scorer.submissions import outcomes
-from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
-from tests.factories import let_time_pass, make_account, make_competition, make_submission, make_team
+from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued, received
+from tests.factories import join_team, let_time_pass, make_account, make_competition, make_submission, make_team
 
 URL = "https://hooks.example.org/kennel"
 
@@ -25,19 +25,6 @@ URL = "https://hooks.example.org/kennel"
 @pytest.fixture
 def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
-
-
-def join(session: Session, team: Team, now: datetime, email: str | None = None) -> Account:
-    """One more member of a team."""
-    account = make_account(session, now)
-    account.email = email
-    session.add(
-        Membership(
-            competition_id=team.competition_id, team_id=team.id, account_id=account.id, joined=True, created_at=now
-        )
-    )
-    session.flush()
-    return account
 
 
 def hook(session: Session, account: Account, now: datetime) -> int:
@@ -81,8 +68,8 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team, other = (make_team(session, state, now) for _ in range(2))
-    members = [join(session, team, now) for _ in range(3)]
-    stranger = join(session, other, now)
+    members = [join_team(session, team, now) for _ in range(3)]
+    stranger = join_team(session, other, now)
     own = [hook(session, members[1], now) for _ in range(2)]
     hook(session, stranger, now)
     ended = hook(session, members[2], now)
@@ -107,7 +94,7 @@ def test_the_public_score_gives_a_notice_and_the_private_one_none(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
-    member = join(session, team, now)
+    member = join_team(session, team, now)
     entry = queued(session, state, team, now)
     assert notices_of(session, member) == []
     for public in (True, False):
@@ -126,7 +113,7 @@ def test_a_private_failure_gives_no_participant_a_notice(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
-    member = join(session, team, now)
+    member = join_team(session, team, now)
     queued(session, state, team, now)
     public = claim(session, now)
     assert public
@@ -139,7 +126,7 @@ def test_a_private_failure_gives_no_participant_a_notice(
 
 def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
-    member = join(session, team, now)
+    member = join_team(session, team, now)
     received(session, state, team, now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
@@ -154,7 +141,7 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
-    member = join(session, team, now)
+    member = join_team(session, team, now)
     queued(session, state, team, now)
     moment = now
     for attempt in range(3):
@@ -186,8 +173,8 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
-    members = [join(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
-    elsewhere = join(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
+    members = [join_team(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
+    elsewhere = join_team(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
     personal = hook(session, members[0], now)
     hook(session, elsewhere, now)
     author = make_account(session, now, "organizer")

@@ -17,8 +17,8 @@ from scorer.db.tables import Account, Review, Ruling, Submission, TeamMerge, Thr
 from scorer.lifecycle import TRACK_KINDS
 from scorer.review import review_queue
 from scorer.review.review_queue import STATES
-from tests.db.review.test_flags import SIGNS
 from tests.factories import (
+    SIGNS,
     add_evidence,
     add_measurement,
     add_recovery,

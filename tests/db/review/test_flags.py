@@ -13,6 +13,7 @@ from scorer.findings import signs
 from scorer.review import review_queue, reviews
 from scorer.review.review_queue import FlaggedEntry
 from tests.factories import (
+    SIGNS,
     add_evidence,
     add_measurement,
     add_shared_images,
@@ -233,20 +234,6 @@ def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Ac
     assert (private.reviewed, private.places) == (0, 0)
 
 
-SIGNS: dict[str, dict[str, Any]] = {
-    "near-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
-    "mirrored-copies": {"near_copies_share": 0.5, "near_copies_p": 1e-9, "near_copies_mirrored": 4},
-    "thumbnail-copies": {"thumbnail_share": 0.05, "thumbnail_p": 0.009},
-    "partly-copied": {"partly_copied_share": 0.05, "partly_copied_p": 0.009},
-    "hash-copies": {"hash_share": 0.05, "hash_p": 0.009},
-    "relative-copies": {"relative_share": 0.11, "relative_expected": 0.05, "relative_p": 0.009},
-    "membership": {"membership_auc": 0.6, "membership_auc_p": 0.009},
-    "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
-    "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
-    "identical-images": {"identical": 1},
-    "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
-}
-"""The least that shows each sign, and it alone."""
 SLIGHT: list[dict[str, Any]] = [
     {"near_copies_share": 0.04, "near_copies_p": 1e-9, "near_copies_mirrored": 0},
     {"near_copies_share": 0.5, "near_copies_p": 0.02, "near_copies_mirrored": 0},

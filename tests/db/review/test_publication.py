@@ -38,14 +38,15 @@ from scorer.review import failed_scores, publication
 from scorer.review.checklist import MAX_CONCERNS, checklist
 from scorer.submissions import outcomes
 from scorer.submissions.labels import MEMORISING
-from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued
-from tests.db.notifications.test_notices import join
+from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued
 from tests.factories import (
     add_measurement,
     add_shared_images,
+    join_team,
     let_time_pass,
     make_account,
     make_competition,
+    make_entry,
     make_scored,
     make_submission,
     make_team,
@@ -70,13 +71,6 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return made
 
 
-def scored(session: Session, state: CompetitionState, now: datetime, *, fid: float, distance: float) -> Submission:
-    """An entry of a new team with both scores."""
-    entry = make_scored(session, state, make_team(session, state, now), fid=fid, distance=distance, now=now)
-    add_measurement(session, state, entry, fid=fid, distance=distance, now=now, kind="private")
-    return entry
-
-
 def open_points(session: Session, state: CompetitionState, now: datetime) -> dict[str, list[str]]:
     """The open points, each with the entries behind it."""
     points = checklist(session, state, now).points
@@ -94,7 +88,7 @@ def rule(session: Session, entry: Submission, kind: str, now: datetime, *, memor
 
 def test_nothing_is_open_where_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
     assert open_points(session, state, now) == {}
-    best, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
+    best, second, third = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
     assert open_points(session, state, now) == {"medals": [best.id, second.id]}, "the third has no medal"
     set_label(session, best, "legitimate", now)
     assert open_points(session, state, now) == {"medals": [second.id]}
@@ -111,14 +105,14 @@ def test_a_place_that_wins_money_is_a_place_to_review(session: Session, now: dat
     )
     for kind in ("public", "private"):
         set_tau(session, state, kind, 0.01, now)
-    entries = [scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3)]
+    entries = [make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3)]
     assert open_points(session, state, now) == {"medals": [entries[0].id, entries[1].id]}
 
 
 def test_a_winner_labelled_as_memorising_needs_a_ruling(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    cheater, other, no_winner = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    cheater, other, no_winner = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
     set_label(session, cheater, "legitimate", now)
     set_label(session, other, "other", now)
     set_label(session, no_winner, "sup", now)
@@ -140,7 +134,7 @@ def test_a_ruling_that_spared_a_winner_before_the_label_settles_nothing(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     """Unless it disqualifies: the newest ruling counts."""
-    spared, judged = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2))
+    spared, judged = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2))
     before, later = now - timedelta(hours=2), now - timedelta(hours=1)
     rule(session, spared, "disqualify", before)
     rule(session, spared, "keep", before)
@@ -159,7 +153,7 @@ def test_a_ruling_that_spared_a_winner_before_the_label_settles_nothing(
 def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    winner, clean, no_winner = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    winner, clean, no_winner = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
     for entry in (winner, clean):
         set_label(session, entry, "legitimate", now)
     for entry in (winner, no_winner):
@@ -209,7 +203,7 @@ def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     """An entry may repeat images of an earlier entry of its team: the first of each team counts."""
-    first, second, third = (scored(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
+    first, second, third = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
     draft = make_scored(session, state, second.team, fid=9, distance=0.4, now=now)
     for entry, hours in ((draft, 50), (third, 3), (first, 2), (second, 1)):
         set_label(session, entry, "legitimate", now)
@@ -294,7 +288,7 @@ def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
     """Measured entries of the factory have a standard error of 0.001."""
     cases = {"far": (10, 0.2021), "near": (20, 0.2019), "freed": (15, 0.1985), "lost": (99, 0.1985), "below": (12, 0.1)}
     entries = {
-        name: scored(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
+        name: make_entry(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
     }
     # The penalty moves "freed" and "lost" behind; without it "freed" had a medal, "lost" had none.
     assert set(open_points(session, state, now)["borderline"]) == {entries["near"], entries["freed"]}
@@ -416,7 +410,7 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
 
 
 def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: CompetitionState, now: datetime) -> None:
-    entry = scored(session, state, now, fid=1, distance=0.4)
+    entry = make_entry(session, state, now, fid=1, distance=0.4)
     failed = session.query(Job).filter_by(submission_ref=entry.ref, priority=1).one()
     failed.state = "failed"
     failed.error = "once"
@@ -448,7 +442,7 @@ def test_publication_needs_a_word_while_points_are_open(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     author = make_account(session, now, "organizer")
-    entry = scored(session, state, now, fid=1, distance=0.4)
+    entry = make_entry(session, state, now, fid=1, distance=0.4)
     acting = Acting(session, author, now)
     with pytest.raises(Conflict) as refused:
         publication.publish(acting, state, published=True, reason="Done.", override=" ")
@@ -481,7 +475,7 @@ def test_publication_needs_a_word_while_points_are_open(
 
 def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session, now: datetime) -> None:
     state = make_competition(session, now, title="Dogs")
-    member = join(session, make_team(session, state, now), now)
+    member = join_team(session, make_team(session, state, now), now)
     author = make_account(session, now, "organizer")
     slug, closes_at = state.competition.slug, state.competition.closes_at
     assert closes_at is not None
@@ -547,7 +541,7 @@ def test_what_was_not_seen_is_not_published(
     session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A re-tune after the organizer looked is refused, and so is one that is committed while the checklist is read."""
-    entry = scored(session, state, now, fid=1, distance=0.4)
+    entry = make_entry(session, state, now, fid=1, distance=0.4)
     set_label(session, entry, "legitimate", now)
     acting = Acting(session, make_account(session, now, "organizer"), now)
     seen = checklist(session, state, now).version

@@ -14,8 +14,7 @@ from scorer.db.tables import Job as JobRow
 from scorer.errors import Conflict
 from scorer.review import zip_retention
 from scorer.submissions.files import stored_zip
-from tests.db.review.test_publication import scored
-from tests.factories import make_competition, make_submission, make_team, set_label, set_tau
+from tests.factories import make_competition, make_entry, make_submission, make_team, set_label, set_tau
 
 DAYS = 30
 ONE_WINNER = {"gold": 1, "silver": 1, "bronze": 1}
@@ -55,11 +54,11 @@ def taken(session: Session, state: CompetitionState, now: datetime, limit: int =
 
 def of_a_loser(session: Session, state: CompetitionState, now: datetime) -> Submission:
     """An entry that wins nothing, made before the publication."""
-    return scored(session, state, now - timedelta(days=50), fid=90.0, distance=0.5)
+    return make_entry(session, state, now - timedelta(days=50), fid=90.0, distance=0.5)
 
 
 def test_zips_of_those_who_win_nothing_leave(session: Session, state: CompetitionState, now: datetime) -> None:
-    winner = scored(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
+    winner = make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
     other_of_winner = make_submission(session, state, winner.team, now=now - timedelta(days=50), status="rejected")
     loser = of_a_loser(session, state, now)
     key, sha256 = loser.blob_key, loser.sha256
@@ -132,7 +131,7 @@ def to_be_released(session: Session, entry: Submission, now: datetime) -> None:
 
 def merged_into_winner(session: Session, entry: Submission, now: datetime) -> None:
     state = state_of(session, entry.competition.slug, now)
-    winner = scored(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
+    winner = make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     merge = {"team_id": entry.team_id, "into_team_id": winner.team_id, "competition_id": entry.competition_id}
     session.add(TeamMerge(**merge, account_id=entry.account_id, created_at=now))
 
@@ -150,7 +149,7 @@ def job(now: datetime, **values: object) -> JobRow:
 def test_what_a_decision_rests_on_stays(
     keep: Callable[[Session, Submission, datetime], None], session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    scored(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
+    make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
     entry = of_a_loser(session, state, now)
     assert zip_retention.zip_retention(session, state, DAYS, now=now).leaving.zips == 1
     keep(session, entry, now)
@@ -168,7 +167,7 @@ def test_nothing_leaves_before_its_time(session: Session, state: CompetitionStat
     publish(session, state, now)
     assert taken(session, state, now) == set()
     assert zip_retention.zip_retention(session, state, None, now=now).leave_from is None
-    scored(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
+    make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     other = make_submission(session, state, team, now=now, status="failed")
     assert taken(session, state, now + timedelta(days=DAYS + 1)) == {entry.id, other.id}
 
@@ -182,7 +181,7 @@ def test_no_zip_leaves_while_the_board_is_provisional(session: Session, state: C
 
 
 def test_zips_leave_in_batches(session: Session, state: CompetitionState, now: datetime) -> None:
-    winner = scored(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
+    winner = make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     entries = {of_a_loser(session, state, now).id for _ in range(3)}
     assert len(taken(session, state, now, limit=2)) == 2
     assert len(taken(session, state, now + timedelta(seconds=1), limit=2)) == 1

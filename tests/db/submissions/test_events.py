@@ -14,7 +14,7 @@ from scorer.jobs import leases, retries
 from scorer.lifecycle import Queue, TrackKind
 from scorer.submissions import outcomes, progress
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
-from tests.db.jobs.test_jobs import LEASE, MEASURED, claim, queued, received
+from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued, received
 from tests.factories import let_time_pass, make_competition, make_team
 
 STORY = ["received", "checking", "queued", "scoring", "queued", "scoring", "scored"]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.db.tables import Job
 from scorer.lifecycle import JobState, Queue
 from scorer.submissions.waiting_times import read_waiting_times
-from tests.db.jobs.test_jobs import queued
+from tests.db.claimed_jobs import queued
 from tests.factories import make_competition, make_team
 
 

@@ -16,7 +16,7 @@ import pytest
 from deploy.cli import main
 from deploy.documentation.commands import all_commands
 from kennel_client.cli.exit_codes import ExitCode
-from tests.worker.notifications.test_webhook_delivery import certificate
+from tests.http_server import self_signed_certificate
 
 MORE_ARGUMENTS = {"kennel admin account delete": ["--yes"]}
 SERVER_SETTINGS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "BLOB_URL", "KENNEL_TOKEN", "KENNEL_URL")
@@ -57,7 +57,7 @@ def foreign_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[i
     in the file."""
     ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(*certificate(theirs, "db.example.org"))
+    tls.load_cert_chain(*self_signed_certificate(theirs, "db.example.org"))
 
     def serve() -> None:
         with suppress(OSError):
@@ -72,7 +72,7 @@ def foreign_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[i
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield listener.getsockname()[1], certificate(ours, "ca.example.org")[0]
+        yield listener.getsockname()[1], self_signed_certificate(ours, "ca.example.org")[0]
         listener.shutdown(socket.SHUT_RDWR)
         thread.join(10)
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from joserfc import jws
-from joserfc.jwk import OKPKey
 
 from api.submissions.receipts.routes import ReceiptScoreView, ReceiptView
 from kennel_client.cli import main
@@ -16,28 +14,7 @@ from kennel_client.cli.connection import exit_on_error
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.errors import Unreadable
 from kennel_client.receipts import FORM, SCORE_FORM, Forged, issuer_of, verified_receipt
-
-KEY, OTHER = (OKPKey.generate_key("Ed25519") for _ in range(2))
-SCORE = {"track": "public", "mifid": 12.5e-7, "fid": 4, "memorization_distance": 0.25, "rank": None}
-RECEIPT = {
-    "issuer": "https://kennel.example.org",
-    "issued_at": "2026-03-14T12:00:00Z",
-    "title": "Generative dogs",
-    "phase": "open",
-    "submission": "abc",
-    "team": "Zoë",
-    "scores": [SCORE],
-}
-
-
-def jwk_of(key: OKPKey) -> dict[str, Any]:
-    return {**key.as_dict(private=False), "kid": key.thumbprint()}
-
-
-def signed(receipt: Any, key: OKPKey = KEY, **header: Any) -> dict[str, Any]:
-    """A receipt as the service gives it, signed by joserfc."""
-    named = {"alg": "Ed25519", "kid": key.thumbprint(), **header}
-    return {"receipt": receipt, "jws": jws.serialize_compact(named, json.dumps(receipt), key, algorithms=["Ed25519"])}
+from tests.pure.client.signed_receipts import KEY, OTHER, RECEIPT, SCORE, jwk_of, signed
 
 
 def test_a_signed_receipt_is_accepted_by_any_of_the_keys() -> None:

@@ -8,77 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorer.db.leaderboard.columns import to_microseconds
 from scorer.metrics.mifid import EPSILON
-from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules
+from scorer.ranking.columns import EntryColumns, JudgingRules
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import best_of, finals_of, order_of
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
-    BASE,
-    BENCHMARK,
     DECIMALS,
     MAX_FINAL_PICKS,
-    START,
+    NOW,
     TAUS,
     DrawnCompetition,
     competitions,
+    field_of,
+    picks_of,
+    terms_of,
 )
 from tests.examples import examples
 from tests.pure.ranking import specification
-
-NOW = 99
-
-
-def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
-    """The newest measurements, as read from the tables."""
-    rows = [
-        (
-            BASE + number,
-            BASE + entry.team,
-            to_microseconds(START) + 60_000_000 * entry.accepted,
-            0,
-            *getattr(entry, kind)[-1][1:],
-            math.nan,
-            entry.copied_share,
-            drawn.is_late(entry),
-            0,
-        )
-        for number, entry in enumerate(drawn.entries)
-        if getattr(entry, kind)
-    ]
-    kinds = (*[np.int64] * 4, *[np.float64] * 4, np.bool_, np.int64)
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
-
-
-def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
-    """What is in force in the end."""
-    into = {team: other for _, team, other in drawn.flat_merges()}
-    ruled = {number: word for _, number, word in drawn.rulings}
-    taus = [tau for _, tau in drawn.taus[kind]]
-
-    def refs(word: str) -> list[int]:
-        return [BASE + number for number, each in ruled.items() if each == word]
-
-    return JudgingRules(
-        tau=taus[-1] if taus else math.nan,
-        epsilon=EPSILON,
-        decimals=DECIMALS,
-        merged=np.array(sorted(BASE + team for team in into), np.int64),
-        into=np.array([BASE + into[team] for team in sorted(into)], np.int64),
-        benchmarks=np.array([BASE + BENCHMARK]),
-        disqualified=np.array(refs("disqualify"), np.int64),
-        waived=np.array(refs("waive"), np.int64),
-    )
-
-
-def picks_of(drawn: DrawnCompetition) -> FinalPicks:
-    """The newest picks of each team."""
-    newest = {team: chosen for _, team, chosen in drawn.picks}
-    pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)
-    ref, team = zip(*pairs, strict=True) if pairs else ((), ())
-    return FinalPicks(np.array(ref, np.int64), np.array(team, np.int64))
 
 
 @settings(max_examples=examples(1000), deadline=None)

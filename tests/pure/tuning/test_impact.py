@@ -16,9 +16,19 @@ from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import finals_of, order_of
 from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
 from scorer.tuning.impact import ThresholdImpact
-from tests.db.leaderboard.strategies import BASE, BENCHMARK, MAX_FINAL_PICKS, TAUS, DrawnCompetition, competitions
+from tests.db.leaderboard.strategies import (
+    BASE,
+    BENCHMARK,
+    MAX_FINAL_PICKS,
+    NOW,
+    TAUS,
+    DrawnCompetition,
+    competitions,
+    field_of,
+    picks_of,
+    terms_of,
+)
 from tests.examples import examples
-from tests.pure.ranking.test_vectorised import NOW, field_of, picks_of, terms_of
 
 MEDALS = {"gold": 1, "silver": 2, "bronze": 4}
 PRIZES = [{"place": 1, "amount": "a bone"}, {"place": 3, "amount": "a ball"}]

@@ -17,6 +17,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from tests.api.conftest import Service
+from tests.web.pages import HTML
+
 CLIENT = "kennel"
 SECRET = "a secret of the client"
 DISCOVERY, KEYS = "/.well-known/openid-configuration", "/keys"
@@ -141,3 +144,34 @@ def running_issuer() -> Iterator[FakeIssuer]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def configure(service: Service, **changes: Any) -> None:
+    """Other settings."""
+    state = service.app.state
+    state.settings = state.settings.model_copy(update=changes)
+
+
+def depart(service: Service, onward: str = "/account") -> str:
+    """Press the button; where the browser is sent."""
+    answer = service.http.get(f"/signin/oidc?next={onward}", follow_redirects=False)
+    assert answer.status_code == 303
+    location: str = answer.headers["location"]
+    return location
+
+
+def arrive(service: Service, back: str) -> Any:
+    """The browser comes back."""
+    assert back.startswith("http://testserver/signin/oidc/return?")
+    parts = urlsplit(back)
+    return service.http.get(f"{parts.path}?{parts.query}", headers=HTML)
+
+
+def travel(service: Service, issuer: FakeIssuer) -> Any:
+    """There and back."""
+    return arrive(service, issuer.visit(depart(service)))
+
+
+def me(service: Service) -> Any:
+    """Who is signed in."""
+    return service.http.get("/api/v1/me").json()

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.api.accounts.test_accounts import GOOD, sign_up
+from tests.api.accounts.grace import GOOD, sign_up
 from tests.api.conftest import Service
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit

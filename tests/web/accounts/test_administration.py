@@ -3,12 +3,12 @@
 from fastapi.testclient import TestClient
 
 from api.http.csrf import csrf_token
-from tests.api.accounts.test_accounts import GOOD
-from tests.api.accounts.test_accounts import sign_in as sign_in_by_api
-from tests.api.accounts.test_accounts import sign_up as sign_up_by_api
+from tests.api.accounts.grace import GOOD
+from tests.api.accounts.grace import sign_in as sign_in_by_api
+from tests.api.accounts.grace import sign_up as sign_up_by_api
 from tests.api.conftest import Service
-from tests.web.accounts.test_sign_in import press, read, sign_up
 from tests.web.html import Element, parse_html
+from tests.web.pages import press, read, sign_up
 
 PAGE = "/admin/accounts"
 

@@ -11,8 +11,8 @@ from sqlalchemy.exc import OperationalError
 from scorer.competitions import competition_state
 from scorer.errors import TooMany
 from tests.api.conftest import Service
-from tests.web.accounts.test_sign_in import form_at, send, sign_up
 from tests.web.html import Element, parse_html
+from tests.web.pages import hidden, send, sign_up
 
 PAGE = {"Accept": "text/html"}
 
@@ -48,7 +48,7 @@ def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path:
     page = error(service.http.request(method, path.format(slug=slug), headers=PAGE), status)
     assert menu(page) == menu(home)
     assert page.one("nav", class_="account").one("bdi").text == "grace"
-    answer = send(service, "/signout", form_at(page, "/signout"))
+    answer = send(service, "/signout", hidden(page, "/signout"))
     assert menu(parse_html(answer.text)) == ["Sign in", "Sign up"]
 
 

@@ -2,71 +2,18 @@
 
 import base64
 import time
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from joserfc.jwk import RSAKey
-from pydantic import SecretStr
 
 from api.accounts.oidc.login import OidcLogin
 from scorer.db.accounts import account_by_email
 from scorer.errors import Unauthenticated
-from tests.api.accounts.test_accounts import confirm, link_in, mails, rated, sign_up
-from tests.api.conftest import Service
-from tests.api.test_audit_log import entries
-from tests.web.accounts import oidc_issuer as issuers
-from tests.web.accounts.oidc_issuer import FakeIssuer
+from tests.api.accounts.grace import confirm, link_in, mails, sign_up
+from tests.api.conftest import Service, audit_entries, rated
+from tests.web.accounts.oidc_issuer import FakeIssuer, arrive, configure, depart, me, travel
 from tests.web.html import parse_html
-
-HTML = {"Accept": "text/html"}
-
-
-@pytest.fixture
-def issuer(service: Service) -> Iterator[FakeIssuer]:
-    """An issuer that the service knows."""
-    with issuers.running_issuer() as each:
-        configure(
-            service,
-            public_url="http://testserver",
-            oidc_issuer=each.address,
-            oidc_client_id=issuers.CLIENT,
-            oidc_client_secret=SecretStr(issuers.SECRET),
-            oidc_name="Example ID",
-        )
-        yield each
-
-
-def configure(service: Service, **changes: Any) -> None:
-    """Other settings."""
-    state = service.app.state
-    state.settings = state.settings.model_copy(update=changes)
-
-
-def depart(service: Service, onward: str = "/account") -> str:
-    """Press the button; where the browser is sent."""
-    answer = service.http.get(f"/signin/oidc?next={onward}", follow_redirects=False)
-    assert answer.status_code == 303
-    location: str = answer.headers["location"]
-    return location
-
-
-def arrive(service: Service, back: str) -> Any:
-    """The browser comes back."""
-    assert back.startswith("http://testserver/signin/oidc/return?")
-    parts = urlsplit(back)
-    return service.http.get(f"{parts.path}?{parts.query}", headers=HTML)
-
-
-def travel(service: Service, issuer: FakeIssuer) -> Any:
-    """There and back."""
-    return arrive(service, issuer.visit(depart(service)))
-
-
-def me(service: Service) -> Any:
-    """Who is signed in."""
-    return service.http.get("/api/v1/me").json()
+from tests.web.pages import HTML
 
 
 def test_a_new_person_gets_an_account_and_comes_back_to_it(service: Service, issuer: FakeIssuer) -> None:
@@ -130,7 +77,7 @@ def test_an_address_is_compared_by_ascii_letters_alone(
     assert me(service)["email"] == ("iris@example.org" if joined else None), "nor is it somebody's address"
     assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), "she is told"
     linked = ("iris", "account:iris", None, {"issuer": issuer.address})
-    assert entries(service, "identity.linked") == ([linked] if joined else [])
+    assert audit_entries(service, "identity.linked") == ([linked] if joined else [])
     with service.context.sessions() as session:
         assert (account_by_email(session, email) is None) is not joined
 

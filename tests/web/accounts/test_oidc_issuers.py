@@ -9,10 +9,9 @@ from joserfc.jwk import RSAKey
 
 from api.accounts.oidc.issuer_metadata import IssuerMetadata
 from tests.api.conftest import Service
-from tests.web.accounts.oidc_issuer import FakeIssuer
-from tests.web.accounts.test_oidc import HTML, arrive, configure, depart, me, travel
-from tests.web.accounts.test_oidc import issuer as issuer  # noqa: PLC0414 - a fixture is found by its name here
+from tests.web.accounts.oidc_issuer import FakeIssuer, arrive, configure, depart, me, travel
 from tests.web.html import parse_html
+from tests.web.pages import HTML
 
 TENANT, OTHER_TENANT = "9188040d-6c67-4c5b-b112-36a304b66dad", "72f988bf-86f1-41af-91ab-2d7cd011db47"
 

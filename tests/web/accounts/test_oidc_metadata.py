@@ -14,9 +14,8 @@ from api.accounts.oidc import login
 from api.accounts.oidc.issuer_metadata import KEPT_SECONDS, MAX_ANSWER_BYTES, IssuerMetadata
 from scorer.settings import Settings, is_https_or_loopback
 from tests.api.conftest import Service
-from tests.web.accounts.oidc_issuer import DISCOVERY, KEYS, FakeIssuer
-from tests.web.accounts.test_oidc import HTML, arrive, depart, travel
-from tests.web.accounts.test_oidc import issuer as issuer  # noqa: PLC0414 - a fixture is found by its name here
+from tests.web.accounts.oidc_issuer import DISCOVERY, KEYS, FakeIssuer, arrive, depart, travel
+from tests.web.pages import HTML
 
 THREADS = 40
 """In which requests of a web process wait."""

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.api.accounts.test_accounts import GOOD, sign_up
-from tests.api.accounts.test_second_factors import code_of, stop_clock
+from tests.api.accounts.grace import GOOD, code_of, sign_up, stop_clock
 from tests.api.conftest import Service
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit

@@ -3,7 +3,6 @@
 import re
 import secrets
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -13,42 +12,12 @@ from api.http.forms import MAX_FORM_BYTES
 from scorer.accounts import one_time_links
 from scorer.accounts.administration import find_account
 from scorer.db.tables import Account
-from tests.api.accounts.test_accounts import GOOD, link_in, mails, rated
-from tests.api.conftest import Service
+from tests.api.accounts.grace import GOOD, link_in, mails
+from tests.api.conftest import Service, rated
 from tests.web import view_samples
-from tests.web.html import Element, parse_html
+from tests.web.html import parse_html
+from tests.web.pages import HTML, hidden, press, read, send, sign_up
 from tests.web.view_samples import SampleSite
-
-HTML = {"Accept": "text/html"}
-GRACE = {"handle": "grace", "name": "Grace H.", "email": "grace@example.org", "password": GOOD}
-
-
-def read(service: Service, address: str) -> Element:
-    """A page."""
-    answer = service.http.get(address)
-    assert answer.status_code == 200, answer.text
-    return parse_html(answer.text)
-
-
-def form_at(page: Element, action: str) -> dict[str, str]:
-    """The hidden fields of the form that goes to ``action``."""
-    (form,) = [each for each in page.all("form") if each.attributes.get("action", "") == action]
-    return {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
-
-
-def send(service: Service, address: str, fields: dict[str, Any], **options: Any) -> Any:
-    """A form, sent as its page would, and where it leads."""
-    return service.http.post(address, data=fields, headers={"Accept": "text/html"}, **options)
-
-
-def sign_up(service: Service, **changes: str) -> Any:
-    """Grace fills in the form."""
-    return send(service, "/signup", {**form_at(read(service, "/signup"), "/signup"), **GRACE, **changes})
-
-
-def press(service: Service, page: str, action: str, **fields: Any) -> Any:
-    """Send one of a page's forms."""
-    return send(service, action or page, {**form_at(read(service, page), action), **fields})
 
 
 def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
@@ -84,7 +53,7 @@ def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
     sign_up(service)
     press(service, "/", "/signout")
     assert [a.text for a in read(service, "/").one("nav", class_="account").all("a")] == ["Sign in", "Sign up"]
-    fields = form_at(read(service, "/signin?next=/account"), "/signin") | {"login": "Grace", "password": GOOD}
+    fields = hidden(read(service, "/signin?next=/account"), "/signin") | {"login": "Grace", "password": GOOD}
     assert send(service, "/signin", fields).url.path == "/account"
 
 
@@ -95,12 +64,12 @@ def test_a_visitor_who_must_sign_in_first_is_led_there_and_back(service: Service
     assert page.url.query == f"next={quote(wanted, safe='')}".encode()
     header = parse_html(page.text).one("nav", class_="account").all("a")[1].attributes["href"]
     form = service.http.get(header, headers=HTML | {"Referer": str(page.url)})
-    assert form_at(parse_html(form.text), "/signup")["next"] == wanted
+    assert hidden(parse_html(form.text), "/signup")["next"] == wanted
     board = f"/competitions/{slug}?search=a"
     from_board = service.http.get("/signin", headers=HTML | {"Referer": f"{service.http.base_url}{board}"})
-    assert form_at(parse_html(from_board.text), "/signin")["next"] == board
+    assert hidden(parse_html(from_board.text), "/signin")["next"] == board
     from_elsewhere = service.http.get("/signin", headers=HTML | {"Referer": "https://evil.example/competitions"})
-    assert form_at(parse_html(from_elsewhere.text), "/signin")["next"] == "/"
+    assert hidden(parse_html(from_elsewhere.text), "/signin")["next"] == "/"
 
 
 def test_confirming_the_address_and_setting_a_second_factor_up_lead_back(
@@ -108,7 +77,7 @@ def test_confirming_the_address_and_setting_a_second_factor_up_lead_back(
 ) -> None:
     wanted = f"/competitions/{service.competition()}/entries?before=5"
     sign_up(service, next=wanted)
-    fields = form_at(read(service, "/confirm"), "/confirm") | {"link": link_in(mails(service)[-1])}
+    fields = hidden(read(service, "/confirm"), "/confirm") | {"link": link_in(mails(service)[-1])}
     confirmed = send(service, "/confirm", fields)
     assert parse_html(confirmed.text).one("main").one("a").attributes["href"] == wanted
     settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
@@ -222,7 +191,7 @@ def test_a_forgotten_password(service: Service) -> None:
     press(service, "/confirm", "/confirm", link=link_in(mails(service)[0]))
     assert "grace@example.org" in read(service, "/account").one("section", aria_labelledby="address").text
     service.http.cookies.clear()
-    for email in (GRACE["email"], "nobody@example.org"):
+    for email in ("grace@example.org", "nobody@example.org"):
         asked = press(service, "/reset", "/reset", email=email)
         assert parse_html(asked.text).one("h1").text == "Please look into your mail"
     assert len(mails(service)) == 2
@@ -246,7 +215,7 @@ def test_an_invitation_stays_in_the_form(service: Service) -> None:
     service.http.cookies.clear()
     again = sign_up(service, handle="second", name="", invitation=secret)
     assert again.status_code == 404
-    assert form_at(parse_html(again.text), "/signup")["invitation"] == secret
+    assert hidden(parse_html(again.text), "/signup")["invitation"] == secret
 
 
 def test_hostile_names_stay_words(service: Service) -> None:
@@ -290,7 +259,7 @@ def test_a_sign_in_link_signs_in_once_and_leads_to_its_page(service: Service) ->
     sign_up(service)
     press(service, "/", "/signout")
     link = sign_in_link(service, "grace", onward="/account")
-    fields = form_at(read(service, link), "/signin/link") | {"link": link.partition("#")[2]}
+    fields = hidden(read(service, link), "/signin/link") | {"link": link.partition("#")[2]}
     assert fields["next"] == "/account"
     answer = send(service, "/signin/link", fields)
     assert answer.url.path == "/account"
@@ -306,7 +275,7 @@ def test_only_the_newest_sign_in_link_of_an_account_works(service: Service) -> N
     sign_up(service)
     press(service, "/", "/signout")
     older, newer = (sign_in_link(service, "grace", onward="/").partition("#")[2] for _ in range(2))
-    form = form_at(read(service, "/signin/link"), "/signin/link")
+    form = hidden(read(service, "/signin/link"), "/signin/link")
     assert send(service, "/signin/link", form | {"link": older}).status_code == 404
     assert send(service, "/signin/link", form | {"link": newer}).status_code == 200
 

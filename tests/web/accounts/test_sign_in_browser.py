@@ -6,7 +6,7 @@ from fastapi.responses import HTMLResponse
 from playwright.sync_api import Browser, expect
 from starlette.types import Receive, Scope, Send
 
-from tests.api.accounts.test_accounts import GRACE, link_in, mails
+from tests.api.accounts.grace import GRACE, link_in, mails
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve

@@ -1,17 +1,8 @@
 """The pages of roles in a competition, as a browser without scripts would use them."""
 
-from typing import Any
-
 from tests.api.conftest import Service
 from tests.web.html import parse_html
-from tests.web.submissions.test_submissions import HTML, enter, hidden, read
-
-
-def send(service: Service, page: str, action: str, **fields: Any) -> Any:
-    """The answer to the form of a page that goes to ``action``, filled in."""
-    data = {**hidden(read(service, page), action), **fields}
-    address = action.partition("#")[0] or page
-    return service.http.post(address, data=data, headers=HTML, follow_redirects=False)
+from tests.web.pages import HTML, answer_to, enter, read
 
 
 def test_an_organizer_asks_and_a_reviewer_accepts(service: Service) -> None:
@@ -21,11 +12,11 @@ def test_an_organizer_asks_and_a_reviewer_accepts(service: Service) -> None:
     read(service, people, status=403)
     read(service, role, status=404)
     enter(service, "organizer")
-    wrong = send(service, people, f"{people}#ask", handle="nobody", role="reviewer")
+    wrong = answer_to(service, people, f"{people}#ask", handle="nobody", role="reviewer")
     assert (wrong.status_code, parse_html(wrong.text).one("input", id="handle").attributes["value"]) == (404, "nobody")
     assert "no account" in parse_html(wrong.text).one(role="alert").text
-    assert send(service, people, f"{people}#ask", handle="bob").status_code == 422
-    assert send(service, people, f"{people}#ask", handle="bob", role="reviewer").status_code == 303
+    assert answer_to(service, people, f"{people}#ask", handle="bob").status_code == 422
+    assert answer_to(service, people, f"{people}#ask", handle="bob", role="reviewer").status_code == 303
     assert "bob Bob reviewer asked" in read(service, people).one("ul", class_="items").text
 
     enter(service, "bob")

@@ -1,5 +1,6 @@
 """The settings of a competition, in a browser's form and on a phone."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, take_pictures, visit
-from tests.web.submissions.test_submit import session_of
+from tests.web.pages import session_of
 
 
 def view(service: Service, slug: str) -> dict[str, Any]:
@@ -99,3 +100,67 @@ def test_the_longest_text_can_be_saved(service: Service) -> None:
     answer = service.http.post(page, data=fields, headers=headers, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     assert view(service, slug)["rules"] == rules.strip()
+
+
+def test_an_organizer_makes_a_draft(browser: Browser, service: Service) -> None:
+    taken = service.competition()
+    with serve(service.app) as url, visit(browser, url) as tab:
+        page = tab.page
+        link = page.get_by_role("link", name="New competition")
+        expect(page.get_by_role("heading", name="Competitions")).to_be_visible()
+        expect(link).to_have_count(0)
+        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "organizer"), "url": url}])
+        page.reload()
+        link.click()
+        take_pictures(page, "new-competition")
+        page.set_viewport_size({"width": PHONE, "height": 800})
+        assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
+        page.get_by_label("Title").fill("Cats & dogs")
+        page.get_by_label("Slug").fill(taken)
+        page.get_by_label("Images in an entry").fill("500")
+        page.get_by_label("Public extractor").select_option("efficientnet_lite0@1")
+        page.get_by_label("Private extractor").select_option("efficientnet_lite2@1")
+        page.get_by_role("button", name="Create the draft").click()
+        expect(page.get_by_role("alert")).to_have_text(f"There is a competition '{taken}' already.")
+        page.get_by_label("Slug").fill("cats-and-dogs")
+        page.get_by_role("button", name="Create the draft").click()
+        expect(page.get_by_role("status")).to_contain_text("The draft is there.")
+        expect(page.get_by_text("no training images are attached")).to_be_visible()
+    made = view(service, "cats-and-dogs")
+    expected = {"phase": "draft", "title": "Cats & dogs", "image_count": 500, "image_size": 64, "daily_limit": 5}
+    assert expected.items() <= made.items()
+    tracks = {"public": "efficientnet_lite0@1", "private": "efficientnet_lite2@1"}
+    assert {each["kind"]: each["extractor"] for each in made["tracks"]} == tracks
+    assert [each for each in tab.console_messages if not each.startswith("Failed to load resource")] == []
+
+
+def test_only_who_may_open_competitions_is_offered_that(service: Service) -> None:
+    cookies = {who: f"kennel={session_of(service, who)}" for who in ("ada", "organizer", "admin")}
+    for who, may in (("ada", False), ("organizer", True), ("admin", True)):
+        headers = {"Accept": "text/html", "Cookie": cookies[who]}
+        assert ('href="/new-competition"' in service.http.get("/", headers=headers).text) is may
+        assert service.http.get("/new-competition", headers=headers).status_code == (200 if may else 403)
+
+
+def test_the_last_hour_is_counted_down_by_the_services_clock(browser: Browser, service: Service) -> None:
+    now = datetime.now(UTC)
+    slug = service.competition(opens_at=now - timedelta(days=1), closes_at=now + timedelta(minutes=30))
+    wrong = now + timedelta(days=2)
+    with serve(service.app) as url, visit(browser, f"{url}/competitions/{slug}") as tab:
+        page = tab.page
+        timer = page.get_by_role("timer")
+        expect(timer).to_have_text(re.compile(r"^Closes in 2\d min \d+ s$"))
+        page.clock.set_fixed_time(wrong)
+        page.reload()
+        expect(timer).to_have_text(re.compile(r"^Closes in 2\d min \d+ s$"))
+        page.clock.set_fixed_time(wrong + timedelta(minutes=31))
+        expect(timer).to_have_text("Closed")
+
+        closed = {"closes_at": (now - timedelta(minutes=1)).isoformat()}
+        assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=closed).status_code == 200
+        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "ada"), "url": url}])
+        page.goto(f"{url}/competitions/{slug}/submit")
+        expect(timer).to_have_text(re.compile(r"^in \d+ min \d+ s$"))
+        page.clock.set_fixed_time(wrong + timedelta(hours=1))
+        expect(timer).to_have_text("over")
+    assert tab.console_messages == []

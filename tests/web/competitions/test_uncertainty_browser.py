@@ -3,8 +3,7 @@
 from playwright.sync_api import Browser, expect
 
 from tests.api.conftest import Service
-from tests.api.leaderboard.test_standings import Arena
-from tests.api.leaderboard.test_uncertainty import add_errors
+from tests.api.leaderboard.arena import Arena, add_errors
 from tests.http_server import serve
 from tests.web.browser import PHONE, visit
 

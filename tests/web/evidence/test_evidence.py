@@ -14,14 +14,12 @@ from deploy.demo.generators import half_copied, mirrored, reconstructed
 from deploy.standalone.ephemeral import Servers
 from scorer.findings.signs import SIGNS
 from tests.api.conftest import Service, running_service
-from tests.api.teams.test_final_picks_and_code import close
 from tests.conftest import fresh_settings
 from tests.factories import zip_of
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions import enter, read
-from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
-from tests.worker.evidence.test_evidence import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
+from tests.web.browser import LOAD_IMAGES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
+from tests.web.pages import enter, read
+from tests.worker.evidence.photographs import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
 
 ENTRIES = {
     "honest": photographs(4, COUNT),
@@ -60,7 +58,7 @@ def entries(service: Service, slug: str) -> dict[str, str]:
 @pytest.fixture
 def published(service: Service, slug: str, entries: dict[str, str]) -> Iterator[dict[str, str]]:
     """The same entries while the final board is published."""
-    close(service, slug)
+    service.close(slug)
     act = {"published": True, "reason": "Over.", "override": "One entry waits for its evidence."}
     answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act)
     assert answer.status_code == 201, answer.text

@@ -18,8 +18,7 @@ from tests.linear_generators import (
     honest_generator,
     memorising_generator,
 )
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import LOAD_IMAGES, signed_in
+from tests.web.browser import LOAD_IMAGES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 from worker.evidence import generator_audit
 
 

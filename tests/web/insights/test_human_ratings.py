@@ -6,12 +6,10 @@ from playwright.sync_api import Browser, expect
 
 from scorer.db.tables import Rater, Rating
 from tests.api.conftest import Service
-from tests.api.insights.test_human_ratings import invited, kept, service, slug, study
+from tests.api.insights.rating_studies import invited, kept, service, slug, study
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, visit
-from tests.web.review.test_publication import send
-from tests.web.submissions.test_submissions import HTML, enter, read
-from tests.web.submissions.test_submissions_browser import signed_in
+from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, signed_in, visit
+from tests.web.pages import HTML, enter, read, send_form
 
 __all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
@@ -27,16 +25,16 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     here = f"/competitions/{slug}/ratings"
     page = read(service, here)
     numbers: Any = {"teams": "2", "images": "2", "grids": "1", "side": "2", "wanted": "1", "submissions": ""}
-    wrong = send(service, page, here, 422, **numbers | {"side": "99"})
+    wrong = send_form(service, page, here, 422, **numbers | {"side": "99"})
     assert "side: Input should be less than or equal to 10" in wrong.text
-    answer = send(service, page, here, **numbers)
+    answer = send_form(service, page, here, **numbers)
     assert "waiting" in read(service, answer.headers["location"]).text.lower()
     service.run_jobs()
     page = read(service, here)
     (own,) = [each.attributes["href"] for each in page.all("a") if each.text == "Rate yourself"]
     number = own.rsplit("/", 1)[1]
-    send(service, page, f"{here}/{number}/raters", 422, name=" ")
-    made = send(service, page, f"{here}/{number}/raters", 201, name="Rita")
+    send_form(service, page, f"{here}/{number}/raters", 422, name=" ")
+    made = send_form(service, page, f"{here}/{number}/raters", 201, name="Rita")
     link = made.text.split('<code class="secret">')[1].split("<")[0]
     assert link not in read(service, here).text
 
@@ -44,18 +42,18 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     page = read(service, own)
     picture = service.http.get(page.one("img").attributes["src"])
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
-    answer = send(service, page, own, value="4")
+    answer = send_form(service, page, own, value="4")
     assert "1 rated by you" in read(service, answer.headers["location"]).text
     enter(service, None)
     address, _, secret = link.removeprefix(service.context.settings.public_url).partition("#")
     page = read(service, address)
-    assert "does not work" in send(service, page, "/rate/link", 404, link="guessed").text
-    send(service, page, "/rate/link", link=secret)
+    assert "does not work" in send_form(service, page, "/rate/link", 404, link="guessed").text
+    send_form(service, page, "/rate/link", link=secret)
     page = read(service, address)
     assert "Ada" not in page.text
     assert "Eve" not in page.text
     for _ in range(3):
-        send(service, page, address, value="2")
+        send_form(service, page, address, value="2")
         page = read(service, address)
     assert page.one("h1").text == "Thank you"
     assert (
@@ -70,10 +68,10 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert "4 of 4 ratings" in page.text
     with service.context.sessions() as session:
         rita = session.query(Rater).filter_by(name="Rita").one().id
-    send(service, page, f"{here}/{number}/raters/{rita}/dismissal")
+    send_form(service, page, f"{here}/{number}/raters/{rita}/dismissal")
     service.http.cookies.set("kennel-rater", secret)
     assert "takes no more ratings from you" in read(service, address, 409).text
-    send(service, page, f"{here}/{number}/end")
+    send_form(service, page, f"{here}/{number}/end")
     assert service.http.get(own, headers=HTML).status_code == 409
     enter(service, "ada")
     read(service, here, 403)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from deploy.standalone.ephemeral import Servers
 from tests.api.conftest import Service, running_service
-from tests.api.import_export.test_import_results import load, table
+from tests.api.import_export.files import load, table
 from tests.conftest import fresh_settings
 from tests.factories import noise_images
 from tests.http_server import serve

@@ -5,28 +5,12 @@ from urllib.parse import quote
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind
+from tests.api.accounts.grace import tell
 from tests.api.conftest import Service
-from tests.web.accounts.test_sign_in import press, read, sign_up
 from tests.web.html import Element, parse_html
+from tests.web.pages import press, read, sign_up
 
 HOSTILE = "<script>alert(1)</script>"
-
-
-def tell(service: Service, *subjects: str) -> None:
-    """Notices for Grace."""
-    with service.context.sessions.begin() as session:
-        account = session.query(Account).filter_by(handle="grace").one()
-        for subject in subjects:
-            now = service.context.now()
-            notices.notify(
-                session,
-                account,
-                Kind.RULING,
-                subject=subject,
-                body="One line.\nAnother.",
-                link="/competitions",
-                now=now,
-            )
 
 
 def bell(page: Element) -> str:

@@ -6,12 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.conftest import Service
-from tests.api.review.test_review import near_copies
-from tests.api.teams.test_final_picks_and_code import close
-from tests.factories import noise_images
+from tests.factories import near_copies, noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import signed_in
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, publish_board, signed_in, take_pictures
 
 
 @pytest.fixture
@@ -21,7 +18,7 @@ def site(service: Service) -> Iterator[tuple[str, str]]:
     slug = service.competition(title="Noise that nobody made", prizes=prizes)
     for who, images in (("ada", noise_images(10)), ("bob", near_copies())):
         service.scored(who, slug, images)
-    close(service, slug)
+    service.close(slug)
     with serve(service.app) as address:
         yield address, slug
 
@@ -35,21 +32,12 @@ def look(page: Page, name: str) -> None:
     take_pictures(page, name)
 
 
-def publish(page: Page, board: str) -> None:
-    """Fill in the form of the publication page."""
-    expect(page.get_by_role("heading", name=f"Publish the {board} board")).to_be_visible()
-    page.get_by_label("A word to everybody").fill("Please look.")
-    page.get_by_label("Why all the same").fill("A test.")
-    page.get_by_role("button", name="Publish it all the same").click()
-    expect(page.get_by_role("status")).to_contain_text(f"The {board} board is there for all to see")
-
-
 def test_from_the_review_to_the_final_board(browser: Browser, service: Service, site: tuple[str, str]) -> None:
     address, slug = site
     here = f"{address}/competitions/{slug}"
     with signed_in(browser, service, f"{here}/publication", who="organizer") as tab:
         look(tab.page, "publication-review")
-        publish(tab.page, "provisional")
+        publish_board(tab.page, "provisional")
         look(tab.page, "publication-provisional")
     with signed_in(browser, service, f"{here}?track=private", who="bob") as tab:
         expect(tab.page.get_by_text("This board is provisional")).to_be_visible()
@@ -64,7 +52,7 @@ def test_from_the_review_to_the_final_board(browser: Browser, service: Service, 
         expect(tab.page.get_by_text("against the penalty on the private track")).to_be_visible()
         assert tab.console_messages == []
     with signed_in(browser, service, f"{here}/publication", who="organizer") as tab:
-        publish(tab.page, "final")
+        publish_board(tab.page, "final")
         expect(tab.page.get_by_role("heading", name="Publish the final board")).to_have_count(0)
         look(tab.page, "publication-final")
         tab.page.goto(f"{here}?track=private")

@@ -10,26 +10,17 @@ from scorer.db.tables import AuditEntry, Job
 from scorer.import_export import data_release
 from scorer.notifications import outbox
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.review.test_publication import fail_private
+from tests.api.review.reviewed_competition import fail_private
 from tests.factories import noise_images
-from tests.web.html import Element
-from tests.web.submissions.test_submissions import HTML, enter, hidden, read
-
-
-def send(service: Service, page: Element, action: str, status: int = 303, **fields: str) -> Any:
-    """Send a page's form."""
-    answer = service.http.post(action, data=hidden(page, action) | fields, headers=HTML, follow_redirects=False)
-    assert answer.status_code == status, answer.text
-    return answer
+from tests.web.pages import HTML, enter, read, send_form
 
 
 def closed_competition(service: Service) -> str:
     """A competition that has closed, with one entry."""
     slug = service.competition(title="Dogs <b>&</b> cats")
     service.scored("ada", slug, noise_images(10), file_name="<i>zebra</i>.zip")
-    closed(service, slug)
+    service.close(slug)
     return slug
 
 
@@ -55,21 +46,21 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert not re.search(r"\.(See them|Look there)", page.text), "a link is a word of its own"
     assert "the disk was full" in page.text
     assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
-    send(service, page, f"{here}/requeue")
+    send_form(service, page, f"{here}/requeue")
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
     assert "2 points of 14 are open" in page.text
     form = f"{here}#publish"
-    answer = send(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
+    answer = send_form(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
     assert "There are open points" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)
     words: dict[str, Any] = {"act": "provisional", "reason": "It is <b>done</b>.", "override": "Nobody objects."}
-    answer = send(service, page, form, status=409, **words)
+    answer = send_form(service, page, form, status=409, **words)
     assert "has changed since you looked" in answer.text
-    answer = send(service, read(service, here), form, **words)
+    answer = send_form(service, read(service, here), form, **words)
     page = read(service, answer.headers["location"])
     assert "there for all to see" in page.one("p", class_="done").text
     assert "Nobody objects" not in page.text
@@ -77,11 +68,11 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 200
     assert "Data release" not in service.http.get(f"/competitions/{slug}").text
     enter(service, "organizer")
-    send(service, read(service, here), form, **words | {"act": "final"})
+    send_form(service, read(service, here), form, **words | {"act": "final"})
     enter(service, None)
     assert "Data release" in service.http.get(f"/competitions/{slug}").text
     enter(service, "organizer")
-    send(service, read(service, here), f"{here}#withdraw", act="withdraw", reason="A mistake.")
+    send_form(service, read(service, here), f"{here}#withdraw", act="withdraw", reason="A mistake.")
     enter(service, None)
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
 
@@ -94,8 +85,8 @@ def test_a_release_is_made_watched_published_and_downloaded(
     page = read(service, here)
     assert "Of the entries that the boards rank: 1 entry, about 1 hour" in page.text
     assert "There is no release yet." in page.text
-    send(service, page, here, 422, images="everything")
-    send(service, page, here, images="ranked")
+    send_form(service, page, here, 422, images="everything")
+    send_form(service, page, here, images="ranked")
     page = read(service, f"{here}?done=started")
     assert page.one("progress")
     service.run_jobs()
@@ -106,8 +97,8 @@ def test_a_release_is_made_watched_published_and_downloaded(
     enter(service, None)
     assert "Nothing was released yet" in read(service, here).text
     enter(service, "organizer")
-    send(service, page, f"{here}/{made['id']}", act="out")
-    send(service, page, f"{here}/{made['id']}", 409, act="out")
+    send_form(service, page, f"{here}/{made['id']}", act="out")
+    send_form(service, page, f"{here}/{made['id']}", 409, act="out")
     body = {"published": True, "reason": "done", "override": "a test"}
     service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
     enter(service, None)
@@ -197,7 +188,7 @@ def test_stuck_jobs_are_shown_and_set_going_again(service: Service, slug: str) -
     page = read(service, "/admin/jobs")
     assert "the disk was full" in page.text
     assert "<i>zebra</i>.zip" in page.text
-    send(service, page, "/admin/jobs/requeue", job=str(job))
+    send_form(service, page, "/admin/jobs/requeue", job=str(job))
     page = read(service, "/admin/jobs?done=one")
     assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["evidence", "score"]
     assert "No job has failed." in page.text

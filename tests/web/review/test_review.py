@@ -6,11 +6,10 @@ import pytest
 
 from tests.api.conftest import Service
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.review.test_review import ReviewedCompetition, near_copies
-from tests.api.teams.test_final_picks_and_code import close
-from tests.factories import noise_images
+from tests.api.review.reviewed_competition import ReviewedCompetition
+from tests.factories import near_copies, noise_images
 from tests.web.html import parse_html
-from tests.web.submissions.test_submissions import HTML, enter, hidden, read
+from tests.web.pages import HTML, enter, hidden, read
 
 
 def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
@@ -77,7 +76,7 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
 
 
 def test_the_evidence_of_a_published_board_is_named_for_its_publication(reviewed: ReviewedCompetition) -> None:
-    close(reviewed.service, reviewed.slug)
+    reviewed.service.close(reviewed.slug)
     body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
     publication = f"/competitions/{reviewed.slug}/publication"
     assert reviewed.service.call("organizer", "POST", publication, json=body).status_code == 201
@@ -135,7 +134,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     early = read(service, entry).one("section", id="ruling").text
     assert "Rebuttals are taken once the competition has closed." in early
     assert "Closest" not in early
-    close(service, reviewed.slug)
+    service.close(reviewed.slug)
     case = read(service, entry).one("section", id="ruling")
     assert case.text.index("The closest pairs of the public board") < case.text.index("Your rebuttal")
     assert "attach the code" in case.text

@@ -9,12 +9,9 @@ from playwright.sync_api import Browser, Page
 
 from tests.api.conftest import Service
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.review.test_review import grainy
-from tests.api.teams.test_final_picks_and_code import close, code_zip
-from tests.factories import noise_images
+from tests.factories import code_zip, grainy, noise_images
 from tests.http_server import serve
-from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import signed_in
+from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 
 SIZE, COUNT = 16, 24
 SEES = "document.activeElement.matches('input[name=label]') && document.activeElement.value"
@@ -127,7 +124,7 @@ def test_the_review_queue_fits_every_screen(
 ) -> None:
     address, slug, entries = site
     nudged = entries["nudged"]
-    close(service, slug)
+    service.close(slug)
     service.call(
         "organizer", "POST", f"/submissions/{nudged}/rulings", json={"kind": "disqualify", "reason": "Nudged."}
     )

@@ -1,11 +1,9 @@
 """Organizers get to review pages from wherever an entry is named; teams see no link to it."""
 
 from tests.api.conftest import Service
-from tests.api.review.test_review import near_copies
-from tests.api.teams.test_final_picks_and_code import close
-from tests.factories import noise_images
+from tests.factories import near_copies, noise_images
 from tests.web.html import parse_html
-from tests.web.submissions.test_submit import session_of
+from tests.web.pages import session_of
 
 
 def links(service: Service, who: str, address: str) -> set[str]:
@@ -21,7 +19,7 @@ def test_entries_on_organizers_pages_lead_to_review_pages(service: Service) -> N
     copied = service.scored("ada", slug, near_copies())["id"]
     twin = service.scored("bob", slug, near_copies())["id"]
     honest = service.scored("eve", slug, noise_images(10))["id"]
-    close(service, slug)
+    service.close(slug)
     here = f"/competitions/{slug}"
     for page in ("publication", "tau?track=public&method=manual&tau=0.4", "insights"):
         found = links(service, "organizer", f"{here}/{page}")

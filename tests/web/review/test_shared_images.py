@@ -11,7 +11,7 @@ from scorer.archive import mirror_images
 from scorer.db.tables import HashedEntry, Submission
 from tests.api.conftest import Service
 from tests.factories import noise_images
-from tests.web.submissions.test_submissions import enter, read
+from tests.web.pages import enter, read
 
 COUNT, SIZE = 10, 32
 

@@ -21,13 +21,13 @@ from scorer.db.tables import Account
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
+from tests.api.accounts.grace import tell
 from tests.api.conftest import Service
-from tests.db.jobs.test_jobs import LEASE, MEASURED
+from tests.db.claimed_jobs import LEASE, MEASURED
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.web.accounts.test_sign_in import press, sign_up
 from tests.web.browser import DESKTOP, PHONE, visit
-from tests.web.notifications.test_notices import tell
+from tests.web.pages import press, sign_up
 from worker.dispatch import run_next
 
 

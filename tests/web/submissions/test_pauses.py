@@ -11,7 +11,7 @@ from kennel_client.cli.submissions import event_text
 from kennel_client.cli.tables import status_text
 from tests.api.conftest import API, Service
 from tests.factories import noise_images, zip_of
-from tests.web.submissions.test_submissions import enter, read
+from tests.web.pages import enter, read
 
 
 @pytest.fixture

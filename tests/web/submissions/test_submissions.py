@@ -1,7 +1,7 @@
 """The pages of one's own entries, as a browser without scripts would use them."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -9,43 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from api.rendering.charts.histogram import FLOOR, TOP, histogram_of
-from scorer.accounts import sessions
-from scorer.accounts.sessions import Browser
-from scorer.db import accounts
 from tests.api.conftest import Service
-from tests.api.review.test_review import near_copies
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.api.teams.test_final_picks_and_code import NOTEBOOK, close, code_zip
-from tests.factories import noise_images, zip_of
+from tests.factories import NOTEBOOK, code_zip, near_copies, noise_images, with_a_wrong_image, zip_of
 from tests.web.html import Element, parse_html
-
-HTML = {"Accept": "text/html"}
-
-
-def enter(service: Service, who: str | None) -> None:
-    """From now on the browser is this person's."""
-    service.http.cookies.clear()
-    if who is not None:
-        secret = f"session-of-{who}"
-        with service.context.sessions.begin() as session:
-            account = accounts.account_by_handle(session, who)
-            assert account is not None
-            if sessions.resume(session, secret, datetime.now(UTC)) is None:
-                sessions.begin(session, account, secret=secret, browser=Browser("test", ""), now=datetime.now(UTC))
-        service.http.cookies.set("kennel", secret)
-
-
-def read(service: Service, address: str, status: int = 200) -> Element:
-    """A page."""
-    answer = service.http.get(address, headers=HTML)
-    assert answer.status_code == status, answer.text
-    return parse_html(answer.text)
-
-
-def hidden(page: Element, action: str) -> dict[str, str]:
-    """The hidden fields of the form that goes to ``action``."""
-    (form,) = [each for each in page.all("form") if each.attributes.get("action", "") == action]
-    return {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+from tests.web.pages import HTML, enter, hidden, read
 
 
 def numbers(page: Element) -> dict[str, str]:
@@ -134,7 +101,7 @@ def test_nothing_private_is_on_it_before_publication_and_all_of_it_after(service
     before = service.http.get(address)
     assert secret not in before.text
     assert "rivate" not in before.text
-    close(service, slug)
+    service.close(slug)
     body = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body).status_code == 201
     after = service.http.get(address, headers={"If-None-Match": before.headers["etag"]})
@@ -310,7 +277,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     assert parse_html(too_many.text).one(role="alert").text == "A team picks 2 at most; these are 3."
     forged = service.http.post(action, data={"pick": [entries[1]["id"]]}, headers=HTML)
     assert forged.status_code == 403
-    close(service, slug)
+    service.close(slug)
     closed = read(service, address)
     assert not closed.all("input", type="checkbox")
     assert service.http.post(action, data=fields, headers=HTML).status_code == 409
@@ -349,7 +316,7 @@ def test_code_is_attached_with_the_pages_form_and_replaced(service: Service) -> 
     wrong = service.http.post(action, data=fields, files={"file": ("x.zip", b"text")}, headers=HTML)
     assert wrong.status_code == 422
     assert parse_html(wrong.text).one(role="alert").text.startswith("The code is neither a zip nor a notebook")
-    close(service, slug)
+    service.close(slug)
     assert not [each for each in read(service, address).all("form") if "/code" in each.attributes["action"]]
 
 
@@ -386,7 +353,7 @@ def test_late_entries_have_a_tab_of_their_own(service: Service) -> None:
     home = f"/competitions/{slug}"
     service.scored("ada", slug, noise_images(10))
     assert "After the deadline" not in service.http.get(home).text
-    close(service, slug, ago=timedelta(hours=1))
+    service.close(slug, ago=timedelta(hours=1))
     late = service.scored("bob", slug, noise_images(11))
     main = read(service, home)
     (tab,) = [each for each in main.one("nav", class_="tabs").all("a") if each.text == "After the deadline"]

@@ -1,36 +1,23 @@
 """The pages of one's own entries in a real browser."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.conftest import Service
 from tests.api.kept_state import KeptState, kept_fixtures
-from tests.api.submissions.test_flow import with_a_wrong_image
-from tests.api.teams.test_final_picks_and_code import code_zip
-from tests.factories import noise_images, zip_of
+from tests.factories import code_zip, noise_images, with_a_wrong_image, zip_of
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
-from tests.web.submissions.test_submissions import enter
-
-LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
-
-
-@contextmanager
-def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
-    """A signed-in tab."""
-    enter(service, who)
-    cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
-    state = {
-        "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}],
-        "origins": [],
-    }
-    with visit(browser, url, storage_state=state, **options) as tab:
-        yield tab
+from tests.web.browser import (
+    LINES_OF_NUMBERS,
+    LOAD_IMAGES,
+    OVERFLOWING_ELEMENTS,
+    WIDTHS,
+    signed_in,
+    take_pictures,
+)
 
 
 def entries_of_every_kind(service: Service) -> dict[str, str]:

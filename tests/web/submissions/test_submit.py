@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,30 +14,18 @@ from playwright.sync_api import Browser, Page, Route, expect
 from api.http.csrf import csrf_token
 from api.http.forms import MAX_FIELDS
 from api.http.multipart import MAX_BYTES_BEFORE_FILE
-from scorer.accounts import sessions
-from scorer.accounts.sessions import Browser as Where
-from scorer.db.tables import Account
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import Service, service
 from tests.factories import noise_images, zip_of
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, take_pictures
+from tests.web.pages import session_of
 
 __all__ = ["service"]
 pytestmark = pytest.mark.usefixtures("one_day")
 ZIP = zip_of(noise_images(9))
 HTML = {"Accept": "text/html"}
-
-
-def session_of(service: Service, handle: str) -> str:
-    """The session cookie of a person."""
-    secret = secrets.token_urlsafe(32)
-    now = datetime.now(UTC)
-    with service.context.sessions.begin() as session:
-        account = session.query(Account).filter_by(handle=handle).one()
-        sessions.begin(session, account, secret=secret, browser=Where("127.0.0.1", "a test"), now=now)
-    return secret
 
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:

@@ -13,13 +13,13 @@ from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.teams.quotas import Quota
 from tests.api.conftest import Service
-from tests.api.teams.test_teams import ask, create, join, members
+from tests.api.teams.membership import ask, create, join, members
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
 from tests.web import view_samples
-from tests.web.accounts.test_sign_in import press, read, send
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, visit
 from tests.web.html import Element, parse_html
+from tests.web.pages import press, read, send
 from tests.web.view_samples import SampleSite, allowance
 
 pytestmark = pytest.mark.usefixtures("one_day")

@@ -3,11 +3,11 @@
 from playwright.sync_api import Browser
 
 from tests.api.conftest import Service
+from tests.api.tuning.tuning_acts import label, near
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import signed_in
-from tests.worker.tuning.test_extractor_choice import OTHER, label, near
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
+from tests.worker.substitute_extractor import OTHER
 
 
 def test_compare_and_choose(browser: Browser, service: Service) -> None:

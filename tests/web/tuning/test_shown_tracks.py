@@ -1,6 +1,6 @@
 """Shown tracks on pages: the organizers' form, an entry's page, the review page, insights."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,14 +9,12 @@ from playwright.sync_api import Browser, expect
 from api.rendering import formatting
 from scorer.db.tables import Job
 from tests.api.conftest import Service
+from tests.api.tuning.tuning_acts import added_shown_track, measure
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.competitions.test_competition_roles import send
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 from tests.web.html import Element, parse_html
-from tests.web.submissions.test_submissions import enter, read
-from tests.web.submissions.test_submissions_browser import signed_in
-from tests.worker.rescoring.test_shown_tracks import added, close, measure, publish
+from tests.web.pages import answer_to, enter, read
 
 WANTED = {"metric": "kid", "extractor": "tiny@1", "reference": "public", "visibility": "everybody"}
 
@@ -26,9 +24,9 @@ def measured(service: Service) -> tuple[str, str]:
     """A competition with a number that everybody sees and two that organizers and reviewers see, and an entry with all
     of them."""
     slug = service.competition()
-    added(service, slug, "seen", "memorization_distance", visibility="everybody")
-    added(service, slug, "unseen", "kid")
-    added(service, slug, "of_private", "kid", reference="private")
+    added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added_shown_track(service, slug, "unseen", "kid")
+    added_shown_track(service, slug, "of_private", "kid", reference="private")
     entry = service.scored("ada", slug, noise_images(11))["id"]
     measure(service)
     return slug, entry
@@ -61,12 +59,12 @@ def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service
     error = formatting.significant(shown["standard_error"], 2)
     assert number == f"{formatting.significant(shown['value'], 4)} ± {error}"
     assert "unseen" not in page.text
-    close(service, slug)
-    publish(service, slug, final=False)
+    service.close(slug, ago=timedelta(days=1))
+    service.publish(slug, final=False)
     assert names("ada") == ["seen"], "the provisional board does not show them"
     assert names("ada", f"/submissions/{entry}/evidence/public") == ["seen"]
     assert names("ada", f"/submissions/{entry}/evidence/private") == []
-    publish(service, slug)
+    service.publish(slug)
     assert names("ada") == everything
     numbers = {each["name"]: each for each in service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]}
     assert (numbers["seen"]["interval_coverage"], numbers["unseen"]["interval_coverage"]) == (None, 0.917)
@@ -91,7 +89,7 @@ def test_the_review_page_shows_reviewers_all_of_them(service: Service, measured:
 def test_an_entry_that_is_not_measured_has_no_such_part(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(11))["id"]
-    added(service, slug, "seen", visibility="everybody")
+    added_shown_track(service, slug, "seen", visibility="everybody")
     enter(service, "ada")
     assert not read(service, f"/submissions/{entry}").all(id="more-numbers")
 
@@ -109,17 +107,18 @@ def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None
     assert "There are none." in page.text
     assert page.one("nav", aria_label="Organizing").all("a", href=here, aria_current="page")
     action = f"{here}#add"
-    refused = send(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
+    refused = answer_to(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
     assert refused.status_code == 422
-    refused = send(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid"})
+    refused = answer_to(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid"})
     told = parse_html(refused.text)
     assert (refused.status_code, told.one("input", id="name").attributes["value"]) == (422, "mifid_2")
     assert "MiFID needs tau" in told.one(role="alert").text.replace("mifid", "MiFID")
     assert told.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
-    assert send(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
-    assert send(service, here, action, **WANTED, name="kid_2").status_code == 303
+    assert answer_to(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
+    assert answer_to(service, here, action, **WANTED, name="kid_2").status_code == 303
     assert (
-        send(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid", "tau": "0.2"}).status_code == 303
+        answer_to(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid", "tau": "0.2"}).status_code
+        == 303
     )
     measure(service)
     kid, mifid = read(service, here).one("ul", class_="items").all("li")
@@ -127,14 +126,14 @@ def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None
     assert "1 entry measured; organizer" in kid.text
     assert "tau = 0.2" in mifid.text
     assert not kid.all("form", action=f"{here}/kid_2/measurements"), "nothing is missing"
-    assert send(service, here, f"{here}/kid_2/removal").status_code == 303
+    assert answer_to(service, here, f"{here}/kid_2/removal").status_code == 303
     (mifid,) = read(service, here).one("ul", class_="items").all("li")
     assert "mifid_2" in mifid.text
 
 
 def test_failed_measurements_are_tried_again_from_the_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
-    added(service, slug, "kid_2", "kid")
+    added_shown_track(service, slug, "kid_2", "kid")
     with monkeypatch.context() as patch:
         patch.setattr("worker.scoring.shown_tracks._finite", lambda _number: 1 / 0)
         service.scored("ada", slug, noise_images(11))
@@ -147,7 +146,7 @@ def test_failed_measurements_are_tried_again_from_the_page(service: Service, mon
     (kid,) = read(service, here).one("ul", class_="items").all("li")
     assert "0 entries measured, 1 failed" in kid.text
     assert "ZeroDivisionError" in kid.text
-    assert send(service, here, f"{here}/kid_2/measurements").status_code == 303
+    assert answer_to(service, here, f"{here}/kid_2/measurements").status_code == 303
     measure(service)
     (kid,) = read(service, here).one("ul", class_="items").all("li")
     assert "1 entry measured;" in kid.text
@@ -201,8 +200,8 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
     entries = [
         service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 11), ("bob", 12), ("eve", 13))
     ]
-    added(service, slug, "memorization_distance_of_copy_detection_", "memorization_distance")
-    added(service, slug, "mifid_by_tau", "mifid", constants={"tau": 0.2}, visibility="everybody")
+    added_shown_track(service, slug, "memorization_distance_of_copy_detection_", "memorization_distance")
+    added_shown_track(service, slug, "mifid_by_tau", "mifid", constants={"tau": 0.2}, visibility="everybody")
     with (
         serve(service.app) as address,
         signed_in(browser, service, f"{address}/competitions/{slug}/shown-tracks", who="organizer") as tab,

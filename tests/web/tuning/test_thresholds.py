@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from api.rendering.charts.distribution import AXIS, FLOOR, TOP, Distribution, distribution_of
 from scorer.submissions.labels import LABELS
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed
-from tests.api.tuning.test_thresholds import choose, path, random_competition
+from tests.api.tuning.tuning_acts import choose, path, random_competition
 from tests.web.html import Element, parse_html
-from tests.web.submissions.test_submissions import enter, read
+from tests.web.pages import enter, read
 
 
 def picture_of(drawn: list[tuple[float, str | None]], tau: float | None) -> Distribution:
@@ -105,7 +104,7 @@ def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: S
     slug = random_competition(service, seed=4, entries=40)
     for tau in (0.2, 0.3):
         choose(service, slug, tau=tau)
-    closed(service, slug)
+    service.close(slug)
     enter(service, "organizer")
     here = f"/competitions/{slug}/tau"
     forms = {here: "apply", f"{here}/undo": "history"}

@@ -9,15 +9,13 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from scorer.lifecycle import TRACK_KINDS
 from tests.api.conftest import Service
-from tests.api.import_export.test_data_release import closed, publish
-from tests.api.tuning.test_thresholds import choose, random_competition
-from tests.api.tuning.test_thresholds import path as thresholds_of
+from tests.api.tuning.tuning_acts import choose, random_competition
+from tests.api.tuning.tuning_acts import path as thresholds_of
 from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, set_tau
 from tests.http_server import serve
 from tests.pure.oracles import competition_table
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, take_pictures
-from tests.web.submissions.test_submissions_browser import signed_in
+from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 
 TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=announcement])")]
     .map(each => [each.dataset.tau, each.textContent]))"""
@@ -146,8 +144,8 @@ def test_a_tau_is_previewed_while_the_final_board_is_published(
     """Without the form that the script fills in otherwise."""
     slug = random_competition(service, seed=8, entries=30)
     choose(service, slug, tau=0.2)
-    closed(service, slug)
-    publish(service, slug)
+    service.close(slug)
+    service.publish(slug)
     with tuning_page(browser, service, f"{address}/competitions/{slug}/tau") as tab:
         tab.page.wait_for_selector(".live-preview")
         expect(tab.page.get_by_role("button", name="Apply tau")).to_have_count(0)

@@ -26,6 +26,7 @@ from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running_service
 from tests.conftest import fresh_settings
 from tests.factories import zip_of
+from tests.worker.evidence.photographs import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
 from worker.dispatch import run_next
 from worker.evidence import evidence_job
 from worker.evidence.analysis import AnalysedEntry
@@ -35,21 +36,6 @@ from worker.runtime import preemption
 from worker.runtime.preemption import Preempted
 from worker.scoring import feature_cache, reference_features
 
-COUNT, SIZE = 120, 16
-
-
-def photographs(seed: int, count: int) -> Pixels:
-    """Smooth images with a little noise, all from one law, which mirroring does not change."""
-    rng = np.random.default_rng(seed)
-    grid = np.linspace(0, np.pi, SIZE)
-    waves = np.stack([np.outer(np.cos(a * grid), np.cos(b * grid)) for a in range(5) for b in range(5)])
-    smooth = 128 + np.einsum("nwc,wyx->nyxc", rng.normal(0, 12, (count, 25, 3)), waves)
-    images: Pixels = np.clip(np.rint(smooth + rng.normal(0, 2, smooth.shape)), 0, 255).astype(np.uint8)
-    return images
-
-
-TRAINING, HELD_OUT = photographs(1, 300), photographs(2, 150)
-REFERENCES = {"train": TRAINING, "held_out": HELD_OUT, "private_extra": photographs(3, 40)}
 ENTRIES = {
     "honest": photographs(4, COUNT),
     "half": half_copied(TRAINING, COUNT, np.random.default_rng(0), rank=60),

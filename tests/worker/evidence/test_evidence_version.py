@@ -19,7 +19,7 @@ from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
-from tests.worker.evidence.test_evidence import photographs
+from tests.worker.evidence.photographs import photographs
 from worker.evidence import methods
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import reference_analysis_of

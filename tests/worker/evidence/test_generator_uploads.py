@@ -16,9 +16,7 @@ from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, export_command
 from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import Queue
-from tests.api.conftest import Service, running_service
-from tests.api.review.test_review import slug_of
-from tests.api.teams.test_final_picks_and_code import close
+from tests.api.conftest import Service, running_service, slug_of
 from tests.conftest import fresh_settings
 from tests.factories import noise_images, zip_of
 from tests.linear_generators import (
@@ -105,7 +103,7 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     for who in ("bob", None):
         assert service.call(who, "GET", f"/submissions/{entry['id']}/generator").status_code == (404 if who else 401)
     _see_the_pairs(service, entry, result)
-    close(service, slug)
+    service.close(slug)
     answer = service.call(
         "organizer", "POST", f"/competitions/{slug}/publication",
         json={"published": True, "reason": "Over.", "override": "a test"},

@@ -22,10 +22,6 @@ from typing import Any
 import httpx
 import pytest
 import standardwebhooks
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from scorer.acting import Acting
 from scorer.db import notifications
@@ -38,6 +34,7 @@ from scorer.notifications.ssrf_guard import NotPublicAddress, is_public, public_
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks
 from tests.factories import make_account
+from tests.http_server import self_signed_certificate
 from worker.delivery import webhook_delivery
 from worker.delivery.webhook_delivery import post_due_deliveries
 from worker.runtime.context import WorkerContext
@@ -483,32 +480,6 @@ def test_the_address_that_was_looked_at_is_the_one_that_is_called(
 # TLS
 
 
-def certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate for ``name`` that signs itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    moment = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(moment - timedelta(days=1))
-        .not_valid_after(moment + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    chain, secret = folder / "chain.pem", folder / "key.pem"
-    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, plain)
-    )
-    return chain, secret
-
-
 @pytest.mark.parametrize(
     ("trusted", "host", "arrives"),
     [(True, "hooks.example.org", 1), (False, "hooks.example.org", 0), (True, "other.example.org", 0)],
@@ -516,7 +487,7 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
 def test_the_certificate_must_be_the_names(
     context: WorkerContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
 ) -> None:
-    chain, key = certificate(tmp_path, "hooks.example.org")
+    chain, key = self_signed_certificate(tmp_path, "hooks.example.org")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(chain, key)
     asked: list[str | None] = []

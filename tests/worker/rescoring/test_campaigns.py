@@ -1,13 +1,11 @@
 """Rescoring campaigns from their start to a switch and back, with a worker's own code."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -16,68 +14,26 @@ from scorer.db import competitions
 from scorer.db.blob_references import referenced_keys
 from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track
 from scorer.lifecycle import Queue, Status
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
+from tests.worker.rescoring.campaigns import (
+    PRIZES,
+    assert_refused_while_published,
+    decide,
+    new_version,
+    places,
+    ranks_of,
+    rescoring,
+    started,
+    waiting,
+)
+from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
-from worker.scoring import measure, score
-
-PRIZES = [{"place": 1, "amount": "$500"}]
-OTHER = "efficientnet_lite0@1"
-
-
-def rescoring(service: Service, slug: str, path: str = "", **body: Any) -> Any:
-    """An organizer's request; a POST if it has a body."""
-    options = {"json": body} if body else {}
-    return service.call("organizer", "POST" if body else "GET", f"/competitions/{slug}/rescoring{path}", **options)
-
-
-def started(service: Service, slug: str, **body: Any) -> Any:
-    answer = rescoring(service, slug, reason="A corrected scorer.", **body)
-    assert answer.status_code == 202, answer.text
-    return answer.json()
-
-
-def decide(service: Service, slug: str, campaign: Any, decision: str, **more: Any) -> Any:
-    return rescoring(service, slug, f"/{campaign['id']}/decisions", decision=decision, reason=f"{decision}!", **more)
-
-
-def slug_of(answer: Any) -> tuple[int, str]:
-    return answer.status_code, str(answer.json()["type"]).rpartition(":")[2]
-
-
-def places(service: Service, slug: str, track: str = "public", **params: Any) -> list[tuple[str, float, str | None]]:
-    """Team, FID and by what it was measured, of each place."""
-    answer = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params={"track": track, **params})
-    assert answer.status_code == 200, answer.text
-    return [(each["team"].lower(), each["fid"], each["measured_by"]) for each in answer.json()["entries"]]
-
-
-def new_version(
-    monkeypatch: pytest.MonkeyPatch, change: Callable[[float], float], distance: float | None = None
-) -> None:
-    """From now on workers have scorer version 2, which measures another FID, and with ``distance`` that one."""
-    monkeypatch.setattr(score, "SCORER_VERSION", "2")
-
-    def measured(*arguments: Any, **named: Any) -> Any:
-        numbers = measure.measure(*arguments, **named)
-        numbers = replace(numbers, fid=change(numbers.fid))
-        if distance is None:
-            return numbers
-        return replace(
-            numbers, nearest=replace(numbers.nearest, distance=np.full_like(numbers.nearest.distance, distance))
-        )
-
-    monkeypatch.setattr(score, "measure", measured)
 
 
 def moment() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
-
-
-def waiting(service: Service, queue: Queue) -> int:
-    with service.context.sessions() as session:
-        return session.query(Job).filter_by(queue=queue, state="waiting").count()
 
 
 def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
@@ -117,10 +73,6 @@ def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
     assert "where a badge names another" in service.http.get(f"/competitions/{slug}").text
     assert decide(service, slug, campaign, "switch").status_code == 201
     assert {by for *_, by in places(service, slug, "private")} == {None}, "all of them by version 2"
-
-
-def ranks_of(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
-    return {team: rank for rank, (team, *_) in enumerate(board, 1)}
 
 
 def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
@@ -171,21 +123,6 @@ def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
     assert places(service, slug, "private") == after
     for reader, status in (("ada", 403), (None, 401)):
         assert service.call(reader, "GET", f"/competitions/{slug}/rescoring").status_code == status
-
-
-def assert_refused_while_published(service: Service, slug: str, campaign: Any) -> None:
-    """A published final board, of the switched campaign, refuses as it refuses every change."""
-    assert decide(service, slug, campaign, "switch").json()["state"] == "in force"
-    with service.context.sessions.begin() as session:
-        competition = competitions.competition_by_slug(session, slug)
-        assert competition is not None
-        competition.closes_at = datetime.now(UTC) - timedelta(days=1)
-    body = {"published": True, "reason": "Done.", "override": "a test"}
-    published = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
-    assert published.status_code == 201, published.text
-    for decision in ("undo", "switch"):
-        assert slug_of(decide(service, slug, campaign, decision)) == (409, "published")
-    assert slug_of(rescoring(service, slug, f"/{campaign['id']}/preview")) == (409, "published")
 
 
 def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,30 @@ from api.rescoring import decisions as actions
 from api.rescoring.decisions import AnyDecision
 from scorer.acting import Acting
 from scorer.competitions.competition_state import state_of
-from scorer.db.tables import Account, AuditEntry, Job, Measurement, Track
+from scorer.db.tables import Account, Job, Measurement, Track
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
 from scorer.rescoring import campaigns
 from scorer.rescoring.campaigns import NewCampaign
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
 from tests.factories import noise_images, zip_of
-from tests.worker.rescoring.scored_entry import kept, service, slug, with_an_entry
-from tests.worker.rescoring.test_campaigns import OTHER, decide, places, rescoring, slug_of, started, waiting
-from tests.worker.rescoring.test_switching import in_force, preview_of, undo
+from tests.worker.rescoring.campaigns import (
+    campaign_acts,
+    decide,
+    in_force,
+    kept,
+    places,
+    preview_of,
+    replace_private_track,
+    rescoring,
+    service,
+    slug,
+    started,
+    undo,
+    waiting,
+    with_an_entry,
+)
+from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
 from worker.runtime.preemption import Preempted
 from worker.scoring import score
@@ -35,13 +49,6 @@ def allowed(service: Service, slug: str, campaign: Any) -> list[str]:
     """What is offered to be decided about a campaign."""
     decisions: list[str] = rescoring(service, slug, f"/{campaign['id']}").json()["allowed"]
     return decisions
-
-
-def campaign_acts(service: Service) -> list[str]:
-    """What the audit log has of campaigns."""
-    with service.context.sessions() as session:
-        actions = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
-    return [each for each in actions if each.startswith("rescoring.")]
 
 
 def attach(service: Service, slug: str, *roles: str) -> None:
@@ -184,13 +191,6 @@ def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, mon
     with service.context.sessions() as session:
         job = session.query(Job).filter_by(queue="rescore").one()
         assert (job.state, job.attempts, session.query(Measurement).count()) == ("waiting", 0, measured)
-
-
-def replace_private_track(service: Service, slug: str) -> None:
-    """The private track gets the other network, whose preparation is finished."""
-    body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
-    replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
-    assert replaced.is_success, replaced.text
 
 
 def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> None:

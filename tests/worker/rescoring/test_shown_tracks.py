@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from api.rendering import formatting
-from scorer.db import competitions
 from scorer.db.tables import AuditEntry, Job, Measurement, ShownMeasurement, ShownTrack, Submission
 from scorer.lifecycle import Queue, Status
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
+from tests.api.tuning.tuning_acts import add_shown_track, added_shown_track, measure
 from tests.factories import noise_images, zip_of
 from worker.dispatch import run_next
 from worker.scoring import shown_tracks as worker_module
@@ -27,21 +27,6 @@ def shown(service: Service, slug: str, who: str | None = "organizer") -> list[di
     return list(answer.json()["shown_tracks"])
 
 
-def add(service: Service, slug: str, name: str, metric: str = "fid", extractor: str = "tiny", **body: Any) -> Any:
-    wanted = {"name": name, "metric": metric, "extractor": extractor, **body}
-    return service.call("organizer", "POST", f"/competitions/{slug}/shown-tracks", json=wanted)
-
-
-def added(service: Service, slug: str, name: str, metric: str = "fid", extractor: str = "tiny", **body: Any) -> Any:
-    answer = add(service, slug, name, metric, extractor, **body)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
-
-
-def slug_of(answer: Any) -> tuple[int, str]:
-    return answer.status_code, str(answer.json()["type"]).rpartition(":")[2]
-
-
 def values(service: Service, name: str) -> dict[str, float | None]:
     """The values of entries on a shown track by the entry's id."""
     with service.context.sessions() as session:
@@ -51,19 +36,6 @@ def values(service: Service, name: str) -> dict[str, float | None]:
             for id_, value, provenance in rows.join(ShownMeasurement, ShownMeasurement.submission_ref == Submission.ref)
             if provenance["metric"] == name
         }
-
-
-def close(service: Service, slug: str) -> None:
-    with service.context.sessions.begin() as session:
-        competition = competitions.competition_by_slug(session, slug)
-        assert competition is not None
-        competition.closes_at = datetime.now(UTC) - timedelta(days=1)
-
-
-def publish(service: Service, slug: str, **body: Any) -> None:
-    body = {"published": True, "reason": "Done.", "override": "a test", **body}
-    answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
-    assert answer.status_code == 201, answer.text
 
 
 def boards(service: Service, slug: str) -> Mapping[str, Any]:
@@ -82,18 +54,11 @@ def board(service: Service, slug: str, who: str | None = None, **params: str) ->
     return dict(answer.json())
 
 
-def measure(service: Service) -> None:
-    """Do all work but evidence, which would go first."""
-    with service.context.sessions.begin() as session:
-        session.query(Job).filter_by(queue="evidence", state="waiting").update({"state": "cancelled"})
-    service.run_jobs()
-
-
 def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service: Service) -> None:
     slug = service.competition()
     first = service.scored("ada", slug, noise_images(11))["id"]
     before = boards(service, slug)
-    view = added(service, slug, "lite", extractor=OTHER, visibility="everybody")
+    view = added_shown_track(service, slug, "lite", extractor=OTHER, visibility="everybody")
     assert (view["extractor"], view["better"], view["progress"]["state"]) == (f"{OTHER}@1", "lower", "preparing")
     measure(service)
     (view,) = shown(service, slug)
@@ -122,7 +87,7 @@ def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
-    added(service, slug, "distance", "memorization_distance")
+    added_shown_track(service, slug, "distance", "memorization_distance")
     with monkeypatch.context() as patch:
         patch.setattr(worker_module, "_finite", lambda _number: 1 / 0)
         entry = service.scored("ada", slug, noise_images(11))
@@ -147,10 +112,13 @@ def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
 def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
     slug = service.competition(private={"extractor": OTHER, "epsilon": 1e-15})
     for body in ({"extractor": OTHER}, {"reference": "private"}):
-        assert slug_of(add(service, slug, "told", visibility="everybody", **body)) == (422, "reveals-private")
-    added(service, slug, "open_kid", "kid", visibility="everybody")
-    added(service, slug, "later_kid", "kid")
-    added(service, slug, "private_kid", "kid", OTHER, reference="private")
+        assert slug_of(add_shown_track(service, slug, "told", visibility="everybody", **body)) == (
+            422,
+            "reveals-private",
+        )
+    added_shown_track(service, slug, "open_kid", "kid", visibility="everybody")
+    added_shown_track(service, slug, "later_kid", "kid")
+    added_shown_track(service, slug, "private_kid", "kid", OTHER, reference="private")
 
     def seen(who: str | None) -> list[str]:
         return [each["name"] for each in shown(service, slug, who)]
@@ -158,23 +126,23 @@ def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
     assert seen("organizer") == ["open_kid", "later_kid", "private_kid"]
     assert seen("ada") == seen(None) == ["open_kid"]
     assert shown(service, slug, "ada")[0]["progress"] is None
-    close(service, slug)
-    publish(service, slug, final=False)
+    service.close(slug, ago=timedelta(days=1))
+    service.publish(slug, final=False)
     assert seen("ada") == ["open_kid"], "the provisional board does not show them"
-    publish(service, slug)
+    service.publish(slug)
     assert seen("ada") == seen(None) == ["open_kid", "later_kid", "private_kid"]
-    publish(service, slug, published=False)
+    service.publish(slug, published=False)
     assert seen(None) == ["open_kid"]
 
 
 def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
     slug = service.competition()
-    assert slug_of(add(service, slug, "Bad name")) == (422, "bad-request")
-    assert slug_of(add(service, slug, "is", "inception")) == (422, "unknown-metric")
-    assert slug_of(add(service, slug, "fid", extractor="resnet")) == (422, "unknown-extractor")
-    assert slug_of(add(service, slug, "mifid", "mifid")) == (422, "bad-constants")
-    added(service, slug, "mifid", "mifid", constants={"tau": 0.2})
-    assert slug_of(add(service, slug, "mifid")) == (409, "name-taken")
+    assert slug_of(add_shown_track(service, slug, "Bad name")) == (422, "bad-request")
+    assert slug_of(add_shown_track(service, slug, "is", "inception")) == (422, "unknown-metric")
+    assert slug_of(add_shown_track(service, slug, "fid", extractor="resnet")) == (422, "unknown-extractor")
+    assert slug_of(add_shown_track(service, slug, "mifid", "mifid")) == (422, "bad-constants")
+    added_shown_track(service, slug, "mifid", "mifid", constants={"tau": 0.2})
+    assert slug_of(add_shown_track(service, slug, "mifid")) == (409, "name-taken")
     path = f"/competitions/{slug}/shown-tracks"
     for who, status in (("ada", 403), (None, 401)):
         assert service.call(who, "POST", path, json={}).status_code == status
@@ -187,7 +155,7 @@ def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
     assert values(service, "mifid") == {}, "what waited was cancelled"
     assert shown(service, slug) == []
     assert slug_of(service.call("organizer", "DELETE", f"{path}/mifid")) == (404, "no-shown-track")
-    added(service, slug, "mifid")
+    added_shown_track(service, slug, "mifid")
     with service.context.sessions() as session:
         acts = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
     assert [each for each in acts if each.startswith("shown-track.")] == [
@@ -197,12 +165,12 @@ def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
 
 def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service) -> None:
     slug = service.competition()
-    added(service, slug, "distance", "memorization_distance")
+    added_shown_track(service, slug, "distance", "memorization_distance")
     images = zip_of(noise_images(5, count=24))
     answer = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=images)
     assert answer.status_code == 200, answer.text
     assert shown(service, slug)[0]["progress"]["state"] == "unprepared"
-    assert slug_of(add(service, slug, "other")) == (409, "not-prepared")
+    assert slug_of(add_shown_track(service, slug, "other")) == (409, "not-prepared")
     for kind in ("public", "private"):
         service.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
     service.run_jobs()
@@ -215,7 +183,7 @@ def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service
 
 def test_a_copy_has_no_mifid(service: Service) -> None:
     slug = service.competition(references={"train": noise_images(5, count=24), "held_out": noise_images(6, count=24)})
-    added(service, slug, "mifid", "mifid", constants={"tau": 0.2})
+    added_shown_track(service, slug, "mifid", "mifid", constants={"tau": 0.2})
     entry = service.scored("ada", slug, noise_images(5, count=24)[:8])
     measure(service)
     assert values(service, "mifid") == {entry["id"]: None}
@@ -223,7 +191,7 @@ def test_a_copy_has_no_mifid(service: Service) -> None:
 
 def test_without_references_the_job_waits(service: Service) -> None:
     slug = service.competition()
-    added(service, slug, "distance", "memorization_distance")
+    added_shown_track(service, slug, "distance", "memorization_distance")
     service.submit("ada", slug, zip_of(noise_images(11)))
     for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
         assert run_next(service.context, queue)
@@ -245,12 +213,12 @@ def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> 
     entry = service.scored("ada", slug, noise_images(11))["id"]
     before, begun = etag(service, slug), datetime.now(UTC)
     assert board(service, slug)["shown_tracks"] == []
-    added(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
     added_tag = etag(service, slug)
     assert added_tag != before, "a new column is a change of the board"
     assert board(service, slug)["entries"][0]["shown"] == {}
     organizers_tag = etag(service, slug, "organizer")
-    added(service, slug, "unseen", "memorization_distance")
+    added_shown_track(service, slug, "unseen", "memorization_distance")
     assert etag(service, slug, "organizer") != organizers_tag
     assert etag(service, slug) == added_tag, "it tells nobody of a number that organizers alone see"
     measure(service)
@@ -274,8 +242,8 @@ def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> 
 def test_the_csv_has_a_column_for_each_and_the_page_the_chosen_ones(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
-    added(service, slug, "seen", "memorization_distance", visibility="everybody")
-    added(service, slug, "unseen", "kid")
+    added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
+    added_shown_track(service, slug, "unseen", "kid")
     service.scored("bob", slug, noise_images(12))
     measure(service)
     shown_value = board(service, slug)["entries"][0]["shown"]["seen"]

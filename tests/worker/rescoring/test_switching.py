@@ -2,7 +2,6 @@
 that new measurements penalise them."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -10,20 +9,25 @@ from scorer.db import competitions
 from scorer.db.tables import Job, Publication
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from tests.api.conftest import Service
+from tests.api.conftest import Service, slug_of
 from tests.factories import noise_images, zip_of
-from tests.worker.rescoring.scored_entry import kept, service, slug
-from tests.worker.rescoring.test_campaigns import (
-    OTHER,
+from tests.worker.rescoring.campaigns import (
     decide,
+    in_force,
+    kept,
     new_version,
     places,
+    preview_of,
     ranks_of,
     rescoring,
-    slug_of,
+    service,
+    slug,
     started,
+    switch,
+    undo,
     waiting,
 )
+from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
 from worker.scoring import score
 
@@ -40,16 +44,6 @@ def choose(service: Service, slug: str, tau: float) -> None:
     body = {"method": "manual", "tau": tau, "reason": "Seen with our own eyes."}
     answer = service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert answer.status_code == 201, answer.text
-
-
-def switch(service: Service, slug: str, campaign: Any, **more: Any) -> None:
-    answer = decide(service, slug, campaign, "switch", **more)
-    assert (answer.status_code, answer.json().get("state")) == (201, "in force"), answer.text
-
-
-def undo(service: Service, slug: str, campaign: Any) -> None:
-    answer = decide(service, slug, campaign, "undo")
-    assert (answer.status_code, answer.json().get("state")) == (201, "taken back"), answer.text
 
 
 def test_a_campaign_of_two_scorer_versions_is_never_switched_on(
@@ -171,19 +165,6 @@ def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypa
     assert (tau_of(service, slug), places(service, slug, "private")) == (former, before)
     moved = {team: rank for team, rank in ranks_of(before).items() if rank != switched[team]}
     assert {each["team"].lower(): each["after"] for each in impact["first_moves"]} == moved
-
-
-def preview_of(service: Service, slug: str, campaign: Any) -> Any:
-    """The answer to a request for the preview of a campaign's switch, or of its undo."""
-    return rescoring(service, slug, f"/{campaign['id']}/preview")
-
-
-def in_force(service: Service, slug: str, **changes: Any) -> Any:
-    """A campaign on the private track that has measured everything and is switched on."""
-    campaign = started(service, slug, track="private", **changes)
-    service.run_jobs(evidence=True)
-    switch(service, slug, campaign)
-    return campaign
 
 
 def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service, slug: str) -> None:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -17,18 +16,13 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Threshold, Track
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service
+from tests.api.tuning.tuning_acts import label, near
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
+from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
 from worker.runtime import preemption
 from worker.scoring.reference_features import load_prepared
-
-OTHER = "efficientnet_lite0@1"
-
-
-def near(seed: int) -> Any:
-    """Images close to the training images of the service's competitions."""
-    return np.clip(noise_images(1, 40, 16)[seed : seed + 8].astype(int) + 20, 0, 255).astype(np.uint8)
 
 
 def private_extractor(service: Service, slug: str) -> Any:
@@ -49,13 +43,6 @@ def choose(service: Service, slug: str, extractor: str = OTHER, **more: Any) -> 
 
 def slug_of(answer: Any) -> str:
     return str(answer.json()["type"]).rpartition(":")[2]
-
-
-def label(service: Service, slug: str, entry: Any, name: str) -> None:
-    answer = service.call(
-        "organizer", "PUT", f"/competitions/{slug}/submissions/{entry['id']}/label", json={"label": name}
-    )
-    assert answer.is_success, answer.text
 
 
 def label_early(service: Service, entry: Any, name: str) -> None:
