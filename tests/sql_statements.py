@@ -12,6 +12,7 @@ from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import binary_copy, columns
+from scorer.db.tables import Table
 
 READING_ALL = frozenset({"Sort", "Incremental Sort", "Aggregate", "Hash", "WindowAgg", "ModifyTable"})
 """Nodes of a plan that want all rows of what is below them, whatever LIMIT is above."""
@@ -131,3 +132,25 @@ def _whole_reads(plan: Mapping[str, Any], partial_indexes: frozenset[str], *, en
         yield plan.get("Relation Name", plan["Index Name"])
     for each in plan.get("Plans", ()):
         yield from _whole_reads(each, partial_indexes, ends_early=ends_early)
+
+
+STAYING_SMALL = frozenset(
+    {
+        *("competitions", "publications", "competition_roles", "announcements", "tracks", "thresholds"),
+        *("reference_sets", "competition_references", "preparations", "data_files", "releases", "release_acts"),
+        *("rating_studies", "pauses", "last_sweep", "rescoring_campaigns", "rescoring_acts", "comparisons"),
+        *("shown_tracks", "signing_keys", "webhooks", "worker_reports"),
+        "rulings",  # organizers rule on what they have looked at
+        "team_merges",  # two teams of a competition at a time agree on it, until its day of merging
+    }
+)
+"""Tables whose rows people make one by one."""
+NAMES_IN_THE_LOG = "SELECT DISTINCT audit_entries.action"
+"""The acts that admins and organizers can choose from when they look at the audit log, which is read for them."""
+GROWING = frozenset(Table.metadata.tables) - STAYING_SMALL
+
+
+def read_whole(connection: Connection, statements: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The growing tables that each of these statements could only read from end to end; none of the others."""
+    reads = {text: whole_reads(connection, text, parameters) & GROWING for text, parameters in statements.items()}
+    return {text: tables for text, tables in reads.items() if tables and not text.startswith(NAMES_IN_THE_LOG)}

@@ -1,5 +1,7 @@
-"""One line, one id and one count for each request, also where the database is away or the fault is ours."""
+"""One line, one id and one count for each request, whatever fails; ids join it to the work that follows."""
 
+import io
+import json
 import logging
 import sqlite3
 from collections.abc import Iterator
@@ -16,9 +18,14 @@ from api.http.access_log import request_id_of
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.db.session import ConnectionLost
+from scorer.lifecycle import Queue
+from scorer.monitoring import logs
 from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 from scorer.monitoring.logs import annotate_request, request_id
 from scorer.settings import Settings
+from tests.api.conftest import Service
+from tests.factories import noise_images, zip_of
+from worker.dispatch import run_next
 
 STATEMENT = "SELECT secret_column"
 CAUSE = sqlite3.Error("it went away")
@@ -168,3 +175,46 @@ def test_only_a_trusted_proxy_may_give_the_id(port: int, claimed: str, taken: bo
     scope = {"client": ("192.0.2.1", port), "headers": [(b"x-request-id", claimed.encode())]}
     assert (request_id_of(scope) == claimed) is taken
     assert request_id_of({"client": None, "headers": []})
+
+
+@pytest.fixture
+def out() -> Iterator[io.StringIO]:
+    """What is logged, as a process without a terminal writes it."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logs._formatter(as_json=True, colours=False))
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    yield stream
+    root.setLevel(level)
+    root.removeHandler(handler)
+
+
+def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
+    """What has been logged since the last call."""
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    out.seek(0)
+    out.truncate()
+    return lines
+
+
+def test_an_entry_is_followed_from_its_request_to_its_score(service: Service, out: io.StringIO) -> None:
+    slug = service.competition()
+    lines_of(out)
+    answer = service.submit("ada", slug, zip_of(noise_images(9)))
+    (request,) = [line for line in lines_of(out) if line["event"] == "request"]
+    assert (request["method"], request["status"]) == ("POST", 202)
+    assert request["request_id"] == answer.headers["X-Request-ID"]
+    assert request["submission_id"] == answer.json()["id"]
+    assert run_next(service.context, Queue.CHECK)
+    worker = [line for line in lines_of(out) if line["logger"].startswith("worker")]
+    assert worker
+    joining = ("job_id", "submission_id")
+    assert {tuple(line[name] for name in joining) for line in worker} == {tuple(request[name] for name in joining)}
+    assert {line["queue"] for line in worker} == {"check"}
+    assert "request_id" not in worker[0]
+    run_next(service.context, Queue.SCORE)
+    scoring = [line for line in lines_of(out) if line["logger"].startswith("worker")]
+    assert {line["submission_id"] for line in scoring} == {request["submission_id"]}

@@ -1,4 +1,4 @@
-"""Liveness, readiness, and the metrics of a service that works."""
+"""Liveness, readiness, and the metrics of a service that works, those of KEDA's triggers too."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to the services: GPU pools, scaling from zero, disruptions, networks, ingress, metrics."""
+"""What Kubernetes adds to the services: GPU pools, scaling, disruptions, networks, ingress, metrics; valid objects."""
 
 import copy
 import json

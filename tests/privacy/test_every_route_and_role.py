@@ -1,4 +1,4 @@
-"""Nothing private leaks: every route, every role, every canary."""
+"""Nothing private leaks: every route, every role, every canary, and whether a thing of another team exists."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from api.main import create_app
 from scorer.db.tables import (
     Account,
     CodeAttachment,
@@ -20,8 +21,10 @@ from scorer.db.tables import (
     Upload,
     Webhook,
 )
-from tests import growing_tables
+from scorer.settings import Settings
+from tests import sql_statements
 from tests.privacy import access_table
+from tests.privacy.access_table import FILE
 from tests.privacy.canaries import COMPETING
 from tests.privacy.crawler import (
     CrawlResult,
@@ -29,6 +32,8 @@ from tests.privacy.crawler import (
     answers_of,
     crawl,
     differences,
+    distinguishable_answers,
+    routes_of,
 )
 from tests.privacy.environment import NOW, Environment, change_what_is_private
 from tests.sql_statements import recorded_statements
@@ -110,7 +115,7 @@ def test_no_route_reads_a_growing_table_from_end_to_end(
 ) -> None:
     _, statements = recorded_crawl
     with world.undone() as connection:
-        assert growing_tables.read_whole(connection, statements) == {}
+        assert sql_statements.read_whole(connection, statements) == {}
 
 
 def test_every_act_of_office_is_written_down(whole_crawl: CrawlResult) -> None:
@@ -172,3 +177,16 @@ def test_no_message_reveals_what_is_hidden(world: Environment) -> None:
         for text in texts
         if each.is_in(text.lower())
     ]
+
+
+def test_every_route_has_its_row_and_every_row_its_route(tmp_path: Path) -> None:
+    addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": tmp_path.as_uri()}
+    routes = {str(route) for route in routes_of(create_app(Settings.model_validate(addresses)))}
+    rows = {line.split("`")[1] for line in FILE.read_text().splitlines() if line.startswith("| `")}
+    assert routes - rows == set(), "new: `make test-all` says what their rows are"
+    assert rows - routes == set(), "gone"
+
+
+@pytest.mark.parametrize("role", ["visitor", "outsider", "neighbour", "reviewer"])
+def test_what_is_anothers_looks_like_nothing(world: Environment, role: str) -> None:
+    assert not distinguishable_answers(world, [role])

@@ -1,4 +1,4 @@
-"""The pages in a real browser."""
+"""The pages in a real browser, and the API's reference."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
+from tests.api.conftest import Service
 from tests.http_server import serve
 from tests.web import view_samples
 from tests.web.browser import DESKTOP, LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, take_pictures, visit
@@ -162,3 +163,31 @@ def test_on_paper_the_times_are_exact_and_the_tools_are_gone(browser: Browser, a
         assert tab.page.locator("form:visible").count() == 0
         content = tab.page.evaluate("getComputedStyle(document.querySelector('tbody time'), '::after').content")
         assert content == '"2 Nov 2026, 13:53:30 UTC"'
+
+
+BROKEN_WORDS = """[...document.querySelectorAll('.fields tbody :is(th, td)')].flatMap(cell => {
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const broken = [], range = document.createRange();
+    for (let node = walker.nextNode(); node; node = walker.nextNode())
+        for (const word of node.data.matchAll(/[^\\s-]+/g)) {
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) broken.push(word[0]);
+        }
+    return broken;
+})"""
+
+
+def test_the_reference_fits_every_width_and_breaks_no_word(browser: Browser, service: Service) -> None:
+    with serve(service.app) as url, visit(browser, f"{url}/api-reference") as tab:
+        page = tab.page
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
+            assert page.evaluate(BROKEN_WORDS) == []
+        assert page.get_by_role("table", name="Parameters of submissions.submit").get_by_role("rowheader").count() == 5
+        assert tab.console_messages == []
+        page.evaluate("document.querySelectorAll('details:not(#teams\\\\.get)').forEach(each => each.open = false)")
+        take_pictures(page, "api-reference")

@@ -1,9 +1,16 @@
-"""What visitors may ask for is cheap when it is repeated, whatever parameters it bears; what is dear counts as more."""
+"""What requests cost: routes looked at, dependencies solved; what visitors may repeat is cheap or counts as more."""
 
 import pytest
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRouter, iter_route_contexts
+from starlette.routing import Match
+from starlette.types import Scope
 
 from api.http import request_charges
 from api.http.response_cache import ResponseCache
+from api.main import create_app
+from scorer.settings import Settings
 from tests.api.conftest import Service, rated
 from tests.api.http.request_costs import MAX_ROWS, measured_cost
 from tests.api.leaderboard.arena import Arena
@@ -101,3 +108,56 @@ def test_a_figure_of_all_entries_counts_by_its_rows(arena: Arena, monkeypatch: p
         return int(arena.service.call(None, "GET", f"/competitions/{arena.slug}/insights/distances").status_code)
 
     assert [figure() for _ in range(3)] == [200, 200, 429]
+
+
+MAX_ROUTERS = 6
+"""Routers that look through their routes for one request: some share patterns such as ``/competitions/{slug}/...``."""
+MAX_SOLVED = 24
+"""Dependencies that are solved for one request. FastAPI keeps what a dependency returns, but it solves everything below
+it again for each place that asks for it: one that is asked for by three others, and asks for six, costs 21."""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """The application, which connects to nothing before its first request."""
+    folder = tmp_path_factory.mktemp("blobs")
+    return create_app(
+        Settings(
+            database_url="postgresql+psycopg2://127.0.0.1/x", redis_url="redis://127.0.0.1", blob_url=folder.as_uri()
+        )
+    )
+
+
+def paths_of(app: FastAPI) -> list[tuple[str, str]]:
+    """A method and a path for each route."""
+    routes = [(min(each.methods), each.path) for each in iter_route_contexts(app.routes) if each.methods and each.path]
+    return [(method, path.replace("{", "").replace("}", "")) for method, path in routes]
+
+
+def test_few_routers_look_through_their_routes(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[APIRouter] = []
+    whole = APIRouter.matches
+
+    def matches(self: APIRouter, scope: Scope) -> tuple[Match, Scope]:
+        looked.append(self)
+        return whole(self, scope)
+
+    monkeypatch.setattr(APIRouter, "matches", matches)
+    costs = {}
+    for method, path in paths_of(app):
+        looked.clear()
+        scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": [], "app": app}
+        assert any(route.matches(scope)[0] is Match.FULL for route in app.routes), path
+        costs[path] = len(looked)
+    assert {path: count for path, count in costs.items() if count > MAX_ROUTERS} == {}
+
+
+def solved(dependant: Dependant) -> int:
+    """How many dependencies are solved for a route, each as often as FastAPI does."""
+    return 1 + sum(solved(each) for each in dependant.dependencies)
+
+
+def test_few_dependencies_are_solved(app: FastAPI) -> None:
+    routes = [each for each in iter_route_contexts(app.routes) if getattr(each, "dependant", None)]
+    costs = {f"{each.methods} {each.path}": solved(each.dependant) for each in routes}
+    assert {route: cost for route, cost in costs.items() if cost > MAX_SOLVED} == {}

@@ -1,4 +1,4 @@
-"""A competition through all its phases, by API, command and page: what may be seen and done in each."""
+"""A competition through all its phases: what may be seen and done in each, and who is told of an appeal."""
 
 import re
 from datetime import UTC, datetime, timedelta

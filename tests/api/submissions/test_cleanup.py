@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,11 +13,22 @@ from api.http.problem_details import FULL_DISK_SECONDS
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.blobs.blob_writer import StagedFile
 from scorer.db.blob_references import COLUMNS, FOLDERS
-from scorer.db.tables import AuditEntry, CompetitionReference, Job, ReferenceSet, Release, Table, Track, Upload
+from scorer.db.tables import (
+    AuditEntry,
+    CompetitionReference,
+    Job,
+    ReferenceSet,
+    Release,
+    Submission,
+    Table,
+    Track,
+    Upload,
+)
 from tests.api.conftest import Service, refused
 from tests.api.submissions.tus import TUS, ZIP, begun, head, later, leave_whole, send, stored
-from tests.factories import noise_images, zip_of
+from tests.factories import noise_images, with_a_wrong_image, zip_of
 from worker.maintenance import cleanup
+from worker.maintenance.cleanup import remove_refused_zips
 
 DAY = timedelta(days=1)
 
@@ -283,3 +295,26 @@ def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service
     assert service.call("ada", "GET", f"/submissions/{made}").status_code == 200
     again = service.submit("ada", slug, ZIP)
     assert again.status_code == 202
+
+
+def test_zips_of_refused_entries_leave_and_those_of_others_stay(service: Service) -> None:
+    slug = service.competition(pending_limit=5)
+    scored = service.scored("ada", slug, noise_images(1))["id"]
+    rejected = service.submit("ada", slug, with_a_wrong_image(noise_images(2))).json()["id"]
+    service.run_jobs()
+    cancelled = service.submit("ada", slug, zip_of(noise_images(3))).json()["id"]
+    assert service.call("ada", "POST", f"/submissions/{cancelled}/cancel").status_code == 200
+    assert service.call("ada", "GET", f"/submissions/{rejected}").json()["status"] == "rejected"
+
+    context = service.context
+    later = context.now() + timedelta(days=context.settings.kept_days + 1)
+    assert remove_refused_zips(context) == 0, "a team may still ask what was wrong"
+    assert remove_refused_zips(replace(context, now=lambda: later)) == 2
+    assert remove_refused_zips(replace(context, now=lambda: later)) == 0
+    with context.sessions() as session:
+        kept = {row.id: row.blob_key for row in session.query(Submission)}
+    assert kept[rejected] is None
+    assert kept[cancelled] is None
+    assert context.blobs.exists(kept[scored] or "")
+    assert len([blob for blob in context.blobs.stored() if blob.key.startswith("submissions/")]) == 1
+    assert service.call("ada", "GET", f"/submissions/{rejected}").json()["status"] == "rejected"

@@ -13,7 +13,7 @@ from scorer.db.tables import Job, Submission
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from tests.factories import make_competition, make_submission, make_team
-from tests.sql_statements import explained_statements
+from tests.sql_statements import explained_statements, whole_reads
 
 FINISHED = 20_000
 LEASE = timedelta(seconds=30)
@@ -97,3 +97,12 @@ def test_no_statement_of_the_queue_reads_finished_jobs(
         assert plans, name
         reading += [(name, plan) for plan in plans if "Seq Scan on jobs" in plan]
     assert not reading
+
+
+def test_what_no_index_serves_is_read_whole_whatever_its_order(session: Session) -> None:
+    connection = session.connection()
+    for condition, expected in (("subject = 'x'", {"mails"}), ("lower(recipient) = 'x'", set())):
+        for order in ("", "ORDER BY id", "ORDER BY created_at"):
+            statement = f"SELECT id FROM mails WHERE {condition} {order}"
+            assert whole_reads(connection, statement, None) == expected, statement
+    assert whole_reads(connection, "SELECT id FROM mails ORDER BY id LIMIT 1", None) == set()

@@ -1,6 +1,7 @@
-"""Events of submissions: every step in order, queue positions, and nothing of the private track."""
+"""Events of submissions: every step in order, queue positions and waiting times, and nothing of the private track."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -11,9 +12,10 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
 from scorer.jobs import leases, retries
-from scorer.lifecycle import Queue, TrackKind
+from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.submissions import outcomes, progress
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
+from scorer.submissions.waiting_times import read_waiting_times
 from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued, received
 from tests.factories import let_time_pass, make_competition, make_team
 
@@ -258,3 +260,30 @@ def test_the_history_cannot_be_rewritten(session: Session, state: CompetitionSta
     for statement in ("UPDATE submission_events SET status = 'failed'", "DELETE FROM submission_events"):
         with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
             session.execute(text(statement))
+
+
+def add_job(session: Session, queue: Queue, now: datetime, **values: Any) -> None:
+    """A public job of the worker ``w``."""
+    session.add(Job(queue=queue, worker="w", priority=0, turn=0, due_at=now, attempts=1, created_at=now, **values))
+
+
+@pytest.mark.parametrize(("with_history", "left"), [(True, 140), (False, 40)])
+def test_a_worker_is_busy_with_a_job_of_another_queue(
+    session: Session, now: datetime, with_history: bool, left: float
+) -> None:
+    """It has run for 40 s. Such jobs take 3 minutes; one of an unknown duration is expected to take as long again."""
+    state = make_competition(session, now)
+    waiting = queued(session, state, make_team(session, state, now), now)
+    done: dict[str, Any] = {"state": JobState.DONE, "started_at": now - timedelta(minutes=9)}
+    done["finished_at"] = now - timedelta(minutes=6)
+    add_job(session, Queue.SCORE, now, track_id=state.tracks["public"].id, **done)
+    if with_history:
+        add_job(session, Queue.PREPARE, now, **done)
+    lease = now + timedelta(days=9000)
+    started = now - timedelta(seconds=40)
+    add_job(session, Queue.PREPARE, now, state=JobState.RUNNING, holder="h", started_at=started, lease_until=lease)
+    session.flush()
+    (job,) = session.query(Job).filter_by(submission_ref=waiting.ref, queue=Queue.SCORE)
+    times = read_waiting_times(session, [job], now=now)
+    (free_in,) = times.states[Queue.SCORE].free_in
+    assert free_in == pytest.approx(left)

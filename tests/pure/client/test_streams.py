@@ -1,4 +1,4 @@
-"""Output where the terminal's encoding lacks characters: tables escape them, JSON and CSV are UTF-8."""
+"""Output where the terminal's encoding lacks characters, and cells that no spreadsheet runs."""
 
 import io
 import sys
@@ -10,6 +10,7 @@ import pytest
 
 from deploy.cli import main
 from kennel_client.cli.connection import exit_on_error
+from kennel_client.cli.formatting import escape_formula
 from kennel_client.cli.output import Answer, Format, Listing, columns
 from tests.pure.archive.broken_files import pngs, zipped
 
@@ -62,3 +63,15 @@ def test_a_command_prints_any_file_name(tmp_path: Path, monkeypatch: pytest.Monk
         sys.stdout.flush()
         assert end.value.code in {None, 0}
         assert rb"\u8d1d\u53f6\u65af.zip: 1 images of 8x8" in written.getvalue()
+
+
+@pytest.mark.parametrize(
+    "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A"]
+)
+def test_what_begins_as_a_formula_does_is_text(cell: str) -> None:
+    assert escape_formula(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["", "Alpha = Beta", "a-b", "'quoted"])
+def test_all_else_stays_as_it_is(cell: str) -> None:
+    assert escape_formula(cell) == cell

@@ -1,4 +1,4 @@
-"""Closest pairs of images: upright or mirrored, and how they are shown."""
+"""Closest pairs of images, upright or mirrored, and the images that evidence names as examples."""
 
 import io
 
@@ -10,6 +10,7 @@ from scorer.archive import ImageSpec, list_images, list_references, mirror_image
 from scorer.archive.selected_images import select_images, select_reference_images
 from scorer.errors import NotFound
 from scorer.evidence import closest_pairs
+from scorer.evidence.examples import MAX_PAIRS, ExamplePair, example_groups
 from tests.factories import noise_images, zip_of
 
 
@@ -51,3 +52,35 @@ def test_images_are_picked_by_their_places() -> None:
     references = select_reference_images(file, list_references(file), [5], size=8)
     assert {place: image.shape for place, image in references.items()} == {5: (8, 8, 3)}
     assert references[5].dtype == np.uint8
+
+
+def pair(number: int, set_: str) -> dict[str, object]:
+    """An example as evidence has it."""
+    return {"generated": f"{number}.png", "reference": f"{set_}/a/{number}.png", "distance": 0.5, "mirrored": True}
+
+
+def test_what_details_name_is_in_groups() -> None:
+    details = {
+        "near_copies": [pair(1, "0123abcd")],
+        "cells": [{"cell": 0, "examples": []}, {"cell": 1, "examples": [pair(2, "0123abcd")]}],
+        "repeats": [["a.png", "b.png", 0.25]],
+        "identical": [["a.png", "b.png", "c.png"]],
+        "mirrored_twins": [["d.png", "e.png"], ["e.png", "d.png"], ["f.png", "d.png"]],
+    }
+    assert example_groups(details) == {
+        "near-copies": [ExamplePair("1.png", "a/1.png", 0.5, "0123abcd", mirrored=True)],
+        "cell-2": [ExamplePair("2.png", "a/2.png", 0.5, "0123abcd", mirrored=True)],
+        "repeats": [ExamplePair("a.png", "b.png", 0.25)],
+        "identical": [ExamplePair("a.png", "b.png", 0.0)],
+        "mirrored-twins": [
+            ExamplePair("e.png", "d.png", 0.0, mirrored=True),
+            ExamplePair("f.png", "d.png", 0.0, mirrored=True),
+        ],
+    }
+
+
+def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
+    details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
+    pairs = example_groups(details, {"0123abcd"})["near-copies"]
+    assert [each.image for each in pairs] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
+    assert example_groups(details, {"0123abcd", "fedc9876"}) == {}

@@ -1,18 +1,26 @@
-"""Metrics as Prometheus reads them, and those of several processes added up."""
+"""Metrics as Prometheus reads them, of several processes, on a full disk; values that are read again after seconds."""
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry, values
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Unavailable
-from scorer.monitoring import FOLDER_VARIABLE, exposition
-from scorer.monitoring.instruments import UPLOADS
+from scorer.jobs.queue_metrics import TimedValue
+from scorer.monitoring import FOLDER_VARIABLE, exposition, instruments
+from scorer.monitoring.instruments import UPLOADS, MetricsFile
 
 PROCESS = """
 import os
@@ -71,3 +79,82 @@ def test_several_processes_need_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_pa
         exposition.require_metrics_folder()
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     exposition.require_metrics_folder()
+
+
+@contextmanager
+def metrics_file(file: Path) -> Iterator[Any]:
+    """The metrics of a process in a file, closed at the end."""
+    metrics: Any = MetricsFile(str(file))
+    try:
+        yield metrics
+    finally:
+        metrics.close()
+
+
+def fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file reserve room any more."""
+
+    def full(_descriptor: int, _offset: int, _size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+
+
+def test_instruments_count_in_files_with_room() -> None:
+    assert instruments.REGISTRY is not None
+    assert vars(values)["MmapedDict"] is MetricsFile
+
+
+def test_a_file_has_its_room_before_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "counter_1.db"
+    with metrics_file(file):
+        state = file.stat()
+        assert state.st_blocks * 512 >= state.st_size > 0
+
+
+def test_a_process_that_starts_on_a_full_disk_counts_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(monkeypatch)
+    with metrics_file(tmp_path / "counter_1.db") as metrics:
+        metrics.write_value("key", 2.0, 0.0)
+        assert metrics.read_value("key") == (2.0, 0.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_grow_is_continued_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "counter_1.db"
+    with metrics_file(file) as metrics:
+        size = file.stat().st_size
+        fill(monkeypatch)
+        keys = [f'["metric", "metric", {{"label": "{number:04}"}}, ""]' for number in range(2 * size // 64)]
+        for number, key in enumerate(keys):
+            metrics.write_value(key, float(number), 0.0)
+        assert [metrics.read_value(key)[0] for key in keys] == [float(number) for number in range(len(keys))]
+    assert file.stat().st_size == size
+    collector: Any = MultiProcessCollector
+    assert list(collector(CollectorRegistry(), path=str(tmp_path)).collect()), "others read what it counted before"
+
+
+def test_it_is_read_again_once_it_is_too_old() -> None:
+    now = 0.0
+    readings = count()
+    value = TimedValue(lambda: next(readings), 5.0, clock=lambda: now)
+    assert [value.get(), value.get()] == [0, 0]
+    now = 4.9
+    assert value.get() == 0
+    now = 5.0
+    assert [value.get(), value.get()] == [1, 1]
+
+
+def test_an_error_is_not_kept() -> None:
+    answers = iter([None, 7])
+
+    def read() -> int:
+        answer = next(answers)
+        if answer is None:
+            raise ValueError("away")
+        return answer
+
+    value = TimedValue(read, 5.0)
+    with pytest.raises(ValueError, match="away"):
+        value.get()
+    assert value.get() == 7

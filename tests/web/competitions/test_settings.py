@@ -1,4 +1,4 @@
-"""The settings of a competition, in a browser's form and on a phone."""
+"""The settings of a competition, from a new draft to its last hour, in a browser and on a phone."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The check of a GPU, as far as it can be tested without one: on the CPU, and over an imitation that computes there."""
+"""The check of a GPU, as far as it can be tested without one, and the counted work of networks."""
 
 import subprocess
 from collections.abc import Callable
@@ -13,7 +13,8 @@ from torch import Tensor
 from benchmarks.gpu_check import entries, faults
 from benchmarks.gpu_check.__main__ import main
 from benchmarks.gpu_check.checks import FAILED, NO_GPU, PASSED, Check, Plan, all_passed
-from benchmarks.gpu_check.work import measured_peaks
+from benchmarks.gpu_check.work import Device, count_cost, measured_peaks
+from benchmarks.harness.results import HERE, RESULTS
 from scorer.extractors import ExtractorOptions, torch_extractor
 from tests.worker.extractors.host_gpu import HostGpu
 
@@ -237,3 +238,31 @@ def test_the_whole_service_scores_entries(capsys: pytest.CaptureFixture[str]) ->
     page = capsys.readouterr().out
     assert page.startswith("# 2 entries of 8 images, scored by the whole service\n")
     assert "References: 12 train, 8 held out, 8 private extra." in page
+
+
+H100 = Device("NVIDIA H100 SXM", flops=67e12, bandwidth=3.35e12)
+PAGE = (HERE / "GPU.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "multiplications", "parameters"),
+    # As timm's tables have them: 5.73 and 23.89 billion; 21.8 and 84.7 million without the classifier.
+    [("inception_v3", 5.73e9, 21.8e6), ("nasnetalarge", 23.89e9, 84.7e6)],
+)
+def test_the_work_of_an_image_is_what_is_known_of_it(name: str, multiplications: float, parameters: float) -> None:
+    work = count_cost(name)
+    assert work.flops == pytest.approx(2 * multiplications, rel=0.01)
+    assert work.weights == pytest.approx(4 * parameters, rel=0.01)
+    assert 0 < work.min_traffic < work.traffic
+    assert work.bound(H100, work.traffic) <= H100.flops / work.flops
+    row = (
+        f"| `{name}` | {work.flops / 1e9:.1f} | {work.weights / 1e6:.0f} | {work.traffic / 1e6:.0f} |"
+        f" {work.min_traffic / 1e6:.0f} | {H100.flops / work.flops:,.0f} | {H100.bandwidth / work.traffic:,.0f} |"
+        f" {H100.bandwidth / work.min_traffic:,.0f} |"
+    )
+    assert row in PAGE
+
+
+def test_the_page_has_the_newest_check() -> None:
+    newest = sorted((RESULTS / "gpu_checks").glob("*.md"))[-1].read_text()
+    assert newest.removeprefix("# GPU check: passed\n").strip() in PAGE

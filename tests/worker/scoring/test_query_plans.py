@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from tests import growing_tables
+from tests import sql_statements
 from tests.api.conftest import Service
 from tests.factories import noise_images, zip_of
 from tests.sql_statements import recorded_statements
@@ -20,7 +20,7 @@ def test_an_entry_is_checked_scored_and_examined_by_indexes(service: Service) ->
         service.submit("bob", slug, zip_of(noise_images(11)))
         service.run_jobs(evidence=True)
     with service.context.sessions() as session:
-        assert growing_tables.read_whole(session.connection(), statements) == {}
+        assert sql_statements.read_whole(session.connection(), statements) == {}
 
 
 def test_periodic_tasks_find_their_work_by_indexes(service: Service) -> None:
@@ -39,4 +39,4 @@ def test_periodic_tasks_find_their_work_by_indexes(service: Service) -> None:
             cleanup.remove_refused_zips(each)
             cleanup.remove_old_zips(each)
     with service.context.sessions() as session:
-        assert growing_tables.read_whole(session.connection(), statements) == {}
+        assert sql_statements.read_whole(session.connection(), statements) == {}

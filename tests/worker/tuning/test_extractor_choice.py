@@ -19,10 +19,12 @@ from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import label, near
 from tests.factories import noise_images, zip_of
 from tests.http_server import serve
-from tests.worker.substitute_extractor import OTHER
+from tests.worker.substitute_extractor import OTHER, substitute_extractor
 from worker.dispatch import run_next
 from worker.runtime import preemption
 from worker.scoring.reference_features import load_prepared
+
+__all__ = ["substitute_extractor"]  # a fixture is found by its name here
 
 
 def private_extractor(service: Service, slug: str) -> Any:

@@ -1,4 +1,4 @@
-"""Latent recovery's numbers against the paper's table, exact distributions and scipy."""
+"""Latent recovery's numbers against the paper's table, exact distributions and scipy; its power; its search by hand."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
 from scorer.errors import Invalid
+from scorer.findings.recovery_power import stability_findings, start_findings
 from scorer.metrics.copying.latent_recovery import (
+    MIN_ERROR,
+    RecoveryComparisons,
+    error_histogram,
     gap_interval,
     is_overfitted,
     kolmogorov_smirnov,
@@ -17,6 +21,12 @@ from scorer.metrics.copying.latent_recovery import (
     recovery_test,
     signed_gap,
     summary_of,
+)
+from scorer.metrics.copying.recovery_power import (
+    SearchStability,
+    detectable_memorisation,
+    of_all_training_images,
+    success_by_start,
 )
 from scorer.metrics.statistics.sign_test import sign_test
 from tests.examples import examples
@@ -250,3 +260,99 @@ def test_a_share_has_its_error() -> None:
     summary = summary_of(np.array([0.01] * 9 + [0.5]))
     assert summary.verbatim == pytest.approx(0.9)
     assert summary.verbatim_error == pytest.approx(np.sqrt(0.09 / 10))
+
+
+def test_the_test_finds_that_share_as_often_as_said() -> None:
+    count = 60
+    shares = detectable_memorisation(count, errors(0, count))
+    assert shares.with_80 is not None
+    assert shares.with_95 is not None
+    assert shares.with_80 < shares.with_95
+    for share, low, high in ((shares.with_80, 0.7, 0.95), (0.2 * shares.with_80, 0.0, 0.2)):
+        found = 0
+        for number in range(100):
+            train, held_out = errors(2 * number + 1, count), errors(2 * number + 2, count)
+            train[np.random.default_rng(number).random(count) < share] = 1e-9
+            found += recovery_test(train, held_out, None).verdict == "copies"
+        assert low <= found / 100 <= high, (share, found)
+
+
+def test_the_share_at_200_targets_is_about_a_sixth() -> None:
+    """What a simulation apart from this code found: 10, 52 and 92 % of generators at 10, 15 and 20 % remembered."""
+    shares = detectable_memorisation(200, errors(0, 200))
+    assert shares.with_80 == pytest.approx(0.18, abs=0.015)
+    assert detectable_memorisation(200, errors(0, 200), tests=2).with_80 > shares.with_80  # type: ignore[operator]
+    assert detectable_memorisation(8, errors(0, 2)).with_80 is None, "not even D = 1 would do"
+
+
+def test_near_images_stand_for_a_smaller_share_of_all() -> None:
+    """Of 10,000 training images 200 are remembered and near, as are 5 % of the others: 690 near ones, 29 % of them."""
+    near = 200 + 0.05 * 9800
+    assert of_all_training_images(200 / near, 0.05) == pytest.approx(0.02)
+    assert of_all_training_images(None, 0.05) is None
+
+
+def test_either_comparison_can_decide_and_both_share_the_level() -> None:
+    fresh, own = errors(1, 100), np.full(60, 1e-6)
+    alike = recovery_test(errors(2, 100), fresh, own)
+    copied = recovery_test(0.2 * errors(3, 100), fresh, own)
+    assert RecoveryComparisons(alike).p_value == alike.test.p_value
+    both = RecoveryComparisons(alike, copied)
+    assert (both.verdict, both.deciding, both.p_value) == ("copies", copied, 2 * copied.test.p_value)
+    assert RecoveryComparisons(copied, alike).verdict == "copies"
+    assert RecoveryComparisons(alike, alike).verdict == "no-sign"
+    # A small p with training images made worse hides no copies.
+    worse = recovery_test(fresh, 0.01 * copied.test.p_value * fresh, own)
+    assert worse.test.p_value < copied.test.p_value
+    assert RecoveryComparisons(worse, copied).deciding == copied
+    # Nearly the level alone is not enough for two.
+    for shift in np.linspace(0.5, 1.0, 200):
+        close = recovery_test(shift * errors(3, 100), fresh, own)
+        if 0.005 < close.test.p_value < 0.01:
+            assert RecoveryComparisons(close).verdict == "copies"
+            assert RecoveryComparisons(close, alike).verdict == "no-sign"
+            break
+    else:
+        raise AssertionError("no shift has a p-value between a half and one per cent")
+    lost = recovery_test(copied.train.median * np.ones(100), fresh, np.ones(60))
+    assert RecoveryComparisons(lost, copied).verdict == "inconclusive"
+
+
+def test_success_by_start_counts_the_best_so_far() -> None:
+    errors = np.array([[0.2, 0.05, 0.01, 0.3], [0.05, 0.02, 0.01, 0.3]])
+    assert success_by_start(errors) == {"verbatim": [0.25, 0.5], "plausible": [0.5, 0.75]}
+    (finding,) = start_findings({"generated": errors})
+    assert "50 % are found plausibly from one start and 75 % from 2" in finding.sentence
+    assert finding.standard_error == 0.25
+    assert list(start_findings({"generated": errors[:1]})) == []
+
+
+def test_stability_is_told_over_all_searches() -> None:
+    """Two starts, two iterations, two images: one is found from both starts, one from the first alone."""
+    errors = np.array([[[0.5, 0.9], [0.1, 0.2], [0.001, 0.002]], [[0.7, 0.3], [0.01, 0.3], [0.001, 0.3]]])
+    stability = SearchStability(errors)
+    assert stability.found.tolist() == [1.0, 0.5]
+    assert stability.quartiles[1].tolist() == pytest.approx([0.6, 0.15, 0.0015])
+    assert (stability.quartiles[0] <= stability.quartiles[2]).all()
+    assert stability.iterations_needed == 2
+    told = stability.as_json()
+    assert (told["starts"], told["targets"], told["found"]) == (2, 2, [0.5, 1.0])
+    (finding,) = stability_findings(stability)
+    assert (finding.value, "half of them after 2 iterations" in finding.sentence) == (0.75, True)
+    assert finding.standard_error == pytest.approx(0.25), "over the images"
+    lost = SearchStability(errors + 1.0)
+    assert lost.iterations_needed is None
+    assert "half of them never did" in next(stability_findings(lost)).sentence
+
+
+def test_a_histogram_counts_every_error_once() -> None:
+    random = np.random.default_rng(0)
+    errors = {"train": [0.0, MIN_ERROR, 1e-9, 4.0], "held_out": random.lognormal(-5, 2, 500).tolist()}
+    histogram = error_histogram(errors)
+    assert {kind: sum(counts) for kind, counts in histogram.counts.items()} == {"train": 4, "held_out": 500}
+    assert histogram.counts["train"][0] == 3
+    assert histogram.edges[0] == MIN_ERROR
+    assert histogram.edges[-1] > 4.0 >= histogram.edges[-2]
+    assert np.allclose(np.diff(np.log10(histogram.edges)), 1 / 6)
+    exactly_an_edge = error_histogram({"train": [histogram.edges[-2]]})
+    assert sum(exactly_an_edge.counts["train"]) == 1

@@ -1,14 +1,16 @@
-"""Cohen's kappa against scikit-learn's and values by hand."""
+"""Cohen's kappa and Krippendorff's alpha against scikit-learn, worked examples and plain definitions."""
 
 import math
 import warnings
+from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from scorer.metrics.statistics.rater_agreement import cohens_kappa
+from scorer.metrics.statistics.rater_agreement import cohens_kappa, interval_alpha
 
 LABELS = st.sampled_from(["legitimate", "mgan", "sup", "ae", "aug", "other"])
 
@@ -42,3 +44,49 @@ def test_kappa_says_nothing_where_there_is_nothing_to_say() -> None:
     assert math.isnan(cohens_kappa(["ae"] * 4, ["ae"] * 4))
     with pytest.raises(ValueError, match="not of the same"):
         cohens_kappa(["ae"], [])
+
+
+Units = list[list[int]]
+# Krippendorff (2011), section C and E: four observers, twelve units, some of them not seen by all.
+EXAMPLE: Units = [
+    [1, 1, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
+    [4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [5, 5, 5], [1, 1], [3],
+]  # fmt: skip
+
+
+def alpha(units: Units) -> float | None:
+    return interval_alpha(
+        [len(unit) for unit in units], [sum(unit) for unit in units], [sum(v * v for v in unit) for unit in units]
+    )
+
+
+def plain(units: Units) -> float | None:
+    """The definition, pair by pair."""
+    paired = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in paired for value in unit]
+    n = len(values)
+    if n == 0:
+        return None
+    observed = sum(sum((v - w) ** 2 for v, w in permutations(unit, 2)) / (len(unit) - 1) for unit in paired) / n
+    expected = sum((v - w) ** 2 for v, w in permutations(values, 2)) / (n * (n - 1))
+    return None if expected == 0 else 1 - observed / expected
+
+
+def test_the_published_example() -> None:
+    agreement = alpha(EXAMPLE)
+    assert agreement == pytest.approx(0.849, abs=5e-4)
+
+
+@given(st.lists(st.lists(st.integers(1, 5), max_size=6), max_size=12))
+def test_it_is_the_definition(units: Units) -> None:
+    agreement = alpha(units)
+    expected = plain(units)
+    assert (agreement is None) == (expected is None)
+    assert agreement is None or math.isclose(agreement, expected or 0.0, abs_tol=1e-9)
+
+
+def test_agreement_is_one_and_chance_is_nothing() -> None:
+    assert alpha([[1, 1], [5, 5, 5], [3, 3]]) == 1
+    rng = np.random.default_rng(1)
+    assert alpha(rng.integers(1, 6, (20_000, 3)).tolist()) == pytest.approx(0, abs=0.02)
+    assert alpha([]) is alpha([[3], [4]]) is alpha([[2, 2], [2, 2]]) is None

@@ -1,12 +1,18 @@
-"""What the parts of ``kennel up`` take over from where it was started: its settings, and not its folder."""
+"""``kennel up``: what its parts take over from where it was started, its address, and what it prints."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from deploy.standalone import service
 from deploy.standalone.data_folder import DataFolder
+from deploy.standalone.run import print_greeting
 from deploy.standalone.service import absolute_paths, environment_of_parts, service_children
 from scorer.confinement.import_path import IMPORT_PATH
+from scorer.errors import Unavailable
 from worker.runtime import device_probe
 
 WORKERS = {"checker", "scorer", "analyst"}
@@ -66,3 +72,47 @@ def test_a_working_gpu_has_a_scoring_worker_unless_none_is_wanted(
 def test_the_operator_counts_worker_processes_of_other_machines_too(tmp_path: Path) -> None:
     asked = {"KENNEL_DEVICE": "cpu", "KENNEL_WORKER_PROCESSES": "9"}
     assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})["KENNEL_WORKER_PROCESSES"] == "9"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_link_to_sign_in_is_shown_on_a_terminal_and_in_no_log(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setattr(service, "sign_in_address", lambda _settings, handle: f"http://kennel/link-of-{handle}")
+    running: Any = SimpleNamespace(url="http://kennel", settings=None)
+    print_greeting(running, Path("/data"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Kennel is running at http://kennel"
+    if terminal:
+        assert lines[1:] == [
+            "Sign in as admin: http://kennel/link-of-admin",
+            "Data: /data (log: /data/kennel.log)",
+            "Press Ctrl-C to stop.",
+        ]
+    else:
+        assert lines[1:] == ["For a link to sign in: kennel admin account reset-link admin --data /data"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.5"])
+def test_an_address_that_others_reach_needs_a_public_url(host: str) -> None:
+    with pytest.raises(Unavailable, match="speaks HTTP without TLS") as refused:
+        service.require_public_url(host, {})
+    assert refused.value.slug == "no-public-url"
+    service.require_public_url(host, {"KENNEL_PUBLIC_URL": "https://kennel.example.org"})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_this_machine_alone_needs_none(host: str) -> None:
+    service.require_public_url(host, {})
+
+
+@pytest.mark.parametrize(("host", "asked"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.5", "10.0.0.5")])
+def test_the_web_process_listens_there_and_is_asked_where_it_can_be(
+    host: str, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_is_healthy", lambda url: url == f"http://{asked}:8123/api/v1/ready")
+    web = service.service_children({}, tmp_path, 8123, host=host)[0]
+    assert web.argv[web.argv.index("--host") + 1] == host
+    assert web.ready is not None
+    assert web.ready()
