@@ -30,13 +30,17 @@ def opens_review_queue(service: Service, slug: str, who: str) -> bool:
     return bool(answer.status_code == 200)
 
 
-def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
+def test_a_role_is_not_offered_to_whoever_cannot_have_it(service: Service) -> None:
     slug = service.competition()
-    roles = f"/competitions/{slug}/roles"
     assert slug_of(offer(service, slug, "nobody")) == (404, "no-account")
     assert slug_of(offer(service, slug, "admin")) == (409, "is-admin")
     assert offer(service, slug, "bob", "king").status_code == 422
     assert slug_of(accept(service, slug, "bob")) == (404, "no-role")
+
+
+def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
+    slug = service.competition()
+    roles = f"/competitions/{slug}/roles"
     offered = offer(service, slug, "bob").json()
     assert (offered["role"], offered["offered_by"], offered["accepted_at"]) == ("reviewer", "organizer", None)
     assert offer(service, slug, "bob").json() == offered

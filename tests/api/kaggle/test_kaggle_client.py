@@ -114,6 +114,10 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     listed = terminal.rows("list")[0]
     assert (listed["ref"], listed["teamCount"], listed["userRank"]) == (slug, "1", "1")
     assert listed["userHasEntered"] == "True"
+
+
+def test_a_search_that_finds_no_competition(terminal: Terminal) -> None:
+    terminal.service.competition()
     assert "No competitions found" in terminal.output("list", "-s", "cats")
 
 

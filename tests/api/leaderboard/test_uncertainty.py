@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scorer.competitions.competition_state import state_of
-from scorer.db.tables import SharedImages
+from scorer.db.tables import SharedImages, Submission
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, table_rows
 from tests.api.conftest import Service
@@ -36,12 +36,23 @@ def released_ranks(arena: Arena) -> list[dict[str, Any]]:
     return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
 
 
-def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(service: Service) -> None:
-    """Ada leads by half a standard error; what is measured anew has no error until its evidence is there."""
+@pytest.fixture
+def arena(service: Service) -> Arena:
+    """A competition of three entries, of which Ada's leads by half a standard error once errors are known."""
     prizes = [{"place": 1, "amount": "a bone"}, {"place": 7, "amount": "nothing"}]
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=prizes, final_picks=1)
-    ada, bob = arena.entry("ada", 10.0, 20.0), arena.entry("bob", 10.1, 20.1)
-    eve = arena.entry("eve", 15.0, 25.0)
+    for who, public, private in (("ada", 10.0, 20.0), ("bob", 10.1, 20.1), ("eve", 15.0, 25.0)):
+        arena.entry(who, public, private)
+    return arena
+
+
+def let_errors_be_known(arena: Arena) -> None:
+    with arena.begin() as session:
+        entries = session.query(Submission).order_by(Submission.ref).all()
+    add_errors(arena, entries, 0.2 / 2**0.5)
+
+
+def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Arena) -> None:
     before = uncertainty(arena)
     assert places(before) == [("Ada", None, None), ("Bob", None, None), ("Eve", None, None)]
     assert before.json()["without_error"] == 3
@@ -51,7 +62,7 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(service: S
     assert "keeping 400 of 1,600 images lowered the FID of honest generators by 4 to 11 %" in page.text
     assert before.json()["boundaries"][0]["in_standard_errors"] is None
 
-    add_errors(arena, [ada, bob, eve], 0.2 / 2**0.5)
+    let_errors_be_known(arena)
     known = uncertainty(arena)
     assert places(known) == [("Ada", 1, 2), ("Bob", 1, 2), ("Eve", 3, 3)]
     assert known.headers["etag"] != before.headers["etag"]
@@ -63,6 +74,10 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(service: S
     assert (gold["rank"], gold["awards"], round(gold["in_standard_errors"], 6)) == (1, ["gold"], 0.5)
     assert uncertainty(arena, "ada").content == known.content
 
+
+def test_the_private_board_its_checklist_and_releases_say_the_same_of_ranks(service: Service, arena: Arena) -> None:
+    let_errors_be_known(arena)
+    known = uncertainty(arena)
     assert uncertainty(arena, "bob", "private").status_code == 403
     checklist = arena.service.call("organizer", "GET", f"/competitions/{arena.slug}/publication").json()
     assert [(each["rank"], each["awards"]) for each in checklist["boundaries"]] == [
@@ -81,13 +96,17 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(service: S
             assert {name: released[name] for name in told} == {name: place[name] for name in told}
             assert released["gold_probability"] == place["medals"]["gold"]
 
+
+def test_what_is_measured_anew_has_no_error_until_its_evidence_is_there(arena: Arena) -> None:
+    let_errors_be_known(arena)
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert '1 <span class="muted">(1 to 2)</span>' in page.text
     assert "0.5 standard errors. <span" in page.text
     assert arena.service.http.get(f"/competitions/{arena.slug}/uncertainty?track=private").status_code == 403
 
     with arena.begin() as session:
-        add_measurement(session, arena.state, session.merge(bob), fid=10.05, distance=0.5, now=arena.now)
+        bob = session.query(Submission).order_by(Submission.ref).all()[1]
+        add_measurement(session, arena.state, bob, fid=10.05, distance=0.5, now=arena.now)
     assert places(uncertainty(arena)) == [("Ada", 1, 2), ("Bob", None, None), ("Eve", 3, 3)]
 
 

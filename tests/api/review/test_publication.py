@@ -39,6 +39,16 @@ def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) 
     assert re.search(paused, command("job", "show"))
 
 
+def test_the_checklist_and_the_jobs_are_for_those_who_may_act(service: Service) -> None:
+    where = f"/competitions/{service.competition()}/publication"
+    for who, status in ((None, 401), ("ada", 403)):
+        assert service.call(who, "GET", where).status_code == status
+        assert service.call(who, "POST", f"{where}/requeue").status_code == status
+        assert service.call(who, "GET", "/admin/jobs").status_code == status
+        assert service.call(who, "POST", "/admin/jobs/requeue", json={}).status_code == status
+    assert service.call("organizer", "GET", "/admin/jobs").status_code == 403
+
+
 def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) -> None:
     slug = service.competition(review_days=0, appeal_days=0)
     where = f"/competitions/{slug}/publication"
@@ -47,12 +57,6 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
     close = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=close).status_code == 200
     service.submit("ada", slug, b"")
-    for who, status in ((None, 401), ("ada", 403)):
-        assert service.call(who, "GET", where).status_code == status
-        assert service.call(who, "POST", f"{where}/requeue").status_code == status
-        assert service.call(who, "GET", "/admin/jobs").status_code == status
-        assert service.call(who, "POST", "/admin/jobs/requeue", json={}).status_code == status
-    assert service.call("organizer", "GET", "/admin/jobs").status_code == 403
 
     # The private measurement is there, so its job is no concern unless it is the newest; take the measurement's place.
     job = fail_private(service, entry)

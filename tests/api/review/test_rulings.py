@@ -116,10 +116,13 @@ def test_a_team_sees_the_evidence_for_a_ruling(reviewed: ReviewedCompetition) ->
     assert reviewed.service.call("bob", "GET", f"{path}/1/reference").status_code == 403
 
 
-def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: ReviewedCompetition) -> None:
+def test_a_team_rebuts_what_speaks_against_its_own_entry_alone(reviewed: ReviewedCompetition) -> None:
     assert slug_of(rebut(reviewed, "ada", "honest")) == (409, "nothing-to-rebut")
     assert slug_of(rebut(reviewed, "ada", "near")) == (404, "no-submission")
     assert slug_of(rebut(reviewed, "organizer", "near")) == (403, "not-yours")
+
+
+def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: ReviewedCompetition) -> None:
     first = rebut(reviewed, "bob", "near")
     assert (first.status_code, first.json()["ruling_id"], first.json()["written_by"]) == (201, None, "bob")
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "rebutted")

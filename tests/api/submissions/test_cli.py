@@ -67,16 +67,26 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     assert (one.status, one.document["status"]) == (ExitCode.DONE, "scored")
     assert one.document["page"] == f"{terminal.url}/submissions/{entry['id']}"
 
+    assert terminal.run("cancel", entry["id"]).status == ExitCode.REFUSED
+
+
+def test_the_same_zip_once_more_is_a_new_entry_and_can_be_cancelled(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
+    slug = service.competition()
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    entry = service.entered("ada", slug, file.read_bytes())
     again = terminal.run("submit", slug, file, "--json")
-    assert (again.status, again.document["status"]) == (ExitCode.DONE, "received"), (
-        "the same zip once more is a new entry"
-    )
+    assert (again.status, again.document["status"]) == (ExitCode.DONE, "received")
     assert again.document["id"] != entry["id"]
     withdrawn = terminal.run("cancel", again.document["id"], "--json")
     assert (withdrawn.status, withdrawn.document["status"]) == (ExitCode.DONE, "cancelled")
     assert terminal.run("status", again.document["id"]).status == ExitCode.FAULTY
-    assert terminal.run("cancel", entry["id"]).status == ExitCode.REFUSED
 
+
+def test_picks_are_made_shown_and_cleared(terminal: CliTerminal, service: Service) -> None:
+    slug = service.competition()
+    entry = service.entered("ada", slug, zip_of(noise_images(9)))
     chosen = terminal.run("pick", slug, entry["id"], "--json")
     assert (chosen.status, chosen.document["submissions"]) == (ExitCode.DONE, [entry["id"]])
     assert "has picked 1" in terminal.run("pick", slug).out
@@ -107,6 +117,11 @@ def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service
     assert "rejected" in rejected.out
     assert "  - " in rejected.out
 
+
+def test_a_zip_is_checked_for_a_competition_or_a_count_and_a_size(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
+    slug = service.competition()
     fine = file_of(tmp_path, zip_of(noise_images(9)), "fine.zip")
     asked = terminal.run("check", fine, "--competition", slug, "--json", who=None)
     assert (asked.status, asked.document["count"], asked.document["size"]) == (ExitCode.DONE, 8, 16)
@@ -132,6 +147,10 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, servic
     closed = terminal.run("submit", over, file)
     assert (closed.status, "closed at" in closed.err) == (ExitCode.REFUSED, True)
 
+
+def test_what_is_not_there_or_not_open_to_one_is_said(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    file = file_of(tmp_path, zip_of(noise_images(9)))
+    slug = service.competition()
     nobody = terminal.run("submit", slug, file, who=None)
     assert (nobody.status, "kennel login" in nobody.err) == (ExitCode.SIGN_IN, True)
     unknown = terminal.run("status", who="a token of nobody")
@@ -207,7 +226,10 @@ def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
     assert terminal.run("status", who=None).status == ExitCode.SIGN_IN
     assert "Nobody" in terminal.run("logout", who=None).out
 
+
+def test_a_login_that_cannot_be_read_is_replaced_by_the_next(terminal: CliTerminal, service: Service) -> None:
     broken = terminal.folder / "config" / "kennel" / "login.json"
+    broken.parent.mkdir(parents=True, mode=0o700)
     broken.write_text("{")
     assert terminal.run("status", who=None).status == ExitCode.USAGE
     assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["eve"]).status == ExitCode.DONE

@@ -86,14 +86,12 @@ def test_the_programs_of_the_how_to_submit_and_read_the_board(
     names["client"].close()
 
 
-def test_all_that_a_participant_does(service: Service, address: str) -> None:
-    slug = service.competition(rules="Be fair.", final_picks=1)
+def test_what_is_refused_is_no_entry(service: Service, address: str) -> None:
+    slug = service.competition(rules="Be fair.")
     Path("fine.zip").write_bytes(zip_of(noise_images(9)))
     Path("wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
     Path("one.zip").write_bytes(zip_of(noise_images(9, 1)))
-    steps: list[tuple[str, float]] = []
     with Client(address, service.tokens["ada"]) as client:
-        assert [each.slug for each in client.competitions()] == [slug]
         assert client.competition(slug).rules_accepted is False
         with pytest.raises(Refused) as unread:
             client.submit(slug, "fine.zip")
@@ -110,6 +108,14 @@ def test_all_that_a_participant_does(service: Service, address: str) -> None:
         with pytest.raises(Refused, match=only):
             client.submit(slug, "one.zip", check=False)
         assert client.entries(slug) == []
+
+
+def test_an_entry_from_its_upload_to_the_board(service: Service, address: str) -> None:
+    slug = service.competition(final_picks=1)
+    Path("fine.zip").write_bytes(zip_of(noise_images(9)))
+    steps: list[tuple[str, float]] = []
+    with Client(address, service.tokens["ada"]) as client:
+        assert [each.slug for each in client.competitions()] == [slug]
         entry = client.submit(slug, "fine.zip", note="n", progress=lambda *step: steps.append(step))
         assert (entry.status, entry.note, entry.finished) == ("received", "n", False)
         assert dict.fromkeys(stage for stage, _ in steps) == dict.fromkeys(["checking", "uploading"])

@@ -84,7 +84,10 @@ def test_announcements_reach_everybody(service: Service, slug: str) -> None:
     page = service.http.get(f"/competitions/{slug}", headers={"Accept": "text/html"})
     assert page.text.index("The close moves") < page.text.index('id="leaderboard"')
 
+
+def test_a_draft_has_no_announcements(service: Service) -> None:
     draft = service.competition(opens_at=None)
+    news = {"title": "The close moves", "text": "It is *Friday*."}
     refused = service.call("organizer", "POST", f"/competitions/{draft}/announcements", json=news)
     assert slug_of(refused) == (409, "not-open")
     assert service.http.get(f"/competitions/{draft}/announcements.atom").status_code == 404

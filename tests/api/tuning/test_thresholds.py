@@ -12,7 +12,7 @@ from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import choose, path, random_competition
 
 
-def test_choices_previews_undo_and_history(service: Service) -> None:
+def test_choices_and_what_a_share_of_wronged_teams_gains(service: Service) -> None:
     slug = random_competition(service)
     choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()["choices"]
     assert [each["method"] for each in choices] == ["margin", "held_out", "otsu", "accuracy", "paper"]
@@ -28,6 +28,9 @@ def test_choices_previews_undo_and_history(service: Service) -> None:
     assert wronged[0]["false_positives"] == 0
     assert wronged[1]["true_positives"] > wronged[0]["true_positives"]
 
+
+def test_previews_undo_and_history(service: Service) -> None:
+    slug = random_competition(service)
     first = choose(service, slug, tau=0.2).json()
     preview = choose(service, slug, tau=0.35, preview=True).json()
     second = choose(service, slug, tau=0.35, after=first["threshold_id"]).json()

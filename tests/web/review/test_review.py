@@ -55,13 +55,6 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
         "legitimate", "mgan", "sup", "ae", "aug", "other",
     ]  # fmt: skip
     assert not page.all("select", id="decision")  # that is an organizer's
-    wrong = send(reviewed, first, first)
-    assert wrong.status_code == 422
-    assert "Please say what the entry is." in wrong.text
-    assert send(reviewed, first, first, label="king").status_code == 422
-    kept = send(reviewed, first, first, intent="unclear", note="nearly <b>one</b>")
-    assert parse_html(kept.text).one("textarea", id="note").text == "nearly <b>one</b>"
-    assert parse_html(kept.text).one("input", value="unclear").attributes.keys() >= {"checked"}
     saved = send(reviewed, first, first, label="legitimate", intent="intended", note="<i>fine</i>")
     assert saved.status_code == 303
     second = saved.headers["location"]
@@ -73,6 +66,18 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
     assert last.headers["location"].startswith(f"{address}?done=")
     assert "Nothing is left for you to review." in read(reviewed.service, last.headers["location"]).text
     assert reviewed.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
+
+
+def test_a_review_that_lacks_something_keeps_what_was_typed(reviewed: ReviewedCompetition) -> None:
+    enter(reviewed.service, "rita")
+    first = f"/submissions/{reviewed.entries['near']}/review"
+    wrong = send(reviewed, first, first)
+    assert wrong.status_code == 422
+    assert "Please say what the entry is." in wrong.text
+    assert send(reviewed, first, first, label="king").status_code == 422
+    kept = send(reviewed, first, first, intent="unclear", note="nearly <b>one</b>")
+    assert parse_html(kept.text).one("textarea", id="note").text == "nearly <b>one</b>"
+    assert parse_html(kept.text).one("input", value="unclear").attributes.keys() >= {"checked"}
 
 
 def test_the_evidence_of_a_published_board_is_named_for_its_publication(reviewed: ReviewedCompetition) -> None:
@@ -126,10 +131,9 @@ def test_the_review_pages_are_closed_to_participants(reviewed: ReviewedCompetiti
     assert led.headers["location"].startswith("/signin")
 
 
-def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> None:
+def test_a_case_before_a_ruling(reviewed: ReviewedCompetition) -> None:
     service = reviewed.service
-    near = reviewed.entries["near"]
-    entry, at_review = f"/submissions/{near}", f"/submissions/{near}/review"
+    entry = f"/submissions/{reviewed.entries['near']}"
     enter(service, "bob")
     early = read(service, entry).one("section", id="ruling").text
     assert "Rebuttals are taken once the competition has closed." in early
@@ -138,6 +142,13 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     case = read(service, entry).one("section", id="ruling")
     assert case.text.index("The closest pairs of the public board") < case.text.index("Your rebuttal")
     assert "attach the code" in case.text
+
+
+def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> None:
+    service = reviewed.service
+    near = reviewed.entries["near"]
+    entry, at_review = f"/submissions/{near}", f"/submissions/{near}/review"
+    service.close(reviewed.slug)
     enter(service, "organizer")
     assert "Please say what shall become" in send(reviewed, at_review, f"{at_review}/ruling", reason="x").text
     assert send(reviewed, at_review, f"{at_review}/label", label="aug", note="nudged").status_code == 303

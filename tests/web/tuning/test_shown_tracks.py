@@ -94,9 +94,8 @@ def test_an_entry_that_is_not_measured_has_no_such_part(service: Service) -> Non
     assert not read(service, f"/submissions/{entry}").all(id="more-numbers")
 
 
-def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None:
+def test_the_organizers_page_is_for_them_and_says_what_is_wrong(service: Service) -> None:
     slug = service.competition()
-    service.scored("ada", slug, noise_images(11))
     here = f"/competitions/{slug}/shown-tracks"
     enter(service, "ada")
     read(service, here, 403)
@@ -115,6 +114,14 @@ def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None
     assert "MiFID needs tau" in told.one(role="alert").text.replace("mifid", "MiFID")
     assert told.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
     assert answer_to(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
+
+
+def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None:
+    slug = service.competition()
+    service.scored("ada", slug, noise_images(11))
+    here = f"/competitions/{slug}/shown-tracks"
+    action = f"{here}#add"
+    enter(service, "organizer")
     assert answer_to(service, here, action, **WANTED, name="kid_2").status_code == 303
     assert (
         answer_to(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid", "tau": "0.2"}).status_code
@@ -181,6 +188,12 @@ def test_insights_have_a_figure_of_each_number_that_the_viewer_may_see(
     assert f'"{slug}-shown-track-of_private-private.csv"' in csv.headers["content-disposition"]
     assert csv.text.splitlines()[0].endswith("shown_of_private")
     assert insights(service, "organizer", slug, shown="of_private", format="svg").status_code == 200
+
+
+def test_the_page_of_insights_offers_the_numbers_that_the_viewer_may_see(
+    service: Service, measured: tuple[str, str]
+) -> None:
+    slug, _ = measured
     enter(service, "ada")
     page = read(service, f"/competitions/{slug}/insights")
     assert page.one("h2", id="shown-track").text == "FID and seen, public track"
