@@ -24,14 +24,16 @@ class Column:
     kind: ColumnKind
     meaning: str
     nullable: bool = False
+    pseudonym_of: str | None = None
+    """What its values are pseudonyms of (:meth:`scorer.import_export.release_tables.Pseudonyms.of`), if they are."""
 
 
-def _nullable(name: str, kind: ColumnKind, meaning: str) -> Column:
-    return Column(name, kind, meaning, nullable=True)
+def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_of: str | None = None) -> Column:
+    return Column(name, kind, meaning, nullable=True, pseudonym_of=pseudonym_of)
 
 
-SUBMISSION = Column("submission", "text", "Pseudonym of the entry.")
-TEAM = Column("team", "text", "Pseudonym of the team that the entry belongs to, after merges.")
+SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_of="submission")
+TEAM = Column("team", "text", "Pseudonym of the team that the entry belongs to, after merges.", pseudonym_of="team")
 COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, the one that counts.")
 TRACK = Column("track", "text", "public or private.")
 
@@ -46,7 +48,10 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("picked", "bool", "Whether the team picked it to be ranked by in the end."),
             Column("accepted_at", "time", "When its last byte had arrived."),
             Column("bytes", "int", "Of its zip."),
-            _nullable("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
+            _nullable(
+                *("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
+                pseudonym_of="images",
+            ),
             _nullable("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
             _nullable("mirrored_copies", "int", "Images that equal a mirrored training image."),
             _nullable("copied_share", "float", "Share of its images that are one of the two."),
@@ -119,7 +124,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
         "labels": (
             SUBMISSION,
             Column("source", "text", "decided (what counts), review (one reviewer's) or early (an early label)."),
-            _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews."),
+            _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews.", pseudonym_of="person"),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
             _nullable("intent", "text", "Of a review: intended, unintended or unclear."),
             COUNTS,
@@ -167,7 +172,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("item", "int", "Which thing of the study, from 1."),
             SUBMISSION,
             Column("image_indexes", "ints", "Images shown, counted from 0 in the order of their names."),
-            Column("rater", "text", "Pseudonym of the rater."),
+            Column("rater", "text", "Pseudonym of the rater.", pseudonym_of="rater"),
             Column("rater_kind", "text", "member (has an account) or invited (by a link)."),
             Column("value", "int", "1 (not at all) to 5 (entirely)."),
             Column("rated_at", "time", "When."),

@@ -2,16 +2,14 @@
 evidence, labels, thresholds and rulings.
 """
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, any_, case, exists, func, literal, null, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from scorer.db.data_release.releases import stream_rows
-from scorer.db.leaderboard.scores import judged_entries
+from scorer.db.leaderboard.scores import NAN, judged_entries
 from scorer.db.tables import (
     EarlyLabel,
     Evidence,
@@ -35,79 +33,20 @@ from scorer.db.tables import (
 )
 from scorer.db.teams import merges
 
-
-class SubmissionRow(NamedTuple):
-    """An entry with the team that it belongs to now, and its decided label and newest ruling; None without one."""
-
-    ref: int
-    team_id: int
-    benchmark: bool
-    status: str
-    late: bool
-    accepted_at: datetime
-    bytes: int
-    pixels_sha256: str | None
-    exact_copies: int | None
-    mirrored_copies: int | None
-    copied_share: float | None
-    picked: bool
-    label: str | None
-    ruling: str | None
+PROVENANCE = ("weights_sha256", "reference", "device", "precision")
+"""What a release tells of a measurement's provenance."""
+BATCH_ROWS = 5_000
+"""Rows fetched at a time."""
+Row = Mapping[Any, Any]
+"""The columns of a table of the release by name, and what others are made of; numbers where pseudonyms go out."""
 
 
-class MeasurementRow(NamedTuple):
-    """A measurement. ``counts``: it is the newest of its entry and track, and has ``tau`` to ``mifid``."""
-
-    submission_ref: int
-    track: str
-    extractor: str
-    scorer_version: str
-    counts: bool
-    fid: float
-    memorization_distance: float
-    distance_se: float | None
-    tau: float | None
-    copy: bool | None
-    penalised: bool | None
-    mifid: float | None
-    """nan for a copy and without a threshold."""
-    histogram: dict[str, Any]
-    provenance: dict[str, Any]
-    created_at: datetime
+def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
+    """The rows of a query, of which a batch at a time is in memory: a release may have a million entries."""
+    yield from session.execute(query, execution_options={"yield_per": BATCH_ROWS}).mappings()
 
 
-class ShownMeasurementRow(NamedTuple):
-    """A measurement on a shown track. ``counts``: it is the newest of its entry there."""
-
-    submission_ref: int
-    name: str
-    metric: str
-    constants: dict[str, Any]
-    extractor: str
-    reference: str
-    scorer_version: str
-    counts: bool
-    value: float | None
-    standard_error: float | None
-    provenance: dict[str, Any]
-    created_at: datetime
-
-
-class RatingRow(NamedTuple):
-    """A human rating with its item and rater."""
-
-    study_id: int
-    kind: str
-    item_id: int
-    submission_ref: int
-    images: list[int]
-    rater_id: int
-    rater_kind: Literal["member", "invited"]
-    value: int
-    created_at: datetime
-
-
-def submissions(session: Session, competition_id: int) -> Iterator[SubmissionRow]:
+def submissions(session: Session, competition_id: int) -> Iterator[Row]:
     """Every entry, oldest first."""
     merged = merges.newest_merges()
     label = _newest(Label, Label.label).subquery("label")
@@ -120,20 +59,20 @@ def submissions(session: Session, competition_id: int) -> Iterator[SubmissionRow
     )
     query = (
         select(
-            Submission.ref,
-            Team.id,
+            Submission.ref.label("submission"),
+            Team.id.label("team"),
             Team.benchmark,
             Submission.status,
             Submission.late,
             Submission.accepted_at,
             Submission.bytes,
-            Submission.pixels_sha256,
+            Submission.pixels_sha256.label("images"),
             Submission.exact_copies,
             Submission.mirrored_copies,
             Submission.copied_share,
-            func.coalesce(Submission.ref == any_(picks.c.submission_refs), literal(False)),
+            func.coalesce(Submission.ref == any_(picks.c.submission_refs), literal(False)).label("picked"),
             label.c.label,
-            ruling.c.kind,
+            ruling.c.kind.label("ruling"),
         )
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
@@ -142,7 +81,7 @@ def submissions(session: Session, competition_id: int) -> Iterator[SubmissionRow
         .outerjoin(picks, picks.c.team_id == Team.id)
         .where(Submission.competition_id == competition_id)
     )
-    return stream_rows(session, query.order_by(Submission.ref), SubmissionRow)
+    return _stream(session, query.order_by(Submission.ref))
 
 
 def _newest(table: type[Label | Ruling], column: InstrumentedAttribute[str]) -> Select[int, str]:
@@ -151,157 +90,111 @@ def _newest(table: type[Label | Ruling], column: InstrumentedAttribute[str]) -> 
     return newest.order_by(table.submission_ref, table.id.desc())
 
 
-def measurements(session: Session, competition_id: int) -> Iterator[MeasurementRow]:
+def measurements(session: Session, competition_id: int) -> Iterator[Row]:
     """Every measurement, in the order of entries, public before private."""
     scores = judged_entries().subquery("scores")
     query = (
         select(
-            Measurement.submission_ref,
-            Track.kind,
+            Measurement.submission_ref.label("submission"),
+            Track.kind.label("track"),
             Track.extractor,
             Measurement.scorer_version,
-            scores.c.measurement_id.is_not(None),
+            scores.c.measurement_id.is_not(None).label("counts"),
             Measurement.fid,
             Measurement.memorization_distance,
             Measurement.distance_se,
             scores.c.tau,
             scores.c.copy,
             scores.c.penalised,
-            scores.c.mifid,
-            Measurement.histogram,
-            Measurement.provenance,
-            Measurement.created_at,
+            func.nullif(scores.c.mifid, NAN).label("mifid"),
+            *(Measurement.histogram[name].label(f"histogram_{name}") for name in ("low", "high", "counts")),
+            *(Measurement.provenance[name].label(name) for name in PROVENANCE),
+            Measurement.created_at.label("measured_at"),
         )
         .join(Track, Track.id == Measurement.track_id)
         .outerjoin(scores, scores.c.measurement_id == Measurement.id)
         .where(Track.competition_id == competition_id)
     )
     in_order = query.order_by(Measurement.submission_ref, Track.kind.desc(), Measurement.id)
-    return stream_rows(session, in_order, MeasurementRow)
+    return _stream(session, in_order)
 
 
-def shown_measurements(session: Session, competition_id: int) -> Iterator[ShownMeasurementRow]:
+def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
     """Every measurement on the shown tracks of a competition but those that were removed, in the order of entries."""
     newest = func.max(ShownMeasurement.id).over(
         partition_by=(ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
     )
     query = (
         select(
-            ShownMeasurement.submission_ref,
+            ShownMeasurement.submission_ref.label("submission"),
             ShownTrack.name,
             ShownTrack.metric,
             ShownTrack.constants,
             ShownTrack.extractor,
             ShownTrack.reference,
             ShownMeasurement.scorer_version,
-            ShownMeasurement.id == newest,
+            (ShownMeasurement.id == newest).label("counts"),
             ShownMeasurement.value,
             ShownMeasurement.standard_error,
-            ShownMeasurement.provenance,
-            ShownMeasurement.created_at,
+            ShownMeasurement.provenance["weights_sha256"].label("weights_sha256"),
+            ShownMeasurement.created_at.label("measured_at"),
         )
         .join(ShownTrack, ShownTrack.id == ShownMeasurement.shown_track_id)
         .where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
     )
     in_order = query.order_by(ShownMeasurement.submission_ref, ShownTrack.id, ShownMeasurement.id)
-    return stream_rows(session, in_order, ShownMeasurementRow)
+    return _stream(session, in_order)
 
 
-def ratings(session: Session, competition_id: int) -> Iterator[RatingRow]:
+def ratings(session: Session, competition_id: int) -> Iterator[Row]:
     """Every human rating, in the order of studies and items."""
     query = (
         select(
-            RatingItem.study_id,
+            func.dense_rank().over(order_by=RatingItem.study_id).label("study"),
             RatingItem.kind,
-            RatingItem.id,
-            RatingItem.submission_ref,
-            RatingItem.images,
-            Rating.rater_id,
-            case((Rater.account_id.is_(None), "invited"), else_="member"),
+            func.dense_rank().over(partition_by=RatingItem.study_id, order_by=RatingItem.id).label("item"),
+            RatingItem.submission_ref.label("submission"),
+            RatingItem.images.label("image_indexes"),
+            Rating.rater_id.label("rater"),
+            case((Rater.account_id.is_(None), "invited"), else_="member").label("rater_kind"),
             Rating.value,
-            Rating.created_at,
+            Rating.created_at.label("rated_at"),
         )
         .join(RatingItem, RatingItem.id == Rating.item_id)
         .join(Rater, Rater.id == Rating.rater_id)
         .join(RatingStudy, RatingStudy.id == RatingItem.study_id)
         .where(RatingStudy.competition_id == competition_id)
     )
-    return stream_rows(session, query.order_by(RatingItem.study_id, RatingItem.id, Rating.id), RatingRow)
+    return _stream(session, query.order_by(RatingItem.study_id, RatingItem.id, Rating.id))
 
 
-class EvidenceRow(NamedTuple):
-    """The findings on an entry on a track, with the cells in which copying was counted."""
-
-    submission_ref: int
-    track: str
-    counts: bool
-    findings: list[dict[str, Any]]
-    cells: list[dict[str, Any]] | None
-    created_at: datetime
-
-
-class LabelRow(NamedTuple):
-    """A label of an entry; a review alone has a reviewer and an intent."""
-
-    submission_ref: int
-    source: Literal["decided", "review", "early"]
-    reviewer_id: int | None
-    label: str
-    intent: str | None
-    counts: bool
-    created_at: datetime
-
-
-class ThresholdRow(NamedTuple):
-    """A choice of tau, and what its method found (``choice``)."""
-
-    track: str
-    tau: float
-    method: str
-    choice: dict[str, Any]
-    counts: bool
-    created_at: datetime
-
-
-class RulingRow(NamedTuple):
-    """A ruling; ``granted``: whether the appeal against it was, None without an appeal or its answer."""
-
-    submission_ref: int
-    kind: str
-    memorising: bool | None
-    counts: bool
-    appealed: bool
-    granted: bool | None
-    created_at: datetime
-
-
-def evidence(session: Session, competition_id: int) -> Iterator[EvidenceRow]:
+def evidence(session: Session, competition_id: int) -> Iterator[Row]:
     """All evidence, in the order of entries, public before private."""
     query = (
         select(
-            Evidence.submission_ref,
-            Track.kind,
-            _is_newest(Evidence, Evidence.submission_ref, Evidence.track_id),
+            Evidence.submission_ref.label("submission"),
+            Track.kind.label("track"),
+            _is_newest(Evidence, Evidence.submission_ref, Evidence.track_id).label("counts"),
             Evidence.findings,
-            Evidence.details["cells"],
-            Evidence.created_at,
+            Evidence.details["cells"].label("cells"),
+            Evidence.created_at.label("found_at"),
         )
         .join(Track, Track.id == Evidence.track_id)
         .where(Track.competition_id == competition_id)
     )
-    return stream_rows(session, query.order_by(Evidence.submission_ref, Track.kind.desc(), Evidence.id), EvidenceRow)
+    return _stream(session, query.order_by(Evidence.submission_ref, Track.kind.desc(), Evidence.id))
 
 
-def labels(session: Session, competition_id: int) -> Iterator[LabelRow]:
+def labels(session: Session, competition_id: int) -> Iterator[Row]:
     """Decided labels, reviews and early labels, in the order of entries."""
     decided = select(
-        Label.submission_ref,
+        Label.submission_ref.label("submission"),
         literal("decided").label("source"),
-        null().label("reviewer_id"),
+        null().label("reviewer"),
         Label.label,
         null().label("intent"),
         _is_newest(Label, Label.submission_ref).label("counts"),
-        Label.created_at,
+        Label.created_at.label("given_at"),
         Label.id,
     ).where(_is_in_competition(competition_id, Label.submission_ref))
     reviews = select(
@@ -325,44 +218,43 @@ def labels(session: Session, competition_id: int) -> Iterator[LabelRow]:
         EarlyLabel.id,
     ).where(_is_in_competition(competition_id, EarlyLabel.submission_ref))
     every = union_all(decided, reviews, early).subquery("every")
-    query = select(*(every.c[name] for name in LabelRow._fields))
-    return stream_rows(session, query.order_by(every.c.submission_ref, every.c.source, every.c.id), LabelRow)
+    return _stream(session, select(every).order_by(every.c.submission, every.c.source, every.c.id))
 
 
-def thresholds(session: Session, competition_id: int) -> Iterator[ThresholdRow]:
+def thresholds(session: Session, competition_id: int) -> Iterator[Row]:
     """Every choice of tau, public before private, oldest first."""
     query = (
         select(
-            Track.kind,
+            Track.kind.label("track"),
             Threshold.tau,
             Threshold.method,
             Threshold.choice,
-            _is_newest(Threshold, Threshold.track_id),
-            Threshold.created_at,
+            _is_newest(Threshold, Threshold.track_id).label("counts"),
+            Threshold.created_at.label("chosen_at"),
         )
         .join(Track, Track.id == Threshold.track_id)
         .where(Track.competition_id == competition_id)
     )
-    return stream_rows(session, query.order_by(Track.kind.desc(), Threshold.id), ThresholdRow)
+    return _stream(session, query.order_by(Track.kind.desc(), Threshold.id))
 
 
-def rulings(session: Session, competition_id: int) -> Iterator[RulingRow]:
+def rulings(session: Session, competition_id: int) -> Iterator[Row]:
     """Every ruling in the order of entries, oldest first."""
     query = (
         select(
-            Ruling.submission_ref,
-            Ruling.kind,
+            Ruling.submission_ref.label("submission"),
+            Ruling.kind.label("ruling"),
             Ruling.memorising,
-            _is_newest(Ruling, Ruling.submission_ref),
-            Rebuttal.id.is_not(None),
+            _is_newest(Ruling, Ruling.submission_ref).label("counts"),
+            Rebuttal.id.is_not(None).label("appealed"),
             RebuttalAnswer.granted,
-            Ruling.created_at,
+            Ruling.created_at.label("ruled_at"),
         )
         .outerjoin(Rebuttal, Rebuttal.ruling_id == Ruling.id)
         .outerjoin(RebuttalAnswer, RebuttalAnswer.rebuttal_id == Rebuttal.id)
         .where(_is_in_competition(competition_id, Ruling.submission_ref))
     )
-    return stream_rows(session, query.order_by(Ruling.submission_ref, Ruling.id), RulingRow)
+    return _stream(session, query.order_by(Ruling.submission_ref, Ruling.id))
 
 
 def _is_in_competition(competition_id: int, ref: InstrumentedAttribute[int]) -> ColumnElement[bool]:

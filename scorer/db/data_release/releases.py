@@ -1,26 +1,12 @@
-"""SQL for finding data releases, their jobs, and the entries whose images go into one; and its rows, streamed, so that
-a release of a million entries needs little memory.
-"""
+"""SQL for finding data releases, their jobs, and the entries whose images go into one."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import starmap
-from typing import TypeVar
+from collections.abc import Sequence
 
-from sqlalchemy import Executable, and_, literal, or_, select
+from sqlalchemy import and_, literal, or_, select
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import Job, Release, ReleaseAct, Submission
 from scorer.lifecycle import Status
-
-RowT = TypeVar("RowT")
-
-BATCH_ROWS = 5_000
-"""Rows fetched at a time."""
-
-
-def stream_rows(session: Session, query: Executable, row: Callable[..., RowT]) -> Iterator[RowT]:
-    """The rows of a query, each made by ``row`` of its columns in order."""
-    return starmap(row, session.execute(query, execution_options={"yield_per": BATCH_ROWS}))
 
 
 def release_by_id(session: Session, release_id: str) -> Release | None:
