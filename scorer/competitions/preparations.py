@@ -17,7 +17,7 @@ from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
 from scorer.competitions.worker_weights import require_worker_with_weights
 from scorer.db import competitions, tuning
-from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Preparation, ReferenceSet, Threshold, Track
@@ -150,7 +150,7 @@ def require_weights(session: Session, preparation: Preparation) -> None:
 
 def require_job(session: Session, preparation: Preparation, *, now: datetime) -> None:
     """Queue the job of an unfinished preparation, unless it has an unfinished job already."""
-    job = job_of_preparation(session, preparation.id)
+    job = newest_job(session, preparation_id=preparation.id)
     if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
         leases.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
 
@@ -272,4 +272,4 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
 
 def job_for(session: Session, track: Track) -> Job | None:
     """The job that prepares this track's references; None if there was none."""
-    return None if track.preparation_id is None else job_of_preparation(session, track.preparation_id)
+    return None if track.preparation_id is None else newest_job(session, preparation_id=track.preparation_id)

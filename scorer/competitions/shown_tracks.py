@@ -28,7 +28,7 @@ from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import competitions
 from scorer.db.jobs import rescoring_jobs
-from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.leaderboard.shown_tracks import ShownValue
 from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission, Track
@@ -291,7 +291,7 @@ def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
     if shown.preparation is None:
         return "unprepared"
     if shown.preparation.finished_at is None:
-        job = job_of_preparation(session, shown.preparation.id)
+        job = newest_job(session, preparation_id=shown.preparation.id)
         return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
     return "measuring" if waiting else "measured"
 
@@ -299,7 +299,7 @@ def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
 def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
     if failed:
         return rescoring_jobs.newest_error(session, shown)
-    job = None if shown.preparation_id is None else job_of_preparation(session, shown.preparation_id)
+    job = None if shown.preparation_id is None else newest_job(session, preparation_id=shown.preparation_id)
     return job.error if job is not None and job.state == JobState.FAILED else None
 
 

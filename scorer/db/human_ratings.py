@@ -8,7 +8,7 @@ from sqlalchemy import CursorResult, Text, cast, func, literal, select, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Job, Rater, Rating, RatingItem, RatingStudy, Submission, Team
+from scorer.db.tables import Rater, Rating, RatingItem, RatingStudy, Submission, Team
 from scorer.db.teams import merges
 
 
@@ -57,12 +57,6 @@ def studies_of(session: Session, competition_id: int) -> Sequence[RatingStudy]:
     """The rating studies of a competition, newest first."""
     query = select(RatingStudy).where(RatingStudy.competition_id == competition_id)
     return session.scalars(query.order_by(RatingStudy.id.desc())).all()
-
-
-def newest_study_job(session: Session, study_id: int) -> Job | None:
-    """The newest job that prepares a study's images."""
-    query = select(Job).where(Job.study_id == study_id).order_by(Job.id.desc()).limit(1)
-    return session.scalars(query).one_or_none()
 
 
 def lock_study(session: Session, study_id: int) -> None:

@@ -80,7 +80,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
     generator = rows.newest_generator(session, submission.ref)
     if generator is None:
         return None
-    job = rows.newest_audit_job(session, generator.id)
+    job = job_queue.newest_job(session, generator_id=generator.id)
     recovery = rows.newest_recovery(session, generator.id)
     reviews = find_with_rulings(session, submission.id, account)[1]
     has_result = recovery is not None and recovery.refusal is None

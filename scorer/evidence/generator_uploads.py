@@ -13,6 +13,7 @@ from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.submissions import submissions
 from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
@@ -108,5 +109,5 @@ def _is_same(earlier: GeneratorFile, received: ReceivedBlob, declared: DeclaredL
 
 
 def _has_failed(session: Session, generator: GeneratorFile) -> bool:
-    job = rows.newest_audit_job(session, generator.id)
+    job = newest_job(session, generator_id=generator.id)
     return job is not None and job.state == JobState.FAILED

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_reviewer
 from scorer.db import competitions
 from scorer.db.evidence import evidence as rows
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
@@ -27,7 +28,7 @@ from scorer.evidence.examples import (
 from scorer.evidence.images import hidden_sets
 from scorer.findings.signs import Sign, signs_of
 from scorer.findings.summary import Summary, summary_of
-from scorer.lifecycle import UNFINISHED, JobState, TrackKind
+from scorer.lifecycle import UNFINISHED, JobState, Queue, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
 
@@ -86,7 +87,9 @@ def visible_evidence(
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
-    job = rows.newest_evidence_job(session, submission.ref, track.id)  # first: one that ends meanwhile has evidence
+    job = newest_job(
+        session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE
+    )  # first: one that ends meanwhile has evidence
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = is_reviewer(account, submission.competition_id)

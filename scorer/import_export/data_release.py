@@ -13,7 +13,8 @@ from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
-from scorer.db.data_release.releases import is_shown, newest_release_job, release_by_id, releases_of
+from scorer.db.data_release.releases import is_shown, release_by_id, releases_of
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
@@ -108,7 +109,7 @@ def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStat
 
 
 def _status_of(session: Session, release: Release) -> ReleaseStatus:
-    job = newest_release_job(session, release.id)
+    job = newest_job(session, release_id=release.id)
     # Read after the job, whose last step finishes the release.
     session.refresh(release)
     return ReleaseStatus(release, job, is_shown(session, release.id))

@@ -18,6 +18,7 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import human_ratings
 from scorer.db.human_ratings import RatedEntry, RatedItem
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Job, Rater, RatingItem, RatingStudy, Submission
@@ -161,7 +162,7 @@ def list_studies(session: Session, state: CompetitionState) -> list[StudyStatus]
 
 def study_status(session: Session, study: RatingStudy) -> StudyStatus:
     """A study with its job and its counts."""
-    job = human_ratings.newest_study_job(session, study.id)
+    job = newest_job(session, study_id=study.id)
     session.refresh(study)
     totals = {row.kind: (row.items, row.ratings) for row in human_ratings.totals(session, study.id)}
     return StudyStatus(study, job, totals)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import rescoring
 from scorer.db.jobs import rescoring_jobs
-from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.rescoring import MeasuredDifference
 from scorer.db.tables import RescoringAct, RescoringCampaign, Track
 from scorer.errors import NotFound
@@ -87,6 +87,6 @@ def _state_of(
     if next((kind for kind in kinds if kind in {"pause", "resume"}), None) == "pause":
         return "paused"
     if campaign.preparation.finished_at is None:
-        job = job_of_preparation(session, campaign.preparation_id)
+        job = newest_job(session, preparation_id=campaign.preparation_id)
         return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
     return "measuring" if waiting else "measured"

@@ -18,7 +18,7 @@ from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import tuning as rows
-from scorer.db.jobs.job_queue import job_of_preparation
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.tables import ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
@@ -190,7 +190,7 @@ def _compared(
 ) -> ComparedExtractor:
     measuring = rows.is_measuring(session, preparation.id, list(labels))  # first: what ends meanwhile has its distance
     distances = rows.distances(session, preparation.id, list(labels))
-    job = job_of_preparation(session, preparation.id)
+    job = newest_job(session, preparation_id=preparation.id)
     choice, lacks = _separation(distances, labels)
     if preparation.finished_at is None:
         progress: ComparisonState = "failed" if job is not None and job.state == JobState.FAILED else "preparing"

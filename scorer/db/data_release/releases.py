@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import and_, literal, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Job, Release, ReleaseAct, Submission
+from scorer.db.tables import Release, ReleaseAct, Submission
 from scorer.lifecycle import Status
 
 
@@ -24,12 +24,6 @@ def is_shown(session: Session, release_id: str) -> bool:
     """Whether a release is public: what its newest act says."""
     acts = select(ReleaseAct.shown).where(ReleaseAct.release_id == release_id)
     return bool(session.scalar(acts.order_by(ReleaseAct.id.desc()).limit(1)))
-
-
-def newest_release_job(session: Session, release_id: str) -> Job | None:
-    """The newest job that makes a release."""
-    query = select(Job).where(Job.release_id == release_id).order_by(Job.id.desc()).limit(1)
-    return session.scalars(query).one_or_none()
 
 
 def entries_with_images(session: Session, competition_id: int, refs: Sequence[int] | None) -> Sequence[Submission]:

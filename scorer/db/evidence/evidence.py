@@ -20,9 +20,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from scorer.db.newest_rows import newest_ids
-from scorer.db.tables import CodeAttachment, Evidence, Job
+from scorer.db.tables import CodeAttachment, Evidence
 from scorer.findings.signs import SIGNS
-from scorer.lifecycle import Queue
 
 
 def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evidence | None:
@@ -30,14 +29,6 @@ def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evi
     measurement it still refers to the earlier one (``measurement_id``) until the new evidence is there."""
     query = select(Evidence).where(Evidence.submission_ref == submission_ref, Evidence.track_id == track_id)
     return session.scalars(query.order_by(Evidence.id.desc()).limit(1)).one_or_none()
-
-
-def newest_evidence_job(session: Session, submission_ref: int, track_id: int) -> Job | None:
-    """The newest evidence job of an entry on a track. None for an entry that is not measured there."""
-    query = select(Job).where(
-        Job.submission_ref == submission_ref, Job.track_id == track_id, Job.queue == Queue.EVIDENCE
-    )
-    return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
 
 
 def newest_code(session: Session, submission_ref: int) -> CodeAttachment | None:

@@ -37,12 +37,6 @@ def newest_recovery(session: Session, generator_id: int) -> Recovery | None:
     return session.scalars(query.order_by(Recovery.job_id.desc()).limit(1)).one_or_none()
 
 
-def newest_audit_job(session: Session, generator_id: int) -> Job | None:
-    """The newest audit job of a generator."""
-    query = select(Job).where(Job.generator_id == generator_id)
-    return session.scalars(query.order_by(Job.id.desc()).limit(1)).one_or_none()
-
-
 def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
     """Cancel the unfinished audit jobs of an entry."""
     job_queue.cancel_jobs(session, Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, now=now)

@@ -265,11 +265,9 @@ def jobs_in_sight(session: Session, refs: Collection[int]) -> Sequence[Job]:
     return session.scalars(select(Job).where(Job.submission_ref.in_(refs), public | behind).order_by(Job.id)).all()
 
 
-def job_of_preparation(session: Session, preparation_id: int) -> Job | None:
-    """The newest job of a preparation."""
-    return session.scalars(
-        select(Job).where(Job.preparation_id == preparation_id).order_by(Job.id.desc()).limit(1)
-    ).one_or_none()
+def newest_job(session: Session, **subject: int | str) -> Job | None:
+    """The newest job with these values of columns, such as ``preparation_id``."""
+    return session.scalars(select(Job).filter_by(**subject).order_by(Job.id.desc()).limit(1)).one_or_none()
 
 
 def position_of(session: Session, job: Job) -> int:

@@ -10,7 +10,8 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.evidence import evidence as evidence_rows
 from scorer.db.evidence import generators as rows
-from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
+from scorer.db.evidence.evidence import newest_evidence
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.tables import Evidence, GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
 from scorer.evidence import generator_audits, generator_uploads
@@ -35,12 +36,12 @@ def test_the_newest_evidence_of_a_track_counts(session: Session, now: datetime) 
     public = state.tracks["public"].id
     private = state.tracks["private"].id
     assert newest_evidence(session, entry.ref, public) is None
-    assert newest_evidence_job(session, entry.ref, public) is None
+    assert newest_job(session, submission_ref=entry.ref, track_id=public, queue=Queue.EVIDENCE) is None
     add_evidence(session, state, entry, now=now, c_t=-4.5)
     later = add_evidence(session, state, entry, now=now + timedelta(hours=1), c_t=-5.0, copied_cells=2)
     assert newest_evidence(session, entry.ref, public) is later
     assert newest_evidence(session, entry.ref, private) is None
-    job = newest_evidence_job(session, entry.ref, public)
+    job = newest_job(session, submission_ref=entry.ref, track_id=public, queue=Queue.EVIDENCE)
     assert job is not None
     assert (job.id, job.queue, job.state) == (later.job_id, "evidence", "done")
 

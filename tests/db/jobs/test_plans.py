@@ -60,7 +60,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     ),
     "positions": lambda session, *_: job_queue.positions_of(session, [1]),
     "cancel on a track": lambda session, _, now: job_queue.cancel_on_track(session, 1, now),
-    "of a preparation": lambda session, *_: job_queue.job_of_preparation(session, 1),
+    "of a preparation": lambda session, *_: job_queue.newest_job(session, preparation_id=1),
     "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
     "usual seconds": lambda session, *_: waiting_times.usual_seconds(session, Queue.SCORE, 1),
     "usual seconds of checks": lambda session, *_: waiting_times.usual_seconds(session, Queue.CHECK, None),

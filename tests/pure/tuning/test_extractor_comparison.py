@@ -25,7 +25,7 @@ def test_what_is_measured_while_it_is_looked_at_is_not_missing(monkeypatch: pyte
     monkeypatch.setattr(rows, "distances", distances)
     monkeypatch.setattr(rows, "is_measuring", lambda *_: unfinished)
     monkeypatch.setattr(rows, "failure_messages", lambda *_: [])
-    monkeypatch.setattr(extractor_comparison, "job_of_preparation", lambda *_: None)
+    monkeypatch.setattr(extractor_comparison, "newest_job", lambda *_, **__: None)
     preparation = Preparation(id=1, extractor="tiny@1", finished_at=datetime(2026, 3, 1, tzinfo=UTC))
     labels = {7: LabelInfo("ae", memorising=True)}
 

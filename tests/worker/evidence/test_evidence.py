@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
 from scorer.db import competitions
-from scorer.db.evidence.evidence import newest_evidence, newest_evidence_job
+from scorer.db.evidence.evidence import newest_evidence
 from scorer.db.evidence.shared_images import hashes_key_of
 from scorer.db.jobs import failed_jobs
+from scorer.db.jobs.job_queue import newest_job
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.evidence import records
@@ -254,7 +255,7 @@ def test_it_steps_aside_for_a_public_score(
         waiting = submissions.submission_by_id(session, answer.json()["id"])
         assert waiting is not None
         assert waiting.status == Status.QUEUED
-        job = newest_evidence_job(session, ref, job_track(service, ref))
+        job = newest_job(session, submission_ref=ref, track_id=job_track(service, ref), queue=Queue.EVIDENCE)
         assert job is not None
         assert (job.attempts, job.stage) == (0, None)
     assert run_next(service.context, Queue.EVIDENCE)  # the score that waits
