@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -24,7 +25,7 @@ from scorer.submissions import access
 from scorer.tuning import thresholds
 
 CHUNK_ENTRIES = 10_000
-"""Submissions per SQL statement."""
+"""Submissions that are added at once."""
 
 
 class ImportRequest(BaseModel):
@@ -111,10 +112,9 @@ def import_table(
     moments = _moments(state, len(added), acting.now)
     for start in range(0, len(added), CHUNK_ENTRIES):
         part = slice(start, start + CHUNK_ENTRIES)
-        import_results.add_entries(
-            acting.session, origin, state.tracks, batch=_batch(added[part], moments[part], new_id)
-        )
-        _add_labels_and_rulings(acting.session, origin, added[part], sealed_score=request.sealed_score)
+        entries = list(map(partial(_entry, new_id), added[part], moments[part]))
+        refs = import_results.add_entries(acting.session, origin, state.tracks, entries=entries)
+        _add_labels_and_rulings(acting.session, origin, added[part], refs=refs, sealed_score=request.sealed_score)
     result = ImportResult(
         state=state,
         created=created,
@@ -188,28 +188,27 @@ def _moments(state: CompetitionState, count: int, now: datetime) -> list[datetim
     return [opens_at + (end - opens_at) * (place + 1) / (count + 1) for place in range(count)]
 
 
-def _batch(
-    lines: Sequence[ResultsLine], moments: Sequence[datetime], new_id: Callable[[], str]
-) -> import_results.Batch:
-    columns = dict(zip(NUMBER_COLUMNS, zip(*(line.numbers for line in lines), strict=True), strict=True))
-    return import_results.Batch(
-        external_ids=[line.submission_id for line in lines],
-        public_ids=[new_id() for _ in lines],
-        teams=[line.team for line in lines],
-        accepted_at=moments,
-        fid={kind: columns[f"fid_{kind}"] for kind in TRACK_KINDS},
-        distance={kind: columns[f"distance_{kind}"] for kind in TRACK_KINDS},
-    )
+def _entry(new_id: Callable[[], str], line: ResultsLine, accepted_at: datetime) -> import_results.ImportedEntry:
+    numbers = dict(zip(NUMBER_COLUMNS, line.numbers, strict=True))
+    fid, distance = ({kind: numbers[f"{what}_{kind}"] for kind in TRACK_KINDS} for what in ("fid", "distance"))
+    return import_results.ImportedEntry(line.submission_id, new_id(), line.team, accepted_at, fid, distance)
 
 
 def _add_labels_and_rulings(
-    session: Session, origin: import_results.Origin, lines: Sequence[ResultsLine], *, sealed_score: float
+    session: Session,
+    origin: import_results.Origin,
+    lines: Sequence[ResultsLine],
+    *,
+    refs: Mapping[str, int],
+    sealed_score: float,
 ) -> None:
     labels = {
-        line.submission_id: (line.label, f"Imported as {line.label_text}.") for line in lines if line.label is not None
+        refs[line.submission_id]: (line.label, f"Imported as {line.label_text}.")
+        for line in lines
+        if line.label is not None
     }
     import_results.add_labels(session, origin, labels)
-    sealed = [line.submission_id for line in lines if _is_sealed(line, sealed_score)]
+    sealed = [refs[line.submission_id] for line in lines if _is_sealed(line, sealed_score)]
     import_results.disqualify(
         session, origin, sealed, reason=f"Disqualified in the imported table: its score is {sealed_score:g}."
     )
