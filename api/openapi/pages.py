@@ -1,11 +1,9 @@
-"""The reference of the API as a page, made from the OpenAPI document: groups of operations, and the fields of their
-schemas; an introduction for language models.
-"""
+"""The reference of the API as a page, made from the OpenAPI document; an introduction for language models."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -15,44 +13,8 @@ from api.http.etags import etag_of, is_known
 from api.http.routing import Router
 from api.rendering.templates import cached_page, not_modified, render
 
-
-class Parameter(NamedTuple):
-    """A parameter of an operation; ``place`` is path, query or header."""
-
-    name: str
-    place: str
-    is_required: bool
-    text: str
-
-
-class Answer(NamedTuple):
-    """An answer of an operation: its status, what it means, and the type of what is in it (empty: nothing)."""
-
-    status: str
-    text: str
-    content: str
-
-
-class Operation(NamedTuple):
-    """An operation of the API; ``callers`` says who may call it."""
-
-    name: str
-    method: str
-    path: str
-    text: str
-    callers: str
-    parameters: Sequence[Parameter]
-    body: str
-    answers: Sequence[Answer]
-
-
-class Field(NamedTuple):
-    """A field of a schema."""
-
-    name: str
-    type: str
-    is_required: bool
-    text: str
+Operation = tuple[str, str, Mapping[str, Any]]
+"""A method, a path, and what the document says of them."""
 
 
 def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]:
@@ -60,20 +22,8 @@ def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]
     groups: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            groups[operation["tags"][0]].append(_operation(document, method.upper(), path, operation=operation))
-    return {tag: groups[tag] for tag in sorted(groups)}
-
-
-def fields_by_schema(document: Mapping[str, Any]) -> dict[str, list[Field]]:
-    """The fields of every schema that is an object."""
-    return {
-        name: [
-            Field(field, type_of(described), field in schema.get("required", ()), described.get("description", ""))
-            for field, described in schema["properties"].items()
-        ]
-        for name, schema in sorted(document["components"]["schemas"].items())
-        if "properties" in schema
-    }
+            groups[operation["tags"][0]].append((method.upper(), path, operation))
+    return dict(sorted(groups.items()))
 
 
 def type_of(schema: Mapping[str, Any]) -> str:
@@ -92,27 +42,8 @@ def type_of(schema: Mapping[str, Any]) -> str:
     return str(schema.get("format") or schema.get("type") or "anything")
 
 
-def _operation(document: Mapping[str, Any], method: str, path: str, *, operation: Mapping[str, Any]) -> Operation:
-    parameters = [
-        Parameter(each["name"], each["in"], each.get("required", False), each.get("description", ""))
-        for each in operation.get("parameters", ())
-    ]
-    body = _content(operation.get("requestBody", {}))
-    text = operation.get("description", "")
-    callers = _callers(operation["security"])
-    name = operation["operationId"]
-    return Operation(name, method, path, text, callers, parameters, body, list(_answers(document, operation)))
-
-
-def _answers(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Answer]:
-    shared = document["components"]["responses"]
-    for status, described in sorted(operation["responses"].items()):
-        answer = shared[described["$ref"].rpartition("/")[2]] if "$ref" in described else described
-        if status != "5XX":
-            yield Answer(status, answer["description"].partition(".")[0], _content(answer))
-
-
-def _content(described: Mapping[str, Any]) -> str:
+def content_of(described: Mapping[str, Any]) -> str:
+    """The types of a body or an answer in words; empty without one."""
     contents = described.get("content", {})
     kinds = {media_type: type_of(content.get("schema", {})) for media_type, content in contents.items()}
     return ", ".join(
@@ -120,7 +51,8 @@ def _content(described: Mapping[str, Any]) -> str:
     )
 
 
-def _callers(security: Sequence[Mapping[str, Any]]) -> str:
+def callers_of(security: Sequence[Mapping[str, Any]]) -> str:
+    """Who may call an operation, in words."""
     if not security:
         return "anybody"
     if {} in security:
@@ -147,7 +79,10 @@ def _page_of(app: FastAPI) -> tuple[bytes, str]:
         viewer=None,
         show_account_nav=False,
         operations=operations_by_tag(document),
-        schemas=fields_by_schema(document),
+        components=document["components"],
+        type_of=type_of,
+        content_of=content_of,
+        callers_of=callers_of,
         document=app.openapi_url,
     ).encode()
     return page, etag_of(page)

@@ -1,6 +1,5 @@
 """``docs/reference/api.md``: every operation of the API, from its OpenAPI document."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -8,10 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from api.main import create_app
+from api.openapi.pages import Operation, operations_by_tag
 from deploy.documentation.markdown import code, page, table, text
 from scorer.settings import Settings
-
-Operation = tuple[str, str, Mapping[str, Any]]
 
 
 @cache
@@ -24,17 +22,12 @@ def openapi() -> dict[str, Any]:
 
 def operations_page() -> str:
     """The page: how to call the API, then a section for each group of operations."""
-    document = openapi()
-    groups: dict[str, list[Operation]] = defaultdict(list)
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            groups[operation["tags"][0]].append((method.upper(), path, operation))
     return page(
         "The API",
         "Calls carry `Authorization: Bearer TOKEN`. Bodies are JSON unless said otherwise. Errors are "
         "[problems](problems.md). A running service describes itself in full, with all fields, at "
         "`/api/v1/openapi.json`.",
-        *(part for tag in sorted(groups) for part in _group(tag, groups[tag])),
+        *(part for tag, group in operations_by_tag(openapi()).items() for part in _group(tag, group)),
     )
 
 
