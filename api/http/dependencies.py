@@ -59,16 +59,13 @@ async def session(request: Request) -> AsyncIterator[Session]:
         yield database_session
 
 
-async def settings(request: Request) -> Settings:
-    """The operator's settings."""
-    operator_settings: Settings = request.app.state.settings
-    return operator_settings
+def shared(name: str) -> Any:
+    """The dependency of what all requests share: an attribute of the application's state."""
 
+    async def value(request: Request) -> Any:
+        return getattr(request.app.state, name)
 
-async def rate_limiter(request: Request) -> RateLimiter:
-    """The rate limits."""
-    limiter: RateLimiter = request.app.state.rates
-    return limiter
+    return Depends(value)
 
 
 async def browser(request: Request) -> Browser:
@@ -264,24 +261,6 @@ def _within_scope(request: Request, caller: Caller, account: Account) -> Account
     return account
 
 
-async def response_cache(request: Request) -> ResponseCache:
-    """The response cache of this process."""
-    cache: ResponseCache = request.app.state.response_cache
-    return cache
-
-
-async def blobs(request: Request) -> Blobs:
-    """The blob store."""
-    store: Blobs = request.app.state.blobs
-    return store
-
-
-async def join_limiter(request: Request) -> CapacityLimiter:
-    """How many uploads this process joins at once."""
-    limiter: CapacityLimiter = request.app.state.joins
-    return limiter
-
-
 def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
     """The dependency of a route in which the account or caller of ``dependency`` acts, in the transaction of the
     request."""
@@ -308,12 +287,12 @@ Organizer = Annotated[Account, Depends(organizer)]
 AnyOrganizer = Annotated[Account, Depends(any_organizer)]
 CompetitionCreator = Annotated[Account, Depends(competition_creator)]
 Admin = Annotated[Account, Depends(admin)]
-BlobStore = Annotated[Blobs, Depends(blobs)]
-AppResponseCache = Annotated[ResponseCache, Depends(response_cache)]
-AppRateLimiter = Annotated[RateLimiter, Depends(rate_limiter)]
-JoinLimiter = Annotated[CapacityLimiter, Depends(join_limiter)]
+BlobStore = Annotated[Blobs, shared("blobs")]
+AppResponseCache = Annotated[ResponseCache, shared("response_cache")]
+AppRateLimiter = Annotated[RateLimiter, shared("rates")]
+JoinLimiter = Annotated[CapacityLimiter, shared("joins")]
 CurrentBrowser = Annotated[Browser, Depends(browser)]
-AppSettings = Annotated[Settings, Depends(settings)]
+AppSettings = Annotated[Settings, shared("settings")]
 Now = Annotated[datetime, Depends(request_time)]
 ActingVisitor = Annotated[Acting[Account | None], Depends(acting_as(visitor))]
 ActingKnownCaller = Annotated[Acting, Depends(acting_as(known_caller))]
@@ -324,12 +303,4 @@ ActingReviewer = Annotated[Acting, Depends(acting_as(reviewer))]
 ActingOrganizer = Annotated[Acting, Depends(acting_as(organizer))]
 ActingCompetitionCreator = Annotated[Acting, Depends(acting_as(competition_creator))]
 ActingAdmin = Annotated[Acting, Depends(acting_as(admin))]
-
-
-async def stored_images(request: Request) -> StoredImages:
-    """The images of stored zips, as this process keeps them."""
-    images: StoredImages = request.app.state.stored_images
-    return images
-
-
-ZipImages = Annotated[StoredImages, Depends(stored_images)]
+ZipImages = Annotated[StoredImages, shared("stored_images")]

@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kennel_client.archive import ImageSpec, ZipCheck, check_zip
+    from kennel_client.archive.listing import ImageSpec
+    from kennel_client.archive.zip_check import ZipCheck, check_zip
     from kennel_client.client import AsyncClient, Client
     from kennel_client.errors import Invalid, KennelError, Refused, Unreachable, Unreadable
     from kennel_client.progress import show_progress
@@ -33,7 +34,8 @@ _MODULE_OF = {
     **dict.fromkeys(("AsyncClient", "Client"), "client"),
     "show_progress": "progress",
     **dict.fromkeys(("Board", "Competition", "Entry", "Measurement", "Place"), "results"),
-    **dict.fromkeys(("ImageSpec", "ZipCheck", "check_zip"), "archive"),
+    "ImageSpec": "archive.listing",
+    **dict.fromkeys(("ZipCheck", "check_zip"), "archive.zip_check"),
     **dict.fromkeys(("Invalid", "KennelError", "Refused", "Unreachable", "Unreadable"), "errors"),
 }
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, TypedDict, get_args
 
 from kennel_client import answers
 from kennel_client.api import open_file, path_of, segment, send_file
-from kennel_client.archive import zip_folder
+from kennel_client.archive.zip_writing import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods, calls, lists
 from kennel_client.names import ThresholdMethod, TrackKind

@@ -7,7 +7,7 @@ from typing import Any
 
 from kennel_client import answers
 from kennel_client.api import open_file, path_of
-from kennel_client.archive import ZipCheck
+from kennel_client.archive.zip_check import ZipCheck
 from kennel_client.errors import naming
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.results import Board, Competition, Entry

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kennel_client.api import segment
-from kennel_client.archive import ImageSpec, ZipCheck, check_zip
+from kennel_client.archive.listing import ImageSpec
+from kennel_client.archive.zip_check import ZipCheck, check_zip
 from kennel_client.errors import Invalid, Refused
 from kennel_client.resumable import ResumableUpload, Waiting, upload
 from kennel_client.steps import LocalWork, Operation, Request, get

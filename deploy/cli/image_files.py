@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from kennel_client.archive import zip_folder
+from kennel_client.archive.zip_writing import zip_folder
 from kennel_client.errors import Unreadable, naming
 from scorer.archive import ReferenceImages, list_references, read_references, require_two
 from scorer.extractors import ProgressCallback

@@ -8,7 +8,7 @@ What needs the standard library alone (the directory, its limits, members, one P
 ``kennel_client.archive.zip_bombs``, before anything is unpacked.
 """
 
-from kennel_client.archive import ImageSpec, Listing, list_images
+from kennel_client.archive.listing import ImageSpec, Listing, list_images
 from scorer.archive.deep_check import check_images, read_images_at
 from scorer.archive.pixel_hashes import (
     ExactDuplicates,

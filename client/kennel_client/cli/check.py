@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 
 from kennel_client.api import open_file, segment
-from kennel_client.archive import ImageSpec, Objection, ZipCheck, check_zip, has_pillow, objections_to
-from kennel_client.archive.objections import PixelHash
+from kennel_client.archive.listing import ImageSpec
+from kennel_client.archive.objections import Objection, PixelHash, objections_to
+from kennel_client.archive.zip_check import ZipCheck, check_zip, has_pillow
 from kennel_client.cli import tables
 from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode

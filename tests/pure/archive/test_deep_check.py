@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from kennel_client.archive import check_zip
 from kennel_client.archive.faults import MemberError
+from kennel_client.archive.zip_check import check_zip
 from kennel_client.archive.zip_reader import inflate
 from scorer.archive import ImageSpec, PixelHashes, check_images, hash_pixels, list_images, write_images
 from scorer.errors import Invalid, KennelError

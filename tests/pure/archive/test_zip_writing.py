@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.ranges import requested_range
-from kennel_client.archive import zip_folder
+from kennel_client.archive.zip_writing import zip_folder
 from scorer.archive import ZipEntry, read_references, write_images, zip_headers
 from scorer.errors import Invalid
 from tests.pure.archive.broken_files import png, random_images

@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from kennel_client.archive import ImageSpec, check_zip
+from kennel_client.archive.listing import ImageSpec
+from kennel_client.archive.zip_check import check_zip
 from kennel_client.errors import Invalid
 from tests.pure.archive.broken_files import header, png, png_of_chunks, pngs, random_images, rows, zipped
 
