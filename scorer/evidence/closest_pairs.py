@@ -7,7 +7,7 @@ Sheets of the images that two entries share are made alike.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -28,7 +28,6 @@ from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
-Side = Literal["generated", "reference"]
 MAX_PAIRS = 8
 """As many as fit on a screen; a measurement records more."""
 
@@ -131,29 +130,6 @@ def team_sees_evidence(session: Session, submission: Submission) -> bool:
     return newest_ruling(session, submission.ref) is not None
 
 
-def side_of(
-    session: Session,
-    stored: StoredImages,
-    submission: Submission,
-    *,
-    kind: TrackKind,
-    number: int,
-    side: Side,
-    account: Account,
-) -> bytes:
-    """One image of the pair with this number, as PNG; ``NotFound`` if there is none that this person may see."""
-    measurement = _newest_measurement(session, submission, kind)
-    pairs = (
-        []
-        if measurement is None
-        else pairs_of(session, stored, submission, measurement=measurement, account=account, limit=number)
-    )
-    pair = next((each for each in pairs if each.number == number), None)
-    if pair is None:
-        raise NotFound("no-pair", f"There is no pair {number} of this entry on the {kind} track.")
-    return png_of(pair.image if side == "generated" else pair.reference)
-
-
 def pairs_of(
     session: Session,
     stored: StoredImages,
@@ -161,7 +137,6 @@ def pairs_of(
     *,
     measurement: Measurement,
     account: Account,
-    limit: int = MAX_PAIRS,
 ) -> list[PairImages]:
     """The closest pairs of a measurement, closest first, without those whose images are gone and, for all but
     organizers, those with reference images that participants may not see."""
@@ -176,7 +151,7 @@ def pairs_of(
         references = stored.of_references(sets, {pair["reference"] for pair in recorded}, size, hidden=hidden)
     except NotFound:
         return []
-    return list(_pairs(recorded, images, references))[:limit]
+    return list(_pairs(recorded, images, references))[:MAX_PAIRS]
 
 
 def _pairs(

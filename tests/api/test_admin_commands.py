@@ -49,7 +49,6 @@ WITHOUT_COMMAND = {
     "GET /competitions/{slug}/gallery": "names the pictures of the gallery, which the pages show",
     "GET /competitions/{slug}/gallery/{submission_id}": A_PICTURE,
     "GET /competitions/{slug}/tracks/{kind}/thresholds/impact/{name}": "the whole lists of a preview, for its page",
-    "GET /submissions/{submission_id}/pairs/{kind}/{number}/{side}": A_PICTURE,
     "GET /submissions/{submission_id}/shared-images/{other_ref}": A_PICTURE,
 }
 """What organizers may do that has no command, and why."""

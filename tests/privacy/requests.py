@@ -430,7 +430,6 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {API}/submissions/{{submission_id}}/early-label": review_call(json_call(label="aug")),
     f"GET {PAIRS}": review_call(RouteCall(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/shared-images/{{other_ref}}": review_call(RouteCall(), fails=404),
-    f"GET {PAIRS}/{{number}}/{{side}}": review_call(RouteCall(), fails=404),
     f"GET {EVIDENCE}": RouteCall(words=FINISHED, shows=SHOWN_TO_REVIEWERS),
     f"GET {EVIDENCE}/{{group}}": review_call(RouteCall(), fails=404),
     f"GET {API}/submissions/{{submission_id}}/sprite": RouteCall(shows=SHOWN_TO_REVIEWERS),

@@ -18,6 +18,6 @@ def test_a_copy_is_flagged_and_shown_beside_what_it_copies(live: RunningService)
     rita = live.browser("rita")
     live.admin.admin.roles.offer(slug, rita.handle, "reviewer")
     rita.call("PUT", f"/competitions/{slug}/role")
-    pair = f"/api/v1/submissions/{entry}/pairs/public/{nearest['number']}"
-    generated, reference = (rita.http.get(f"{pair}/{side}").content for side in ("generated", "reference"))
-    assert Image.open(io.BytesIO(generated)).tobytes() == Image.open(io.BytesIO(reference)).tobytes()
+    sheet = Image.open(io.BytesIO(rita.http.get(f"/api/v1/submissions/{entry}/pairs/public").content))
+    generated, reference = (sheet.crop((0, top, 16, top + 16)).tobytes() for top in (0, 16))
+    assert generated == reference

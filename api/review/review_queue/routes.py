@@ -35,7 +35,6 @@ from scorer.accounts.roles import is_organizer
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.evidence import closest_pairs
-from scorer.evidence.closest_pairs import Side
 from scorer.lifecycle import TrackKind
 from scorer.review import review_queue, reviews
 from scorer.submissions import access
@@ -115,26 +114,6 @@ def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingR
         closest_pairs.pairs_of(acting.session, images, submission, measurement=measurement, account=acting.actor)
     )
     return Response(picture, media_type="image/png", headers=headers)
-
-
-@router.get(
-    "/submissions/{submission_id}/pairs/{kind}/{number}/{side}",
-    response_class=Response,
-    responses=file_answer("image/png"),
-)
-def image(
-    submission_id: str,
-    kind: TrackKind,
-    number: Annotated[int, Path(ge=1, le=1000)],
-    side: Side,
-    session: DbSession,
-    images: ZipImages,
-    reviewer: Reviewer,
-) -> Response:
-    """One image of a pair as PNG. Reviewers and organizers only."""
-    submission = access.find_for_review(session, submission_id, reviewer)
-    picture = closest_pairs.side_of(session, images, submission, kind=kind, number=number, side=side, account=reviewer)
-    return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
 
 
 @router.get(

@@ -37,7 +37,6 @@ ELSEWHERE = {
     "POST /submissions/{submission_id}/cancel": "what a team does",
     "GET /submissions/{submission_id}/generator": "`kennel generator`",
     "GET /submissions/{submission_id}/generator/pairs/{group}": "pictures of pages",
-    "GET /submissions/{submission_id}/pairs/{kind}/{number}/{side}": "pictures of pages",
     "POST /submissions/{submission_id}/rebuttals": "what a team does",
     "GET /submissions/{submission_id}/shared-images/{other_ref}": "pictures of pages",
     "GET /submissions/{submission_id}/sprite": "pictures of pages",
