@@ -93,8 +93,6 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     histogram = result["histogram"]
     assert {kind: sum(counts) for kind, counts in histogram["counts"].items()} == result["report"]["targets"]
     assert len(histogram["edges"]) == len(histogram["counts"]["train"]) + 1
-    assert set(result["starts"]) == set(result["report"]["targets"])
-    assert len(result["starts"]["generated"]["plausible"]) == QUICK_PLAN["starts"]
     assert result["stability"] is None
 
     # Its team sees that the work is done, and the findings once they are published.
