@@ -1,10 +1,8 @@
 """The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
 
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -23,9 +21,6 @@ from deploy.standalone.service import ADMIN, RunningService
 from deploy.standalone.supervisor import Supervisor
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
-from scorer.accounts import one_time_links
-from scorer.accounts.administration import find_account
-from scorer.db.session import connected
 from scorer.errors import Unavailable
 
 PAPER_WIDTH = 110
@@ -152,13 +147,7 @@ def print_pages(running: RunningService, slug: str, submitted: Sequence[Submitte
     for page in pages_of(slug, submitted):
         console.print(f"{running.url}{page.path}  {page.shows}", markup=False, soft_wrap=True)
         if console.is_terminal:
-            console.print(f"  sign in: {_sign_in_link(running, page)}", markup=False, soft_wrap=True)
+            link = service.sign_in_address(running.settings, page.handle, page.path)
+            console.print(f"  sign in: {link}", markup=False, soft_wrap=True)
     if console.is_terminal:
         console.print("Each link works once, within an hour.")
-
-
-def _sign_in_link(running: RunningService, page: Page) -> str:
-    secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
-    with connected(running.settings) as sessions, sessions.begin() as session:
-        account = find_account(session, page.handle)
-        return one_time_links.sign_in_link(session, account, secret=secret, site=running.url, onward=page.path, now=now)

@@ -2,13 +2,11 @@
 
 import contextlib
 import json
-import os
 import threading
 from typing import TextIO
 
 RUNNER = "kennel"
 """The runner's own name in the log."""
-COLOURS = (36, 33, 32, 35, 34, 31)  # cyan, yellow, green, magenta, blue, red, in the order of appearance
 WIDTH = 10  # columns for names; a longer one widens what follows it
 # A part may print text from users, which must not control the terminal.
 HARMLESS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != ord("\t")}
@@ -21,8 +19,6 @@ class Log:
     def __init__(self, out: TextIO | None, *, terminal: TextIO | None = None) -> None:
         self._out = out
         self._terminal = terminal
-        self._colourful = out is not None and out.isatty() and "NO_COLOR" not in os.environ
-        self._names: dict[str, int] = {}
         self._width = WIDTH
         self._lock = threading.Lock()
 
@@ -37,15 +33,8 @@ class Log:
     def _labelled(self, name: str, text: str) -> str:
         if text.startswith('{"'):
             return f'{{"part": {json.dumps(name)}, {text[1:]}'
-        return f"{self._label(name)} {text}"
-
-    def _label(self, name: str) -> str:
         self._width = max(self._width, len(name))
-        label = f"{name:<{self._width}} |"
-        if not self._colourful:
-            return label
-        colour = COLOURS[self._names.setdefault(name, len(self._names)) % len(COLOURS)]
-        return f"\x1b[{colour}m{label}\x1b[0m"
+        return f"{name:<{self._width}} | {text}"
 
 
 def _write(out: TextIO | None, line: str) -> None:

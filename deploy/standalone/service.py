@@ -281,14 +281,14 @@ def _is_healthy(url: str) -> bool:
             return False
 
 
-def sign_in_address(settings: Settings, handle: str) -> str:
-    """The address at which the account signs in: a link that works once; the sign-in page if there is no such account
-    any more."""
+def sign_in_address(settings: Settings, handle: str, onward: str = "/") -> str:
+    """The address at which the account signs in, and from which it comes to the page ``onward``: a link that works
+    once; the sign-in page if there is no such account any more."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with connected(settings) as sessions, sessions.begin() as session:
         account = account_by_handle(session, handle)
         if account is None:
             return f"{settings.public_url}/signin"
         return one_time_links.sign_in_link(
-            session, account, secret=secret, site=settings.public_url, onward="/", now=now
+            session, account, secret=secret, site=settings.public_url, onward=onward, now=now
         )

@@ -15,6 +15,7 @@ from deploy.demo import competition, report, run
 from deploy.demo.entries import ENTRIES
 from deploy.demo.plan import DemoPlan
 from deploy.demo.scores import SubmittedEntry
+from deploy.standalone import service
 from scorer.errors import Unavailable
 
 PLAN = DemoPlan(folder=None, images=50, entries=1, full=True)
@@ -149,7 +150,7 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("terminal", [True, False])
 def test_pages_have_sign_in_links_on_a_terminal_alone(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a log they would be secrets that others read."""
-    monkeypatch.setattr(run, "_sign_in_link", lambda _, page: f"http://kennel/signin/link?next={page.path}#secret")
+    monkeypatch.setattr(service, "sign_in_address", lambda *_: "http://kennel/signin/link#secret")
     running: Any = SimpleNamespace(url="http://kennel", settings=None)
     client: Any = None
     submitted = [SubmittedEntry(entry, client, entry.key, entry.key) for entry in ENTRIES[:2]]
