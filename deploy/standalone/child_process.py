@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from deploy.standalone import launch
 from deploy.standalone.log import Log
@@ -52,27 +52,23 @@ class Child:
     """Open files that it has from us."""
 
 
-class StartedProcess(Protocol):
-    """A process whose output is read here: what is used of :class:`subprocess.Popen`."""
+class ForkedPart:
+    """A part that was forked, as :class:`subprocess.Popen` has one that was executed."""
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        ...
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """What it writes."""
-        ...
-
-    @property
-    def returncode(self) -> int | None:
-        """None while it runs, or nobody has waited for it."""
-        ...
+    def __init__(self, pid: int, stdout: IO[bytes]) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        self.returncode: int | None = None
 
     def wait(self) -> int:
         """Block until it has ended; the exit status, or -N for signal N."""
-        ...
+        if self.returncode is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+StartedProcess = subprocess.Popen[bytes] | ForkedPart
 
 
 class RestartPolicy:
@@ -136,7 +132,9 @@ class ChildProcess:
     """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us). ``start``
     is what starts it."""
 
-    def __init__(self, child: Child, log: Log, start: Callable[[Child], StartedProcess] = execute) -> None:
+    def __init__(
+        self, child: Child, log: Log, start: Callable[[Child], subprocess.Popen[bytes] | ForkedPart] = execute
+    ) -> None:
         self._child = child
         self._log = log
         self._last_lines: deque[str] = deque(maxlen=10)

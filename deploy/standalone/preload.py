@@ -22,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import IO, Any
+from typing import Any
 
-from deploy.standalone.child_process import Child, ChildProcess, installation
+from deploy.standalone.child_process import Child, ChildProcess, ForkedPart, installation
 from deploy.standalone.data_folder import METRICS, SCRATCH, DataFolder
 from deploy.standalone.launch import PR_SET_PDEATHSIG
 from deploy.standalone.log import RUNNER, Log
@@ -65,22 +65,6 @@ def preloading(data: DataFolder, environ: Mapping[str, str]) -> Child:
         user=data.account,
         reached=installation(Path(weights).absolute() if weights else None),
     )
-
-
-class ForkedPart:
-    """A part that was forked, as :class:`subprocess.Popen` has one that was executed."""
-
-    def __init__(self, pid: int, stdout: IO[bytes]) -> None:
-        self.pid = pid
-        self.stdout = stdout
-        self.returncode: int | None = None
-
-    def wait(self) -> int:
-        """Block until it has ended; the exit status, or -N for signal N."""
-        if self.returncode is None:
-            _, status = os.waitpid(self.pid, 0)
-            self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
 
 
 class PreloadedProcess:
