@@ -122,10 +122,6 @@ class UncertainPlaceView(RecordView):
     first_rank: int | None = Field(description="The 95 % interval of the rank, to `last_rank`.")
     last_rank: int | None
     medals: dict[str, float] | None = Field(description="The probability of each medal.")
-    other_generator: bool | None = Field(
-        description="Whether the generator submitted with the entry does not produce it: its images are out of reach, "
-        "or newly drawn ones look different. Shown to reviewers, and to everybody with the final board; else null."
-    )
 
 
 class UncertaintyView(BaseModel):

@@ -270,6 +270,22 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
     )
 
 
+def set_chosen_threshold(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
+    """Set the tau that a person has chosen for a track as it is measured from now on."""
+    acting.session.add(
+        Threshold(
+            track_id=track.id,
+            tau=tau,
+            method="manual",
+            choice={},
+            reason=reason,
+            author_id=acting.actor.id,
+            created_at=acting.now,
+        )
+    )
+    acting.session.flush()
+
+
 def job_for(session: Session, track: Track) -> Job | None:
     """The job that prepares this track's references; None if there was none."""
     return None if track.preparation_id is None else newest_job(session, preparation_id=track.preparation_id)

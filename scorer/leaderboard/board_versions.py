@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -31,13 +32,13 @@ def rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
 
 
 @dataclass(frozen=True)
-class RankChangesPage:
-    """Some of the teams whose rank has changed, and how many there are."""
+class ChangesPage:
+    """Some rows of a list of changes, and how many the list has."""
 
     total: int = 0
     after: int = 0
-    """How many teams precede these."""
-    rows: Sequence[RankChange] = ()
+    """How many rows precede these."""
+    rows: Sequence[Any] = ()
 
     @property
     def next_after(self) -> int | None:
@@ -68,12 +69,12 @@ def moves_since(session: Session, state: CompetitionState, version: Publication)
 
 def changes_page(
     session: Session, state: CompetitionState, account: Account | None, *, after: int = 0, limit: int
-) -> RankChangesPage:
+) -> ChangesPage:
     """Some of the teams whose rank the version in force has moved, with their names; none where it is the only one.
     ``Forbidden`` for whoever may not see the private board."""
     visible_track(state, "private", account)
     former = former_version(state)
     if former is None:
-        return RankChangesPage()
+        return ChangesPage()
     moves = moves_since(session, state, former)
-    return RankChangesPage(len(moves.team), after, rank_changes(session, moves.take(slice(after, after + limit))))
+    return ChangesPage(len(moves.team), after, rank_changes(session, moves.take(slice(after, after + limit))))

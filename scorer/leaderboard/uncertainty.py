@@ -3,16 +3,13 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import is_reviewer
 from scorer.competitions.competition_state import CompetitionState, visible_track
-from scorer.db import competitions
-from scorer.db.evidence import generators
 from scorer.db.evidence.evidence import newest_evidence_id
 from scorer.db.leaderboard import board, standard_errors
 from scorer.db.leaderboard.columns import final_as_of
@@ -49,8 +46,6 @@ class UncertainPlace:
     last_rank: int | None
     medals: Mapping[str, float] | None
     """The probability of each medal that the competition awards."""
-    other_generator: bool | None = None
-    """Whether the generator submitted with the entry does not produce it; None where this is not shown."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +83,7 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
     track, competition = visible_track(state, kind, account), state.competition
     counts = change_counts(session, state, track)
     evidence = newest_evidence_id(session.connection()), standard_errors.newest_share_id(session)
-    audits = generators.newest_recovery_id(session) if _shows_audits(session, state, account) else None
-    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence, audits)
+    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
@@ -100,23 +94,12 @@ def board_uncertainty(
     before publication."""
     visible_track(state, kind, account)
     listing, compared = _first_entries(session, state, kind)
-    places = _places(session, state.awards_on(kind), compared)
-    if _shows_audits(session, state, account):
-        refs = compared.refs[:MAX_PLACES]
-        others = generators.refs_of_other_generators(session, refs)
-        places = [replace(place, other_generator=ref in others) for place, ref in zip(places, refs, strict=True)]
     return BoardUncertainty(
         teams=len(listing),
-        places=places,
+        places=_places(session, state.awards_on(kind), compared),
         boundaries=_boundaries(state.awards_on(kind), compared),
         without_error=int(np.count_nonzero(~compared.known)),
     )
-
-
-def _shows_audits(session: Session, state: CompetitionState, account: Account | None) -> bool:
-    """Whether this person sees what audits of generators found: reviewers always, everybody with the final board."""
-    competition_id = state.competition.id
-    return competitions.is_final(session, competition_id) or is_reviewer(account, competition_id)
 
 
 def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind) -> list[UncertainPlace]:

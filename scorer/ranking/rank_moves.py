@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorer.ranking.columns import Flags, Ints, distinct
+from scorer.ranking.columns import Flags, Ints, numbered
 from scorer.ranking.vectorised import BoardListing
 
 
@@ -19,21 +19,19 @@ class RankMoves(NamedTuple):
         """Some of the moves."""
         return RankMoves(*(column[places] for column in self))
 
-
-def moved(ranks: RankMoves) -> RankMoves:
-    """Those of the teams whose two ranks differ, in the order of their new ranks."""
-    moves = ranks.take(ranks.before != ranks.after)
-    last = np.where(moves.after == 0, np.iinfo(np.int64).max, moves.after)
-    return moves.take(np.lexsort((moves.before, last)))
+    def of_first(self, last: int) -> "RankMoves":
+        """Those that begin or end on a rank down to ``last``."""
+        return self.take(((self.before > 0) & (self.before <= last)) | ((self.after > 0) & (self.after <= last)))
 
 
 def moves_between(before: BoardListing, after: BoardListing) -> RankMoves:
-    """The teams whose rank differs between two boards, of whichever entries."""
+    """The teams whose rank differs between two boards, of whichever entries, in the order of their new ranks."""
     ranked = [board.judged.team[board.rows] for board in (before, after)]
-    teams = distinct(np.concatenate(ranked))
-    ranks = []
-    for own in ranked:
-        rank = np.zeros(len(teams), np.int64)
-        rank[np.searchsorted(teams, own)] = np.arange(1, len(own) + 1)
-        ranks.append(rank)
-    return moved(RankMoves(teams, *ranks))
+    codes, count = numbered(np.concatenate(ranked))
+    ranks = RankMoves(*(np.zeros(count, np.int64) for _ in range(3)))
+    ranks.team[codes] = np.concatenate(ranked)
+    for rank, own in zip(ranks[1:], np.split(codes, [len(ranked[0])]), strict=True):
+        rank[own] = np.arange(1, len(own) + 1)
+    moves = ranks.take(ranks.before != ranks.after)
+    last = np.where(moves.after == 0, np.iinfo(np.int64).max, moves.after)
+    return moves.take(np.lexsort((moves.before, last)))

@@ -147,14 +147,6 @@ class BoardListing:
 class RankedBoard(BoardListing):
     """A board with all entries of its track."""
 
-    @cached_property
-    def ranks(self) -> Ints:
-        """The rank of each team, by its code; 0 without one."""
-        codes, count = self.judged.codes
-        ranks = np.zeros(count, np.int64)
-        ranks[codes[self.rows]] = np.arange(1, len(self.rows) + 1)
-        return ranks
-
     def would_be_rank(self, ref: int) -> int | None:
         """The rank that the entry ``ref`` would take as its team's only one; None if it could take none."""
         judged = self.judged

@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.competitions import penalty_notices, reference_sets
 from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.preparations import set_chosen_threshold
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import rescoring_jobs
 from scorer.db.notifications import competing_teams
-from scorer.db.tables import Preparation, RescoringCampaign, Threshold, Track
+from scorer.db.tables import Preparation, RescoringCampaign, Track
 from scorer.errors import Invalid
 from scorer.jobs import retries
 from scorer.jobs.broker import send_after_commit
@@ -45,7 +46,7 @@ def switch(
     before = _judged_if_provisional(acting.session, state)
     add_act(acting, state, campaign, kind="switch", reason=reason)
     if chosen is not None:
-        _set_tau(acting, status.track, chosen, reason=reason)
+        set_chosen_threshold(acting, status.track, chosen, reason=reason)
     if not campaign.keeps_references:
         _set_references(acting, status.track, campaign, preparation=campaign.preparation)
     _notify(
@@ -68,7 +69,7 @@ def undo(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *
     before = _judged_if_provisional(acting.session, state)
     add_act(acting, state, campaign, kind="undo", reason=reason)
     if former is not None:
-        _set_tau(acting, status.track, former, reason=reason)
+        set_chosen_threshold(acting, status.track, former, reason=reason)
     if not campaign.keeps_references:
         _set_references(acting, status.track, campaign, preparation=campaign.former_preparation)
     _notify(
@@ -140,21 +141,6 @@ def former_tau(session: Session, status: CampaignStatus) -> float | None:
     is_own = bool(thresholds) and thresholds[0].created_at == switched_at
     former = next((each.tau for each in thresholds if each.created_at < switched_at), None)
     return former if is_own or campaign.changes_space else None
-
-
-def _set_tau(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
-    acting.session.add(
-        Threshold(
-            track_id=track.id,
-            tau=tau,
-            method="manual",
-            choice={},
-            reason=reason,
-            author_id=acting.actor.id,
-            created_at=acting.now,
-        )
-    )
-    acting.session.flush()
 
 
 def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *, preparation: Preparation) -> None:

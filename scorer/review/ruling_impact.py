@@ -13,8 +13,10 @@ from scorer.db.review import rulings as rows
 from scorer.db.tables import Submission
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.ranking.awards import Awards
 from scorer.ranking.columns import FinalPicks, Ints
 from scorer.ranking.judged_entries import JudgedEntries
+from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 from scorer.review.rulings import RulingKind
 from scorer.teams.teams import current_team_of
@@ -84,7 +86,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
         changed = boards.with_ruling(submission.ref, ruling)
         for kind, before in orders.items():
             after = changed.order(kind)
-            award_changes = _award_changes(session, state, kind, before=before, after=after)
+            award_changes = _award_changes(session, state.awards_on(kind), before=before, after=after)
             ranks = before.rank_of_team(team), after.rank_of_team(team)
             impacts.append(RulingImpact(ruling, kind, *ranks, award_changes))
     return impacts
@@ -110,30 +112,11 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
     return np.append(others, ref) if among else others
 
 
-def _award_changes(
-    session: Session, state: CompetitionState, kind: TrackKind, *, before: RankedBoard, after: RankedBoard
-) -> list[AwardChange]:
-    last = state.awards.last_winning_rank
-    teams = dict.fromkeys(_teams(after, last) + _teams(before, last))
-    refs = {
-        team: _ref_of(order, rank) for order in (before, after) for team in teams if (rank := order.rank_of_team(team))
-    }
-    names = board.entry_info_of(session, list(refs.values()))
+def _award_changes(session: Session, awards: Awards, *, before: RankedBoard, after: RankedBoard) -> list[AwardChange]:
+    moves = moves_between(before, after).of_first(awards.last_winning_rank)
+    names = board.team_names_of(session, moves.team.tolist())
     changes = [
-        AwardChange(names[refs[team]].team, _win(state, kind, before, team=team), _win(state, kind, after, team=team))
-        for team in teams
+        AwardChange(names[team], *(Win(rank or None, *awards.of_rank(rank)) for rank in ranks))
+        for team, *ranks in zip(*(column.tolist() for column in moves), strict=True)
     ]
     return [change for change in changes if change.before[1:] != change.after[1:]]
-
-
-def _teams(order: RankedBoard, last: int) -> list[int]:
-    return [int(team) for team in order.judged.team[order.rows[:last]]]
-
-
-def _ref_of(order: RankedBoard, rank: int) -> int:
-    return int(order.judged.columns.ref[order.rows[rank - 1]])
-
-
-def _win(state: CompetitionState, kind: TrackKind, order: RankedBoard, *, team: int) -> Win:
-    rank = order.rank_of_team(team)
-    return Win(rank, *state.awards_on(kind).of_rank(rank or 0))

@@ -15,7 +15,7 @@ from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
-from scorer.db.tables import Preparation, Threshold, Track
+from scorer.db.tables import Preparation, Track
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState
@@ -68,7 +68,10 @@ def replace_extractor(
     )
     acting.session.add(track)
     acting.session.flush()
-    _set_tau(acting, track, preparation, change=change)
+    if change.tau is None:
+        preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
+    else:
+        preparations.set_chosen_threshold(acting, track, change.tau, reason=change.reason)
     entries = leases.score_all(acting.session, state.competition.id, track.id, now=acting.now)
     audit_log.record_action(
         acting,
@@ -101,23 +104,6 @@ def _require_possible(
             "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
         )
     return preparation
-
-
-def _set_tau(acting: Acting, track: Track, preparation: Preparation, *, change: ExtractorChange) -> None:
-    if change.tau is None:
-        preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
-        return
-    acting.session.add(
-        Threshold(
-            track_id=track.id,
-            tau=change.tau,
-            method="manual",
-            choice={},
-            reason=change.reason,
-            author_id=acting.actor.id,
-            created_at=acting.now,
-        )
-    )
 
 
 def scoring_progress(session: Session, state: CompetitionState) -> ScoringProgress:

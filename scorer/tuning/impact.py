@@ -13,12 +13,12 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import board
-from scorer.leaderboard.board_versions import RankChange, rank_changes
+from scorer.leaderboard.board_versions import ChangesPage, rank_changes
 from scorer.metrics.statistics.threshold_selection import is_borderline
 from scorer.ranking.awards import Awards
 from scorer.ranking.columns import Flags, Ints, in_blocks
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.rank_moves import RankMoves, moved
+from scorer.ranking.rank_moves import RankMoves, moves_between
 from scorer.ranking.vectorised import RankedBoard
 from scorer.submissions.labels import LABELS, LabelColumns
 
@@ -108,12 +108,7 @@ class ThresholdImpact:
     @cached_property
     def moves(self) -> RankMoves:
         """Teams whose rank changes."""
-        judged = self.after.judged
-        codes, count = judged.codes
-        team = np.zeros(count, np.int64)
-        for side in (self.before, self.after):
-            team[codes[side.rows]] = judged.team[side.rows]
-        return moved(RankMoves(team, self.before.ranks, self.after.ranks))
+        return moves_between(self.before, self.after)
 
     @cached_property
     def medals(self) -> Sequence[AwardMove]:
@@ -144,9 +139,7 @@ class ThresholdImpact:
 
 def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardMove]:
     """Teams whose ``medal`` or ``prize`` changes with their rank, in the order of their new ranks."""
-    last = awards.last_winning_rank
-    wins = ((moves.before > 0) & (moves.before <= last)) | ((moves.after > 0) & (moves.after <= last))
-    teams = zip(*(column.tolist() for column in moves.take(wins)), strict=True)
+    teams = zip(*(column.tolist() for column in moves.of_first(awards.last_winning_rank)), strict=True)
     changes = [
         AwardMove(team, *(getattr(awards.of_rank(rank), award) for rank in (before, after)))
         for team, before, after in teams
@@ -187,39 +180,23 @@ class AwardChange:
     after: str | None
 
 
-@dataclass(frozen=True)
-class ImpactPage:
-    """Some rows of a list, and how many the list has."""
-
-    total: int
-    after: int
-    """How many rows precede these."""
-    rows: Sequence[PenaltyChange | RankChange | AwardChange]
-
-    @property
-    def next_after(self) -> int | None:
-        """``after`` of the next page; None at the end."""
-        end = self.after + len(self.rows)
-        return end if self.rows and end < self.total else None
-
-
-def lists_of(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ImpactPage]:
+def lists_of(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ChangesPage]:
     """The first rows of every list of an impact."""
     return {name: page_of(session, impact, name, limit=limit) for name in LIST_NAMES}
 
 
-def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ImpactPage:
+def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ChangesPage:
     """The rows of one list from number ``after + 1`` on, at most ``limit``."""
     page = slice(after, after + limit)
     if name == "moves":
         moves = impact.moves
-        return ImpactPage(len(moves.team), after, rank_changes(session, moves.take(page)))
+        return ChangesPage(len(moves.team), after, rank_changes(session, moves.take(page)))
     if name in {"medals", "prizes"}:
         awards: Sequence[AwardMove] = getattr(impact, name)
-        return ImpactPage(len(awards), after, award_changes(session, awards[page]))
+        return ChangesPage(len(awards), after, award_changes(session, awards[page]))
     rows: Ints = getattr(impact, name)
     changes = penalty_changes(session, impact.after.judged, impact.labels, page=impact.closest(rows, after, limit))
-    return ImpactPage(len(rows), after, changes)
+    return ChangesPage(len(rows), after, changes)
 
 
 def penalty_changes(

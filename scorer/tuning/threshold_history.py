@@ -13,8 +13,9 @@ from scorer.db.leaderboard.columns import to_microseconds
 from scorer.db.tables import Threshold
 from scorer.db.tuning import effective_thresholds
 from scorer.errors import NotFound
+from scorer.leaderboard.board_versions import ChangesPage
 from scorer.ranking.columns import Ints
-from scorer.tuning.impact import ImpactPage, penalty_changes
+from scorer.tuning.impact import penalty_changes
 from scorer.tuning.thresholds import TrackEntries
 
 STEPS = 20
@@ -31,17 +32,17 @@ class ThresholdStep:
     standing: bool
     """Whether it stands: no undo has taken it back."""
     tightened: bool
-    changes: ImpactPage
+    changes: ChangesPage
 
     @property
-    def penalised(self) -> ImpactPage:
+    def penalised(self) -> ChangesPage:
         """The entries that it penalised."""
-        return self.changes if self.tightened else ImpactPage(0, 0, ())
+        return self.changes if self.tightened else ChangesPage()
 
     @property
-    def freed(self) -> ImpactPage:
+    def freed(self) -> ChangesPage:
         """The entries that it freed."""
-        return ImpactPage(0, 0, ()) if self.tightened else self.changes
+        return ChangesPage() if self.tightened else self.changes
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,11 @@ class _Steps:
         accepted_at = self.entries.board.judged.columns.accepted_at[moved]
         return moved[accepted_at <= to_microseconds(chosen.created_at)]
 
-    def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ImpactPage:
+    def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ChangesPage:
         """Some of these entries."""
         judged, labels = self.entries.board.judged, self.entries.labels
         rows = self.changed_rows(number)
-        return ImpactPage(len(rows), after, penalty_changes(session, judged, labels, page=rows[after : after + limit]))
+        return ChangesPage(len(rows), after, penalty_changes(session, judged, labels, page=rows[after : after + limit]))
 
 
 def threshold_history(
@@ -110,7 +111,7 @@ def threshold_history(
 
 def changes_of_step(
     session: Session, entries: TrackEntries, threshold_id: int, *, after: int, limit: int
-) -> ImpactPage:
+) -> ChangesPage:
     """A page of the entries that one choice penalised or freed. ``NotFound`` for a choice of another track."""
     steps = _steps_of(session, entries)
     number = next((number for number, row in enumerate(steps.thresholds) if row.id == threshold_id), None)

@@ -24,13 +24,14 @@ from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
 from scorer.db.tuning import UNDO, effective_thresholds
 from scorer.errors import Conflict, Invalid, NotFound
+from scorer.leaderboard.board_versions import ChangesPage
 from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDistances, ThresholdChoice
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard, order_of
 from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
-from scorer.tuning.impact import LISTED, ImpactPage, ListName, ThresholdImpact, lists_of
+from scorer.tuning.impact import LISTED, ListName, ThresholdImpact, lists_of
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 
@@ -43,7 +44,7 @@ class Retuning:
     """The threshold that it is compared with."""
     choice: ThresholdChoice
     impact: ThresholdImpact
-    lists: Mapping[ListName, ImpactPage]
+    lists: Mapping[ListName, ChangesPage]
     """The first rows of each list of the impact."""
 
 

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 from api.http.views import Page, RankChangeView, RecordView, Request
 from kennel_client.names import ThresholdMethod
 from scorer.db.tables import Threshold
+from scorer.leaderboard.board_versions import ChangesPage
 from scorer.lifecycle import TrackKind
-from scorer.tuning.impact import LISTED, ImpactPage
+from scorer.tuning.impact import LISTED
 from scorer.tuning.threshold_history import ThresholdStep
 from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 
@@ -200,11 +201,11 @@ def retuning_view(
     )
 
 
-def _lists_of(pages: Mapping[Any, ImpactPage]) -> dict[str, Any]:
+def _lists_of(pages: Mapping[Any, ChangesPage]) -> dict[str, Any]:
     return {name: page.rows for name, page in pages.items()}
 
 
-def impact_page_view(page: ImpactPage) -> ImpactPageView:
+def impact_page_view(page: ChangesPage) -> ImpactPageView:
     """A page of a list."""
     return ImpactPageView.model_validate({"total": page.total, "entries": page.rows, "next_after": page.next_after})
 

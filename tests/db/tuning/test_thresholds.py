@@ -240,7 +240,7 @@ def test_older_choices_and_their_changes_come_by_pages(session: Session, now: da
     older = threshold_history.threshold_history(session, entries, before=ids[2], limit=1)
     assert ([step.threshold.id for step in older.steps], older.total) == ([ids[1]], 3)
     pages = [threshold_history.changes_of_step(session, entries, ids[1], after=after, limit=2) for after in (0, 2, 4)]
-    distances = [[row.memorization_distance for row in page.rows] for page in pages]  # type: ignore[union-attr]
+    distances = [[row.memorization_distance for row in page.rows] for page in pages]
     assert distances == [[pytest.approx(0.13), pytest.approx(0.14)], [pytest.approx(0.15)], []]
     assert [(page.total, page.next_after) for page in pages] == [(3, 2), (3, None), (3, None)]
     with pytest.raises(NotFound):
