@@ -1,6 +1,6 @@
 """A few images of a zip, by index in canonical order: for people to look at, never for measuring."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
@@ -15,48 +15,25 @@ from scorer.archive.reference_image import decode_reference, round_to_uint8
 
 
 def select_images(
-    file: BinaryIO, listing: Listing, places: Collection[int], *, size: int, processes: int = 0
-) -> dict[int, Images]:
-    """Images of a participant's zip, (size, size, 3) uint8 each, by index in ``listing``; missing and undecodable ones
-    are left out. So many limited processes decode them (:mod:`scorer.archive.decoder_pool`), or with 0 threads of this
-    one.
-    """
-    return _select(
-        file, listing, places, size=size, decode=lambda content: decode_png(content, size), processes=processes
-    )
-
-
-def select_reference_images(
-    file: BinaryIO, listing: Listing, places: Collection[int], *, size: int, processes: int = 0
-) -> dict[int, Images]:
-    """Images of a reference set likewise, resized to the competition's size and rounded to 8 bits."""
-    return _select(
-        file,
-        listing,
-        places,
-        size=size,
-        decode=lambda content: round_to_uint8(decode_reference(content, size)),
-        processes=processes,
-        of_references=True,
-    )
-
-
-def _select(
     file: BinaryIO,
     listing: Listing,
     places: Collection[int],
     *,
     size: int,
-    decode: Callable[[bytes], Images],
-    processes: int,
+    processes: int = 0,
     of_references: bool = False,
 ) -> dict[int, Images]:
+    """Images of a participant's zip, or of a reference set, (size, size, 3) uint8 each, by index in ``listing``;
+    missing and undecodable ones are left out. Those of a reference set are resized, and rounded to 8 bits. So
+    many limited processes decode them (:mod:`scorer.archive.decoder_pool`), or with 0 threads of this one.
+    """
     wanted = sorted({place for place in places if 0 <= place < len(listing.members)})
     members = [listing.members[place] for place in wanted]
     if not members:
         return {}
     if processes == 0:
-        decoded = list(map_members(file, members, lambda _, content: decode(content)))
+        decode = decode_reference if of_references else decode_png
+        decoded = list(map_members(file, members, lambda _, content: round_to_uint8(decode(content, size))))
     else:
         largest = max(member.compressed for member in members)
         shape = window_shape(size, len(members), largest, of_references=of_references)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.archive.pixel_hashes import Images
-from scorer.archive.selected_images import select_images, select_reference_images
+from scorer.archive.selected_images import select_images
 from scorer.blobs import Blobs
 from scorer.confinement.limited_call import LARGE
 from scorer.db import competitions
@@ -76,7 +76,6 @@ class StoredImages:
     def _select(self, key: str, spec: ImageSpec | None, places: Collection[int], *, size: int) -> dict[int, Images]:
         listing = self.listing_of(key, spec)
         wanted = {place for place in places if 0 <= place < len(listing.members)}
-        select = select_reference_images if spec is None else select_images
         with self._blobs.open(key) as file:
             found = self._find(key, size, wanted)
             if wanted == found.keys():
@@ -85,9 +84,10 @@ class StoredImages:
             with LARGE.turn():
                 found = self._find(key, size, wanted)
                 missing = wanted - found.keys()
-                return found | self._keep(
-                    key, size, select(file, listing, missing, size=size, processes=self._processes)
+                decoded = select_images(
+                    file, listing, missing, size=size, processes=self._processes, of_references=spec is None
                 )
+                return found | self._keep(key, size, decoded)
 
     def _find(self, key: str, size: int, places: Collection[int]) -> dict[int, Images]:
         with self._lock:

@@ -1,6 +1,7 @@
 """Findings of duplicates: training-image copies, near duplicates, and duplicates within an entry."""
 
 from collections import Counter
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -12,130 +13,106 @@ from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MIN_SHARE
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, grouped_share_error
 from scorer.metrics.copying.near_duplicates import NearDuplicates
+from scorer.metrics.copying.partial_copying import PartialCopying
 
-THUMBNAIL_COPIES = "thumbnail_copies"
+
+def _finding(name: str, closeness: PartialCopying, sentence: str, *, uninformative: str) -> Finding:
+    """The share of images closer than the limit; the sentence ``uninformative`` and no value where the limit is 0."""
+    if not closeness.is_informative:
+        return Finding(name, None, SHARE, LOWER, uninformative)
+    error, p_value = closeness.standard_error, closeness.p_value
+    return Finding(name, closeness.share, SHARE, LOWER, sentence, error, p_value, "sampling")
+
+
+def _conclusion(closeness: PartialCopying, cause: str, *, is_few: bool) -> str:
+    """What the share means: ``cause`` is what many such images come from."""
+    if closeness.p_value >= SIGNIFICANCE_LEVEL:
+        return ": nothing out of the ordinary."
+    return f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if is_few else cause}"
+
+
+def _mirrored(count: int) -> str:
+    return f", {count:,} of them mirrored" if count else ""
 
 
 def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their thumbnails."""
     closeness = duplicates.closeness
-    if not closeness.is_informative:
-        sentence = "Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell copies."
-        return Finding(THUMBNAIL_COPIES, None, SHARE, LOWER, sentence)
-    sentence = (
+    conclusion = _conclusion(
+        closeness,
+        "training images that were blurred, recoloured or put through a network look so.",
+        is_few=closeness.share < MIN_SHARE,
+    )
+    return _finding(
+        "thumbnail_copies",
+        closeness,
         f"Made very small, {closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)})"
         f" are closer to a training image than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
-        " photographs"
+        f" photographs{_mirrored(duplicates.mirrored)}; chance alone makes"
+        f" {format_percent(closeness.expected)}{conclusion}",
+        uninformative="Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell"
+        " copies.",
     )
-    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
-    chance = f"; chance alone makes {format_percent(closeness.expected)}"
-    conclusion = ": nothing out of the ordinary."
-    if closeness.p_value < SIGNIFICANCE_LEVEL:
-        few = closeness.share < MIN_SHARE
-        conclusion = (
-            f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if few else _copied_phrase()}"
-        )
-    return Finding(
-        THUMBNAIL_COPIES,
-        closeness.share,
-        SHARE,
-        LOWER,
-        sentence + mirrored + chance + conclusion,
-        closeness.standard_error,
-        closeness.p_value,
-        "sampling",
-    )
-
-
-def _copied_phrase() -> str:
-    return "training images that were blurred, recoloured or put through a network look so."
 
 
 def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their perceptual hashes."""
     closeness = duplicates.closeness
-    name = "hash_copies"
-    if not closeness.is_informative:
-        sentence = (
-            "Some held-out photographs have the perceptual hash of a training image, so hashes can't tell copies."
-        )
-        return Finding(name, None, SHARE, LOWER, sentence)
-    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
-    sentence = (
+    conclusion = _conclusion(
+        closeness, "that image shows through, altered or under another one.", is_few=closeness.share < MIN_SHARE
+    )
+    finding = _finding(
+        "hash_copies",
+        closeness,
         f"By their perceptual hashes {closeness.below:,} of {closeness.generated:,} images"
         f" ({format_percent(closeness.share)}) stand out as near to one training image, as"
-        f" {format_percent(closeness.expected)} do by chance{mirrored}"
+        f" {format_percent(closeness.expected)} do by chance{_mirrored(duplicates.mirrored)}{conclusion}",
+        uninformative="Some held-out photographs have the perceptual hash of a training image, so hashes can't tell"
+        " copies.",
     )
-    conclusion = ": nothing out of the ordinary."
-    if closeness.p_value < SIGNIFICANCE_LEVEL:
-        few = closeness.share < MIN_SHARE
-        conclusion = (
-            f" ({format_p_value(closeness.p_value)}):"
-            f" {'more than chance, but few.' if few else 'that image shows through, altered or under another one.'}"
-        )
-    return Finding(name, closeness.share, SHARE, LOWER, sentence + conclusion, p_value=closeness.p_value)
+    return replace(finding, standard_error=None, error_kind=None)
 
 
 def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near to one training image, relative to others, as held-out images are not."""
     closeness = duplicates.closeness
-    name = "relative_copies"
-    if not closeness.is_informative:
-        sentence = "Some held-out photographs are training images themselves, so relative distances can't tell copies."
-        return Finding(name, None, SHARE, LOWER, sentence)
-    sentence = (
+    conclusion = _conclusion(
+        closeness,
+        "altered copies among other images look so.",
+        is_few=closeness.share - closeness.expected < MIN_SHARE * (1.0 - closeness.expected),
+    )
+    return _finding(
+        "relative_copies",
+        closeness,
         f"{closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)}) are nearer to one"
         f" training image, relative to others, than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
-        f" photographs; chance alone makes {format_percent(closeness.expected)}"
-    )
-    conclusion = ": nothing out of the ordinary."
-    if closeness.p_value < SIGNIFICANCE_LEVEL:
-        few = closeness.share - closeness.expected < MIN_SHARE * (1.0 - closeness.expected)
-        conclusion = (
-            f" ({format_p_value(closeness.p_value)}):"
-            f" {'more than chance, but few.' if few else 'altered copies among other images look so.'}"
-        )
-    return Finding(
-        name,
-        closeness.share,
-        SHARE,
-        LOWER,
-        sentence + conclusion,
-        closeness.standard_error,
-        closeness.p_value,
-        "sampling",
+        f" photographs; chance alone makes {format_percent(closeness.expected)}{conclusion}",
+        uninformative="Some held-out photographs are training images themselves, so relative distances can't tell"
+        " copies.",
     )
 
 
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their features."""
     closeness = duplicates.closeness
-    name = "near_copies"
-    if not closeness.is_informative:
-        sentence = "Some held-out photographs are training images themselves, so near copies can't be told from chance."
-        return Finding(name, None, SHARE, LOWER, sentence)
-    sentence = (
+    outcome = (
         f"{closeness.below:,} of {closeness.generated:,} images nearly are one of {duplicates.originals:,} training"
         " images"
     )
     if not closeness.below:
-        sentence = f"None of the {closeness.generated:,} images nearly is a training image"
-    mirrored = f", {duplicates.mirrored:,} of them mirrored" if duplicates.mirrored else ""
+        outcome = f"None of the {closeness.generated:,} images nearly is a training image"
     often = (
         f"; one of these {duplicates.most_copied[1]:,} times"
         if duplicates.most_copied and duplicates.most_copied[1] > 1
         else ""
     )
     chance = f"; chance alone makes {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
-    return Finding(
-        name,
-        closeness.share,
-        SHARE,
-        LOWER,
-        sentence + mirrored + often + chance,
-        closeness.standard_error,
-        closeness.p_value,
-        "sampling",
+    return _finding(
+        "near_copies",
+        closeness,
+        f"{outcome}{_mirrored(duplicates.mirrored)}{often}{chance}",
+        uninformative="Some held-out photographs are training images themselves, so near copies can't be told from"
+        " chance.",
     )
 
 
@@ -160,10 +137,9 @@ def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
     copied = copies.exact + copies.mirrored
     sentence = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
     if copied:
-        mirrored = f", {copies.mirrored:,} of them mirrored" if copies.mirrored else ""
         sentence = (
             f"{copied:,} of {count:,} images ({format_percent(copies.share)}) are training images,"
-            f" pixel by pixel{mirrored}."
+            f" pixel by pixel{_mirrored(copies.mirrored)}."
         )
     error = sqrt(copies.share * (1.0 - copies.share) / count)
     return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence, error, error_kind="sampling")

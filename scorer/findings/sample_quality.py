@@ -5,14 +5,12 @@ from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Fi
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import Authenticity, p_fewer
 from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
-from scorer.metrics.sample_quality.cmmd import Cmmd
-from scorer.metrics.sample_quality.diversity import Diversity
+from scorer.metrics.features import Estimate
 from scorer.metrics.sample_quality.fid_infinity import FidInfinity
 from scorer.metrics.sample_quality.inception_score import InceptionScore
-from scorer.metrics.sample_quality.kid import SquaredMmd
 from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodDivergence
 from scorer.metrics.sample_quality.prd import PrecisionRecall
-from scorer.metrics.sample_quality.prdc import Prdc, PrdcError
+from scorer.metrics.sample_quality.prdc import Prdc
 from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
 from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
 
@@ -127,7 +125,7 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
     return Finding("relative_mmd", difference, SQUARED_MMD, NEITHER, conclusion, error, test.p_closer, "sampling")
 
 
-def kid_finding(kid: SquaredMmd) -> Finding:
+def kid_finding(kid: Estimate) -> Finding:
     """KID of all images."""
     sentence = (
         f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (over the choice of"
@@ -136,7 +134,7 @@ def kid_finding(kid: SquaredMmd) -> Finding:
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 
 
-def cmmd_finding(distance: Cmmd) -> Finding:
+def cmmd_finding(distance: Estimate) -> Finding:
     """CMMD of all images."""
     sentence = (
         f"CMMD, the kernel distance of CLIP features, is {distance.value:.4g} ± {distance.standard_error:.2g} (over the"
@@ -163,7 +161,7 @@ def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]
     )
 
 
-def diversity_finding(name: str, label: str, own: Diversity, *, training: Diversity) -> Finding:
+def diversity_finding(name: str, label: str, own: Estimate, *, training: Estimate) -> Finding:
     """The Vendi score or RKE, beside that of as many training images."""
     sentence = (
         f"By {label} the images are as diverse as {own.value:.1f} ± {own.standard_error:.2g} images without anything in"
@@ -172,7 +170,7 @@ def diversity_finding(name: str, label: str, own: Diversity, *, training: Divers
     return Finding(name, own.value, EFFECTIVE_IMAGES, HIGHER, sentence, own.standard_error, error_kind="sampling")
 
 
-def prdc_findings(prdc: Prdc, error: PrdcError) -> tuple[Finding, ...]:
+def prdc_findings(prdc: Prdc, error: Prdc) -> tuple[Finding, ...]:
     """Improved precision and recall, density and coverage."""
     sentences = {
         "precision": f"{format_percent(prdc.precision)} of the generated images lie where real images are",

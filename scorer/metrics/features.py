@@ -1,6 +1,6 @@
 """Checks of feature matrices, made by every metric before it computes anything."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,13 @@ from scorer.errors import Invalid
 
 Features = NDArray[np.floating[Any]]
 Vector = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A metric's value, and its standard error over the choice of the generated images; None where none is known."""
+
+    value: float
+    standard_error: float | None
 
 
 def require_matrix(features: Features, whose: str, *, min_rows: int = 1) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import NormalisedFeatures
-from scorer.metrics.features import Features
+from scorer.metrics.features import Estimate, Features
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import EPSILON, mifid
 from scorer.metrics.sample_quality.cmmd import cmmd
@@ -25,14 +25,6 @@ from scorer.metrics.sample_quality.prdc import prdc_with_error
 Direction = Literal["lower", "higher"]
 """Whether lower or higher values are better."""
 Progress = Callable[[float], None]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A metric's value, and its standard error over the choice of the generated images; None where none is known."""
-
-    value: float
-    standard_error: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +72,11 @@ def _mifid(generated: Features, reference: Reference, constants: Mapping[str, fl
 
 
 def _kid(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
-    kid = squared_mmd(generated, reference.normalised.features, progress=progress)
-    return Estimate(kid.value, kid.standard_error)
+    return squared_mmd(generated, reference.normalised.features, progress=progress)
 
 
 def _cmmd(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
-    distance = cmmd(generated, reference.normalised.features, progress=progress)
-    return Estimate(distance.value, distance.standard_error)
+    return cmmd(generated, reference.normalised.features, progress=progress)
 
 
 def _prdc(name: str) -> Compute:
@@ -101,14 +91,12 @@ def _prdc(name: str) -> Compute:
 
 
 def _vendi(generated: Features, _reference: Reference, _constants: Mapping[str, float], _: Progress) -> Estimate:
-    score = vendi_score(generated)
-    return Estimate(score.value, score.standard_error)
+    return vendi_score(generated)
 
 
 def _rke(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
     features = reference.normalised.features
-    score = rke(generated, median_width(features, features), progress=progress)
-    return Estimate(score.value, score.standard_error)
+    return rke(generated, median_width(features, features), progress=progress)
 
 
 _ALL = (

@@ -19,7 +19,7 @@ SIDE = 2
 
 def images_by_reader(content: bytes) -> NDArray[np.generic]:
     """By the reader that the sandbox uses."""
-    generator = read_generator(content, Latent(DIMENSION), size=SIDE, values=None, limits=GeneratorLimits())
+    generator = read_generator(content, Latent(DIMENSION), size=SIDE, limits=GeneratorLimits())
     with torch.no_grad():
         images: NDArray[np.generic] = generator.network(torch.from_numpy(LATENTS)).numpy()
     return images

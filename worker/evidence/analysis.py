@@ -26,12 +26,12 @@ from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
 from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours
-from scorer.metrics.features import Vector, require_matrix
+from scorer.metrics.features import Estimate, Vector, require_matrix
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
-from scorer.metrics.sample_quality.kid import SquaredMmd, squared_mmd_of
-from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Prdc, PrdcError
+from scorer.metrics.sample_quality.kid import squared_mmd_of
+from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Prdc
 from scorer.metrics.sample_quality.two_sample import PooledSample, TwoSample, draw_pool, two_sample_in
 from worker.evidence.distance_passes import OwnDistances, TrainingDistances, own_distances, training_distances
 from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, ReferenceAnalysis, or_none
@@ -212,13 +212,13 @@ class Analysis:
         return two_sample_in(pool, _there(self.to_training.pooled).places)
 
     @property
-    def kid(self) -> SquaredMmd:
+    def kid(self) -> Estimate:
         for features, whose in ((self.entry.features, "generated"), (self.training, "reference")):
             require_matrix(features, whose, min_rows=2)
         return squared_mmd_of(self.among_own.kernel_sums, self.to_training.kernel_sums, self.reference.kernel_sums)
 
     @property
-    def overlap(self) -> tuple[Prdc, PrdcError]:
+    def overlap(self) -> tuple[Prdc, Prdc]:
         if isinstance(self.reference.manifold, str):
             raise NotComputable(self.reference.manifold)
         require_matrix(self.entry.features, "given", min_rows=PRECISION_K + 1)

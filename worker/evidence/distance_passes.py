@@ -18,7 +18,7 @@ from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.paired_cosines import CosineShortlist, PairedCosines
 from scorer.metrics.pairing import Consumer, Pairing, go_through
 from scorer.metrics.sample_quality.kid import KernelRowSums
-from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Overlap, Prdc, PrdcError
+from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Overlap, Prdc
 from scorer.metrics.sample_quality.two_sample import PooledNeighbours, PooledSample
 from worker.evidence.reference import ProgressCallback
 
@@ -52,7 +52,7 @@ class TrainingDistances:
     each other; None without a pool."""
     kernel_sums: Vector
     """KID's, (n,)."""
-    overlap: tuple[Prdc, PrdcError] | None
+    overlap: tuple[Prdc, Prdc] | None
     """None without one of the two manifolds."""
 
 

@@ -10,8 +10,8 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import EntryTargets, Pixels, half_of
 from scorer.metrics.copying.near_targets import choose_near_targets
-from scorer.metrics.cosine import Indices
-from scorer.metrics.memorization import nearest, normalise
+from scorer.metrics.cosine import Indices, normalise
+from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.two_sample import two_sample
 
 Extract = Callable[[Pixels], Features]

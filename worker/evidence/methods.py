@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scorer.findings import copying, duplicates, sample_quality
-from scorer.findings.duplicates import thumbnail_copies_finding
 from scorer.findings.finding import HIGHER, LOWER, SHARE, Finding
 from scorer.findings.sample_quality import (
     CLASSES,
@@ -60,30 +59,6 @@ class TestMethod:
     """Its approximate duration relative to the other tests, for progress."""
 
 
-def _data_copying(analysis: Analysis) -> tuple[Finding, ...]:
-    return copying.data_copying_findings(analysis.copying)
-
-
-def _ndb_cells(analysis: Analysis) -> tuple[Finding, ...]:
-    return copying.cell_count_findings(analysis.copying)
-
-
-def _partial_copying(analysis: Analysis) -> tuple[Finding, ...]:
-    return copying.partial_copying_findings(analysis.closeness)
-
-
-def _near_duplicates(analysis: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.near_duplicates_finding(analysis.near_copies),)
-
-
-def _thumbnails(analysis: Analysis) -> tuple[Finding, ...]:
-    return (thumbnail_copies_finding(analysis.thumbnail_copies),)
-
-
-def _perceptual_hashes(analysis: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.hash_copies_finding(analysis.hash_copies),)
-
-
 def _pixels(analysis: Analysis) -> tuple[Finding, ...]:
     return (
         duplicates.pixel_copies_finding(analysis.entry.copies),
@@ -91,25 +66,9 @@ def _pixels(analysis: Analysis) -> tuple[Finding, ...]:
     )
 
 
-def _internal_duplicates(analysis: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.internal_duplicates_finding(analysis.repeats),)
-
-
 def _authenticity(analysis: Analysis) -> tuple[Finding, ...]:
     held_out = analysis.reference.held_out
     return (sample_quality.authenticity_finding(analysis.authenticity, held_out.authenticity if held_out else None),)
-
-
-def _relative_distances(analysis: Analysis) -> tuple[Finding, ...]:
-    return (duplicates.relative_copies_finding(analysis.relative_copies),)
-
-
-def _membership(analysis: Analysis) -> tuple[Finding, ...]:
-    return copying.membership_findings(analysis.membership)
-
-
-def _two_sample(analysis: Analysis) -> tuple[Finding, ...]:
-    return sample_quality.two_sample_findings(analysis.two_sample)
 
 
 def _relative_mmd(analysis: Analysis) -> tuple[Finding, ...]:
@@ -134,10 +93,6 @@ def _ndb(analysis: Analysis) -> tuple[Finding, ...]:
 def _prd(analysis: Analysis) -> tuple[Finding, ...]:
     curve = prd(analysis.entry.features, analysis.training, random=analysis.random(3), progress=analysis.progress)
     return sample_quality.prd_findings(curve)
-
-
-def _kid(analysis: Analysis) -> tuple[Finding, ...]:
-    return (sample_quality.kid_finding(analysis.kid),)
 
 
 def _cmmd(analysis: Analysis) -> tuple[Finding, ...]:
@@ -168,10 +123,6 @@ def _diversity(analysis: Analysis) -> tuple[Finding, ...]:
             "rke", "RKE", rke(own, sigma, progress=analysis.progress), training=rke(real, sigma)
         ),
     )
-
-
-def _prdc(analysis: Analysis) -> tuple[Finding, ...]:
-    return sample_quality.prdc_findings(*analysis.overlap)
 
 
 def _scores(analysis: Analysis) -> tuple[Finding, ...]:
@@ -216,7 +167,7 @@ SHARED_PASSES = (
 TEST_METHODS = (
     TestMethod(
         "data-copying",
-        _data_copying,
+        lambda analysis: copying.data_copying_findings(analysis.copying),
         (
             Quantity("z_u", copying.DEVIATIONS, copying.BALANCED),
             Quantity("c_t", copying.DEVIATIONS, copying.BALANCED),
@@ -226,22 +177,37 @@ TEST_METHODS = (
     ),
     TestMethod(
         "representation",
-        _ndb_cells,
+        lambda analysis: copying.cell_count_findings(analysis.copying),
         tuple(Quantity(name, copying.REGIONS, copying.FIVE_PERCENT) for name in ("ndb_over", "ndb_under")),
         0,
     ),
     TestMethod(
         "closeness",
-        _partial_copying,
+        lambda analysis: copying.partial_copying_findings(analysis.closeness),
         (
             Quantity("partly_copied", SHARE, LOWER),
             *(Quantity(copying.quantile_name(level), copying.COSINE, HIGHER) for level in QUANTILES),
         ),
         0,
     ),
-    TestMethod("near-copies", _near_duplicates, (Quantity("near_copies", SHARE, LOWER),), 5),
-    TestMethod("thumbnails", _thumbnails, (Quantity("thumbnail_copies", SHARE, LOWER),), 2),
-    TestMethod("perceptual-hashes", _perceptual_hashes, (Quantity("hash_copies", SHARE, LOWER),), 10),
+    TestMethod(
+        "near-copies",
+        lambda analysis: (duplicates.near_duplicates_finding(analysis.near_copies),),
+        (Quantity("near_copies", SHARE, LOWER),),
+        5,
+    ),
+    TestMethod(
+        "thumbnails",
+        lambda analysis: (duplicates.thumbnail_copies_finding(analysis.thumbnail_copies),),
+        (Quantity("thumbnail_copies", SHARE, LOWER),),
+        2,
+    ),
+    TestMethod(
+        "perceptual-hashes",
+        lambda analysis: (duplicates.hash_copies_finding(analysis.hash_copies),),
+        (Quantity("hash_copies", SHARE, LOWER),),
+        10,
+    ),
     TestMethod(
         "pixels",
         _pixels,
@@ -252,25 +218,37 @@ TEST_METHODS = (
         ),
         0,
     ),
-    TestMethod("repeats", _internal_duplicates, (Quantity("repeats", SHARE, LOWER),), 0),
+    TestMethod(
+        "repeats",
+        lambda analysis: (duplicates.internal_duplicates_finding(analysis.repeats),),
+        (Quantity("repeats", SHARE, LOWER),),
+        0,
+    ),
     TestMethod("authenticity", _authenticity, (Quantity("authenticity", SHARE, HIGHER),), 0),
-    TestMethod("relative-distances", _relative_distances, (Quantity("relative_copies", SHARE, LOWER),), 0),
+    TestMethod(
+        "relative-distances",
+        lambda analysis: (duplicates.relative_copies_finding(analysis.relative_copies),),
+        (Quantity("relative_copies", SHARE, LOWER),),
+        0,
+    ),
     TestMethod(
         "membership",
-        _membership,
+        lambda analysis: copying.membership_findings(analysis.membership),
         (Quantity("membership_auc", SHARE, copying.EVEN), Quantity("membership_tpr", SHARE, copying.ONE_PERCENT)),
         2,
     ),
     TestMethod(
         "two-sample",
-        _two_sample,
+        lambda analysis: sample_quality.two_sample_findings(analysis.two_sample),
         tuple(Quantity(name, SHARE, HALF) for name in ("two_sample_real", "two_sample_generated", "two_sample")),
         0,
     ),
     TestMethod("relative-mmd", _relative_mmd, (Quantity("relative_mmd", SQUARED_MMD, NEITHER),), 3),
     TestMethod("binning", _ndb, (Quantity("ndb_share", SHARE, USUAL), Quantity("jensen_shannon", NATS, LOWER)), 1),
     TestMethod("prd", _prd, (Quantity("prd_f8", SHARE, HIGHER), Quantity("prd_f1_8", SHARE, HIGHER)), 15),
-    TestMethod("kid", _kid, (Quantity("kid", SQUARED_MMD, LOWER),), 0),
+    TestMethod(
+        "kid", lambda analysis: (sample_quality.kid_finding(analysis.kid),), (Quantity("kid", SQUARED_MMD, LOWER),), 0
+    ),
     TestMethod("cmmd", _cmmd, (Quantity("cmmd", CMMD, LOWER),), 15),
     TestMethod("likelihood", _likelihood, (Quantity("fld", FLD, LOWER), Quantity("fld_gap", FLD, GAP)), 10),
     TestMethod(
@@ -281,7 +259,7 @@ TEST_METHODS = (
     ),
     TestMethod(
         "overlap",
-        _prdc,
+        lambda analysis: sample_quality.prdc_findings(*analysis.overlap),
         (
             Quantity("precision", SHARE, HIGHER),
             Quantity("recall", SHARE, HIGHER),

@@ -72,10 +72,10 @@ class ImageToImage(nn.Module):
         made: Tensor = self.network(images).float()
         return 2.0 * made - 1.0 if self.values == "sigmoid" else made
 
-    def set_range(self, images: Tensor, declared: Range | None) -> None:
-        """Set the range of the values it makes, as declared or else as it makes them of ``images``; ``Invalid``
-        (``wrong-range``) if they leave it."""
-        self.values = range_of(self.network(images).float(), declared)
+    def set_range(self, images: Tensor) -> None:
+        """Set the range of the values it makes, by those that it makes of ``images``; ``Invalid`` (``wrong-range``) if
+        they leave it."""
+        self.values = range_of(self.network(images).float())
 
 
 def read_image_to_image(content: bytes, *, size: int, limits: GeneratorLimits = DEFAULT_LIMITS) -> ImageToImage:

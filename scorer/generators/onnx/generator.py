@@ -47,13 +47,12 @@ def read_generator(
     latent: Latent,
     *,
     size: int = 1,
-    values: Range | None = None,
     limits: GeneratorLimits = DEFAULT_LIMITS,
 ) -> Generator:
     """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
 
     All refusals come before anything is computed, except those that need a few images: whether a search can follow
-    their gradient, and, unless ``values`` says it, their range. Raises ``Invalid`` as
+    their gradient, and their range. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.parsing.graph_of` and :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do,
     and with ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
     ``not-finite``, ``wrong-range``.
@@ -70,7 +69,7 @@ def read_generator(
             dimension=latent.dimension,
         )
     generator = Generator(network, len(graph.latent_shape))
-    generator.values = range_of(_probe_images(generator, latent), values)
+    generator.values = range_of(_probe_images(generator, latent))
     return generator
 
 
@@ -130,13 +129,13 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
     return images.detach()
 
 
-def range_of(images: Tensor, declared: Range | None) -> Range:
-    """The declared range, or else the one that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
+def range_of(images: Tensor) -> Range:
+    """The range that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
 
     Values of which none falls below the middle of [-1, 1], in any pixel of many images, are taken for [0, 1].
     """
     low, high = float(images.min()), float(images.max())
-    values = declared or ("sigmoid" if low >= -RANGE_TOLERANCE else "tanh")
+    values: Range = "sigmoid" if low >= -RANGE_TOLERANCE else "tanh"
     minimum = 0.0 if values == "sigmoid" else -1.0
     if low < minimum - RANGE_TOLERANCE or high > 1.0 + RANGE_TOLERANCE:
         raise Invalid(

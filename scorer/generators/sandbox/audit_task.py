@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import ImageToImage, read_encoder, read_image_to_image
-from scorer.generators.onnx.generator import Generator, Range, read_generator
+from scorer.generators.onnx.generator import Generator, read_generator
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.by_encoder import EncoderFunction
 from scorer.generators.recovery.plan import plan_from
@@ -44,7 +43,7 @@ def run_audit(
     begun = time.monotonic()
     progress("reading", 0.0)
     try:
-        generator, encode = _read_networks(content, encoder, latent, train=train, request=request, limits=limits)
+        generator, encode = _read_networks(content, encoder, latent, train=train, limits=limits)
         plan = plan_from(request.plan)
         progress("reading", 1.0)
         if latent is None or encode is not None:
@@ -70,18 +69,17 @@ def _read_networks(
     latent: Latent | None,
     *,
     train: Pixels,
-    request: AuditRequest,
     limits: GeneratorLimits,
 ) -> tuple[Generator | ImageToImage, EncoderFunction | None]:
     """The generator, and the encoder if there is one. Without a latent space both make images of images."""
-    size, values = train.shape[1], cast("Range | None", request.values)
+    size = train.shape[1]
     if latent is not None:
-        generator = read_generator(content, latent, size=size, values=values, limits=limits)
+        generator = read_generator(content, latent, size=size, limits=limits)
         return generator, None if encoder is None else read_encoder(encoder, latent, size=size, limits=limits)
     translator = read_image_to_image(content, size=size, limits=limits)
     other = None if encoder is None else read_image_to_image(encoder, size=size, limits=limits)
     probes = targets_of(train[:PROBE_IMAGES])
-    translator.set_range(probes if other is None else other(probes), values)
+    translator.set_range(probes if other is None else other(probes))
     return translator, other
 
 

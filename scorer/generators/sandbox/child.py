@@ -42,7 +42,7 @@ def rehearse(limits: GeneratorLimits) -> None:
     thread: a process of several cannot be confined any more."""
     images = np.random.default_rng(0).integers(0, 256, (_IMAGES, _SIDE, _SIDE, 3), np.uint8)
     latent: Mapping[str, Any] = {"dimension": _DIMENSION}
-    request = exchange.AuditRequest(latent, _PLAN.as_json(), None, {})
+    request = exchange.AuditRequest(latent, _PLAN.as_json(), {})
     with TemporaryDirectory() as name:
         folder = Path(name)
         entry = EntryTargets(images, NearTargets(_ROWS, _ROWS, 1.0))

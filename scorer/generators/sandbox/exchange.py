@@ -32,15 +32,13 @@ MAX_REPORT_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """How to audit: the latent space (None: images to images), the plan, the declared range (or None), the limits; all
-    of it JSON.
+    """How to audit: the latent space (None: images to images), the plan, the limits; all of it JSON.
 
     ``accept_weaker``: whether what the system has of the sandbox is enough.
     """
 
     latent: Mapping[str, Any] | None
     plan: Mapping[str, Any]
-    values: str | None
     limits: Mapping[str, int]
     accept_weaker: bool = False
 

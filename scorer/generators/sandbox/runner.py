@@ -49,7 +49,6 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     plan: AuditPlan,
     encoder: bytes | None = None,
     entry: EntryTargets | None = None,
-    values: str | None = None,
     limits: GeneratorLimits = DEFAULT_LIMITS,
     accept_weaker: bool = False,
     progress: StageProgress | None = None,
@@ -58,7 +57,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     space the file maps images to images, those that the ``encoder`` makes, or else the targets themselves.
 
     ``encoder``, an ONNX file from images to the generator's inputs, takes the place of the search, which alone compares
-    an ``entry``, too. ``values`` is ``tanh`` or ``sigmoid``; None has it inferred from images. ``accept_weaker`` opens
+    an ``entry``, too. ``accept_weaker`` opens
     the file although a required measure cannot be taken here. Raises ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder`,
     :func:`~scorer.generators.onnx.encoder.read_image_to_image` and
@@ -68,7 +67,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     with TemporaryDirectory(prefix="kennel-generator-") as name:
         folder = Path(name)
         request = AuditRequest(
-            None if latent is None else asdict(latent), plan.as_json(), values, asdict(limits), accept_weaker
+            None if latent is None else asdict(latent), plan.as_json(), asdict(limits), accept_weaker
         )
         write_inputs(folder, content, train, held_out=held_out, request=request, encoder=encoder, entry=entry)
         status, error_output = _run(folder, limits, progress or _ignore_progress)

@@ -9,7 +9,6 @@ A copy lies nearer to its original than any other training image does. Honest im
 are held-out images, so the share is compared with that of held-out images where a track has them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +17,8 @@ from numpy.typing import NDArray
 
 from scorer.metrics.copying.ndb import excess_of
 from scorer.metrics.cosine import Indices
-from scorer.metrics.euclidean import Neighbours, neighbours
-from scorer.metrics.features import Features, require_matrix
-from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
+from scorer.metrics.euclidean import Neighbours
+from scorer.metrics.sample_quality.prdc import Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +39,8 @@ class Authenticity:
         return float(np.sqrt(self.share * (1.0 - self.share) / len(self.authentic)))
 
 
-def authenticity(
-    features: Features,
-    training: Features | Manifold,
-    *,
-    progress: Callable[[float], None] | None = None,
-) -> Authenticity:
-    """Compare features (n, d), float32 or float64, with training features (m, d), or their stored manifold.
-
-    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
-    """
-    require_matrix(features, "generated")
-    rest = 1.0
-    if not isinstance(training, Manifold):
-        require_matrix(training, "reference", min_rows=2)
-        rest = len(features) / (len(features) + len(training))
-        training = manifold_of(training, 1, progress=(lambda share: progress(share * (1 - rest))) if progress else None)
-    nearest = neighbours(
-        features,
-        training.features,
-        progress=(lambda share: progress(1.0 - rest * (1.0 - share))) if progress else None,
-    )
-    return authenticity_from(nearest, training)
-
-
 def authenticity_from(nearest: Neighbours, training: Manifold) -> Authenticity:
-    """The same where the nearest training images, (n, k) for any k, are known."""
+    """Of images with these nearest training images, (n, k) for any k, the training images being ``training``."""
     index = nearest.index[:, 0]
     return Authenticity(training.limits(1)[index] < nearest.squares[:, 0], index)
 

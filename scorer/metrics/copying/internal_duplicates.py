@@ -9,7 +9,6 @@ such pairs were below the limit. So the number of alike pairs among the n (n - 1
 as independent, the negative binomial distribution with r and n_h m / (n_h m + n (n - 1) / 2).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,10 +18,9 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import PartialCopying
-from scorer.metrics.cosine import Indices, NormalisedFeatures, normalise
-from scorer.metrics.features import Features
+from scorer.metrics.cosine import Indices, NormalisedFeatures
 from scorer.metrics.paired_cosines import PairedCosines
-from scorer.metrics.pairing import DistanceStrip, Pairing, go_through, places_of
+from scorer.metrics.pairing import DistanceStrip, Pairing, places_of
 
 MAX_GROUPS, MAX_GROUP_IMAGES = 6, 8
 
@@ -100,8 +98,9 @@ def grouped_share_error(sizes: Indices, counted: Indices) -> float:
 
 
 class AlikePairs:
-    """Finds the alike images among all pairs of the images of an entry, of which ``cosines`` are; the arguments of
-    :func:`internal_duplicates`."""
+    """Finds the alike images, by the cosine distance 1 - cos, among all pairs of the images of an entry, of which
+    ``cosines`` are. ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training
+    images; with a limit of 0, nothing is alike. Raises :class:`Invalid` (``bad-count``)."""
 
     def __init__(
         self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, *, training: int
@@ -152,26 +151,6 @@ class AlikePairs:
         dependents = np.bincount(self._last[self._alike == 1], minlength=len(self._alike))
         test = self._held_out
         return InternalDuplicates(self._group, dependents, self._pairs, test.limit, test.rank, self._compared)
-
-
-def internal_duplicates(
-    generated: Features | NormalisedFeatures,
-    held_out: PartialCopying,
-    training: int,
-    *,
-    progress: Callable[[float], None] | None = None,
-) -> InternalDuplicates:
-    """Group generated features (n, d), float32 or float64, by the cosine distance 1 - cos.
-
-    ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training images. With a
-    limit of 0, nothing is alike. Holds some million pairs at a time, and never n x n numbers. ``progress`` is called
-    with the finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`normalise` does.
-    """
-    own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
-    pairing = Pairing(own.features)
-    alike = AlikePairs(own, PairedCosines(pairing, own, own), held_out, training=training)
-    go_through(pairing, [alike], progress)
-    return alike.result()
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

@@ -9,27 +9,17 @@ linear, so that CMMD is little more than the squared distance of the means.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.metrics.features import Features, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.features import Estimate, Features, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_across, sums_within
 
 SIGMA = 10.0
 SCALE = 1000.0
 
 
-@dataclass(frozen=True)
-class Cmmd:
-    """CMMD of two sets."""
-
-    value: float
-    standard_error: float
-    """Over the choice of the generated images, the reference being given."""
-
-
-def cmmd(generated: Features, reference: Features, *, progress: Callable[[float], None] | None = None) -> Cmmd:
+def cmmd(generated: Features, reference: Features, *, progress: Callable[[float], None] | None = None) -> Estimate:
     """CMMD of CLIP features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
     The standard error is that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. Never
@@ -47,4 +37,4 @@ def cmmd(generated: Features, reference: Features, *, progress: Callable[[float]
     across = sums_across(generated, reference, kernel, lambda share: report((1 + share) / 3))[0] / m
     other = (1.0 + sums_within(reference, kernel, lambda share: report((2 + share) / 3))) / m
     value = own.mean() + other.mean() - 2.0 * across.mean()
-    return Cmmd(float(SCALE * value), float(SCALE * 2.0 * (own - across).std(ddof=1) / np.sqrt(n)))
+    return Estimate(float(SCALE * value), float(SCALE * 2.0 * (own - across).std(ddof=1) / np.sqrt(n)))

@@ -11,23 +11,15 @@ modes. Both grow with n, so they are compared between sets of one size only, and
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from scorer.metrics.cosine import normalise
-from scorer.metrics.features import Features, require_finite, require_matrix
+from scorer.metrics.features import Estimate, Features, require_finite, require_matrix
 from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_within
 
 
-class Diversity(NamedTuple):
-    """An effective number of images, in [1, n], with its standard error over the choice of images."""
-
-    value: float
-    standard_error: float
-
-
-def vendi_score(features: Features) -> Diversity:
+def vendi_score(features: Features) -> Estimate:
     """The Vendi score of features (n, d), float32 or float64, n >= 2, by cosines.
 
     The spectrum is that of the smaller of K / n and the mean of x x^T over unit rows x. An image counts in the entropy
@@ -45,10 +37,10 @@ def vendi_score(features: Features) -> Diversity:
     shares = np.square(vectors) * (count * values) if by_images else np.square(unit @ vectors)
     influence = -shares @ np.log(values)
     score = float(np.exp(influence.mean()))
-    return Diversity(score, score * float(influence.std(ddof=1) / np.sqrt(count)))
+    return Estimate(score, score * float(influence.std(ddof=1) / np.sqrt(count)))
 
 
-def rke(features: Features, sigma: float, *, progress: Callable[[float], None] | None = None) -> Diversity:
+def rke(features: Features, sigma: float, *, progress: Callable[[float], None] | None = None) -> Estimate:
     """The Renyi kernel entropy score of order 2 of features (n, d), float32 or float64, n >= 2.
 
     Never holds n x n numbers. The standard error is that of the linear part of the mean over pairs. ``progress`` is
@@ -60,4 +52,4 @@ def rke(features: Features, sigma: float, *, progress: Callable[[float], None] |
     squared = gaussian_kernel(sigma / np.sqrt(2.0))  # k^2
     means = (1.0 + sums_within(features, squared, progress or (lambda _share: None))) / len(features)
     score = 1.0 / float(means.mean())
-    return Diversity(score, score**2 * 2.0 * float(means.std(ddof=1) / np.sqrt(len(means))))
+    return Estimate(score, score**2 * 2.0 * float(means.std(ddof=1) / np.sqrt(len(means))))

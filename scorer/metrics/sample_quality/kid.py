@@ -12,34 +12,22 @@ sizes. Everything is float64, whatever the features, since the means nearly canc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.features import Estimate, Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.pairing import DistanceStrip, Pairing
 from scorer.metrics.sample_quality.kernel_sums import sums_across, sums_within
-
-
-@dataclass(frozen=True)
-class SquaredMmd:
-    """The unbiased MMD^2 of two sets; ``value`` may be negative."""
-
-    value: float
-    standard_error: float
-    """Over the choice of the generated images, the reference being given."""
 
 
 def squared_mmd(
     generated: Features,
     reference: Features,
     *,
-    reference_sums: Vector | None = None,
     progress: Callable[[float], None] | None = None,
-) -> SquaredMmd:
+) -> Estimate:
     """The unbiased MMD^2 of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
-    ``reference_sums`` are :func:`reference_sums_of` the reference, which cost most of the time and are worth storing.
     The standard error is that of the linear part (Hájek's projection), where an image x counts as 2 (mean k(x, X) -
     mean k(x, Y)). It is too rough to test whether two sets have one distribution, for there the linear part vanishes.
     Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises
@@ -50,7 +38,7 @@ def squared_mmd(
     require_same_dimension(generated.shape[1], reference.shape[1])
     n, m = len(generated), len(reference)
     # A set against itself costs half, by symmetry.
-    costs = n * n / 2, n * m, 0.0 if reference_sums is not None else m * m / 2
+    costs = n * n / 2, n * m, m * m / 2
 
     def part(number: int) -> Callable[[float], None]:
         before, own, whole = sum(costs[:number]), costs[number], sum(costs)
@@ -58,17 +46,17 @@ def squared_mmd(
 
     own = sums_within(generated, _kernel, part(0))
     across = sums_across(generated, reference, _kernel, part(1))[0]
-    other = sums_within(reference, _kernel, part(2)) if reference_sums is None else reference_sums
+    other = sums_within(reference, _kernel, part(2))
     return squared_mmd_of(own, across, other)
 
 
-def squared_mmd_of(own: Vector, across: Vector, reference: Vector) -> SquaredMmd:
+def squared_mmd_of(own: Vector, across: Vector, reference: Vector) -> Estimate:
     """The same of sums of kernel values: of every generated image with all others, (n,), and with all reference
     images, (n,), and of every reference image with all others, (m,)."""
     n, m = len(own), len(reference)
     within, between = own / (n - 1), across / m
     value = within.mean() + reference.mean() / (m - 1) - 2.0 * between.mean()
-    return SquaredMmd(float(value), float(2.0 * (within - between).std(ddof=1) / np.sqrt(n)))
+    return Estimate(float(value), float(2.0 * (within - between).std(ddof=1) / np.sqrt(n)))
 
 
 class KernelRowSums:
@@ -114,7 +102,7 @@ class KernelRowSums:
 
 
 def reference_sums_of(reference: Features, *, progress: Callable[[float], None] | None = None) -> Vector:
-    """For every row of features (m, d) the sum of its kernel values with all other rows, (m,) float64.
+    """For every row of features (m, d) the sum of its kernel values with all other rows, (m,) float64; worth storing.
 
     Raises :class:`Invalid` as :func:`squared_mmd` does.
     """

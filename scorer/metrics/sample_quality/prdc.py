@@ -72,16 +72,6 @@ class Prdc:
     coverage: float
 
 
-@dataclass(frozen=True)
-class PrdcError:
-    """The standard errors of an :class:`Prdc` over the choice of generated images."""
-
-    precision: float
-    recall: float
-    density: float
-    coverage: float
-
-
 def manifold_of(features: Features, k: int = DENSITY_K, *, progress: Callable[[float], None] | None = None) -> Manifold:
     """Measure the balls around the rows of features (n, d), float32 or float64, n > k.
 
@@ -92,25 +82,23 @@ def manifold_of(features: Features, k: int = DENSITY_K, *, progress: Callable[[f
 
 
 def prdc_with_error(
-    generated: Features | Manifold,
-    reference: Features | Manifold,
+    generated: Features,
+    reference: Features,
     *,
     k: int = PRECISION_K,
     density_k: int = DENSITY_K,
     progress: Callable[[float], None] | None = None,
-) -> tuple[Prdc, PrdcError]:
-    """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th.
+) -> tuple[Prdc, Prdc]:
+    """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th, of
+    features, float32 or float64; and their standard errors over the choice of generated images.
 
-    Either set is features, float32 or float64, or a manifold that knows as many neighbours. The defaults are the
-    papers'. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises
-    :class:`Invalid`: ``bad-count``, and as :class:`Pairing` does.
+    The defaults are the papers'. Never holds n x m numbers. ``progress`` is called with the finished share, rising to
+    1.0. Raises :class:`Invalid`: ``bad-count``, and as :class:`Pairing` does.
     """
-    n, m = _count(generated, "generated"), _count(reference, "reference")
-    costs = (
-        0 if isinstance(generated, Manifold) else n * n,
-        0 if isinstance(reference, Manifold) else m * m,
-        n * m,
-    )
+    for features, whose in ((generated, "generated"), (reference, "reference")):
+        require_matrix(features, whose)
+    n, m = len(generated), len(reference)
+    costs = n * n, m * m, n * m
 
     def part(number: int) -> Callable[[float], None] | None:
         before = sum(costs[:number])
@@ -118,19 +106,11 @@ def prdc_with_error(
         whole = sum(costs)
         return (lambda share: progress((before + share * own) / whole)) if progress else None
 
-    own = generated if isinstance(generated, Manifold) else manifold_of(generated, k, progress=part(0))
-    other = (
-        reference if isinstance(reference, Manifold) else manifold_of(reference, max(k, density_k), progress=part(1))
-    )
+    own = manifold_of(generated, k, progress=part(0))
+    other = manifold_of(reference, max(k, density_k), progress=part(1))
     overlap = Overlap(own, other, k, density_k=density_k)
-    go_through(Pairing(own.features, other.features), [overlap], part(2))
+    go_through(Pairing(generated, reference), [overlap], part(2))
     return overlap.result()
-
-
-def _count(manifold: Features | Manifold, whose: str) -> int:
-    features = manifold.features if isinstance(manifold, Manifold) else manifold
-    require_matrix(features, whose)
-    return len(features)
 
 
 class Overlap:
@@ -154,11 +134,11 @@ class Overlap:
         self._dense[rows] = inside.sum(axis=1)
         self._covered.add(inside, rows.start)
 
-    def result(self) -> tuple[Prdc, PrdcError]:
-        """The numbers, once all pairs were seen."""
+    def result(self) -> tuple[Prdc, Prdc]:
+        """The numbers and their standard errors, once all pairs were seen."""
         precise, dense, n = self._precise, self._dense, len(self._precise)
         density = int(dense.sum()) / (self._density_k * n)
         values = Prdc(float(precise.mean()), self._recalled.share, density, self._covered.share)
         root = np.sqrt(n)
         errors = float(precise.std() / root), float(dense.std() / root / self._density_k)
-        return values, PrdcError(errors[0], self._recalled.set_error(n), errors[1], self._covered.set_error(n))
+        return values, Prdc(errors[0], self._recalled.set_error(n), errors[1], self._covered.set_error(n))

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from scorer.archive import ImageSpec, list_images, list_references, mirror_images
-from scorer.archive.selected_images import select_images, select_reference_images
+from scorer.archive.selected_images import select_images
 from scorer.errors import NotFound
 from scorer.evidence import closest_pairs
 from scorer.evidence.examples import MAX_PAIRS, ExamplePair, example_groups
@@ -49,7 +49,7 @@ def test_images_are_picked_by_their_places() -> None:
     selected = select_images(file, listing, {11, 2, 40, -1}, size=16)
     assert sorted(selected) == [2, 11]
     assert all((selected[place] == images[place]).all() for place in selected)
-    references = select_reference_images(file, list_references(file), [5], size=8)
+    references = select_images(file, list_references(file), [5], size=8, of_references=True)
     assert {place: image.shape for place, image in references.items()} == {5: (8, 8, 3)}
     assert references[5].dtype == np.uint8
 

@@ -8,8 +8,6 @@ from scorer.findings import duplicates
 from scorer.findings import sample_quality as words
 from scorer.findings.finding import Finding
 from scorer.findings.formatting import format_p_value, format_percent
-from scorer.metrics.copying.authenticity import authenticity
-from scorer.metrics.copying.internal_duplicates import internal_duplicates
 from scorer.metrics.copying.ndb import compare_counts
 from scorer.metrics.copying.near_duplicates import near_duplicates, originals_of
 from scorer.metrics.copying.partial_copying import partial_copying
@@ -26,6 +24,7 @@ from scorer.metrics.sample_quality.prd import prd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
+from tests.pure.own_passes import authenticity, internal_duplicates
 
 
 def photographs(seed: int, count: int = 120) -> Any:

@@ -7,9 +7,9 @@ import pytest
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import normalise
-from scorer.metrics.features import Features
+from scorer.metrics.features import Estimate, Features
 from scorer.metrics.memorization import nearest
-from scorer.metrics.metric_catalogue import METRICS, Estimate, Reference, complete_constants, find_metric
+from scorer.metrics.metric_catalogue import METRICS, Reference, complete_constants, find_metric
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.cmmd import cmmd
 from scorer.metrics.sample_quality.diversity import rke, vendi_score

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from scorer.archive import find_training_image_copies
 from scorer.extractors import Features
-from scorer.metrics.copying.internal_duplicates import internal_duplicates
 from scorer.metrics.cosine import CosineComparison
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.memorization import nearest
@@ -18,6 +17,7 @@ from scorer.metrics.sample_quality.frechet import statistics_of
 from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
 from scorer.metrics.sample_quality.two_sample import two_sample
+from tests.pure.own_passes import internal_duplicates
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.methods import TEST_METHODS
 from worker.evidence.reference import (

@@ -26,7 +26,7 @@ from scorer.archive import (
     list_references,
     read_references,
 )
-from scorer.archive.selected_images import select_images, select_reference_images
+from scorer.archive.selected_images import select_images
 from scorer.archive.shared_window import SharedWindow, WindowShape, new_memory
 from scorer.blobs import Blobs
 from scorer.db.tables import ReferenceSet
@@ -169,7 +169,9 @@ def test_images_that_people_look_at_are_those_of_threads(monkeypatch: pytest.Mon
     assert sorted(by_process) == sorted(by_threads) == [2, 11]
     file = zipped(photographs())
     listing = list_references(file)
-    references = [select_reference_images(file, listing, {0, 2, 3}, size=SIZE, processes=each) for each in (0, 1)]
+    references = [
+        select_images(file, listing, {0, 2, 3}, size=SIZE, processes=each, of_references=True) for each in (0, 1)
+    ]
     for one, other in ((by_threads, by_process), references):
         for place, image in one.items():
             np.testing.assert_array_equal(image, other[place])

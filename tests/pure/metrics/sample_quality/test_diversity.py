@@ -7,7 +7,8 @@ from scipy.linalg import eigvalsh
 from sklearn.preprocessing import normalize
 
 from scorer.errors import Invalid
-from scorer.metrics.sample_quality.diversity import Diversity, rke, vendi_score
+from scorer.metrics.features import Estimate
+from scorer.metrics.sample_quality.diversity import rke, vendi_score
 from scorer.metrics.sample_quality.kernel_sums import median_width
 
 Matrix = NDArray[np.float64]
@@ -41,7 +42,7 @@ def test_groups_of_equal_images_count_by_their_shares() -> None:
 
 @pytest.mark.parametrize("score", [vendi_score, lambda features: rke(features, 1.0)])
 def test_copies_of_one_image_count_once(score: object) -> None:
-    result: Diversity = score(np.full((5, 3), 2.0))  # type: ignore[operator]
+    result: Estimate = score(np.full((5, 3), 2.0))  # type: ignore[operator]
     assert result.value == pytest.approx(1.0, rel=1e-12)
     assert result.standard_error == pytest.approx(0.0, abs=1e-9)
 

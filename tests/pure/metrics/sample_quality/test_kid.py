@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
+from scorer.metrics.features import Estimate
 from scorer.metrics.pairing import Pairing, go_through
 from scorer.metrics.sample_quality import kernel_sums
-from scorer.metrics.sample_quality.kid import KernelRowSums, SquaredMmd, reference_sums_of, squared_mmd, squared_mmd_of
+from scorer.metrics.sample_quality.kid import KernelRowSums, reference_sums_of, squared_mmd, squared_mmd_of
 from tests.examples import examples
 from tests.pure.oracles import golden, mmd_by_pairs
 
@@ -65,12 +66,6 @@ def test_float32_features_are_computed_in_float64() -> None:
     assert squared_mmd(generated, reference) == exact
 
 
-def test_stored_sums_of_the_reference_change_nothing() -> None:
-    generated, reference = rows(4, 80, 10), rows(5, 60, 10, 0.2)
-    stored = squared_mmd(generated, reference, reference_sums=reference_sums_of(reference))
-    assert stored == squared_mmd(generated, reference)
-
-
 # Statistics
 
 
@@ -112,12 +107,11 @@ def test_a_shift_is_seen() -> None:
 def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_sums, "_BLOCK", 10)
     generated, reference = rows(19, 45, 3), rows(20, 30, 3)
-    for stored, count in ((None, 13), (reference_sums_of(reference), 10)):
-        shares: list[float] = []
-        squared_mmd(generated, reference, reference_sums=stored, progress=shares.append)
-        assert shares == sorted(shares)
-        assert 0.0 < shares[0] < shares[-1] == 1.0
-        assert len(shares) == count
+    shares: list[float] = []
+    squared_mmd(generated, reference, progress=shares.append)
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < shares[-1] == 1.0
+    assert len(shares) == 13
 
 
 @pytest.mark.parametrize(
@@ -148,7 +142,7 @@ def test_the_whole_matrix_is_never_held() -> None:
 # Of a distance pass's products
 
 
-def by_pass(generated: NDArray[np.float32], reference: NDArray[np.float32]) -> SquaredMmd:
+def by_pass(generated: NDArray[np.float32], reference: NDArray[np.float32]) -> Estimate:
     pairings = Pairing(generated), Pairing(generated, reference)
     sums = [KernelRowSums(pairing) for pairing in pairings]
     for pairing, each in zip(pairings, sums, strict=True):
@@ -162,6 +156,7 @@ def by_pass(generated: NDArray[np.float32], reference: NDArray[np.float32]) -> S
 def test_sums_of_float32_products_are_those_of_float64(scale: float, shift: float) -> None:
     generated, reference = ((scale * rows(seed, n, 64, shift)).astype(np.float32) for seed, n in ((20, 300), (21, 500)))
     found, expected = by_pass(generated, reference), squared_mmd(generated, reference)
+    assert expected.standard_error is not None
     assert found.value == pytest.approx(expected.value, abs=1e-3 * expected.standard_error)
     assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-5, abs=1e-15)
 
@@ -170,4 +165,5 @@ def test_the_rounding_of_float32_products_is_far_below_the_error() -> None:
     """As large as kernels of pooled features are, and of one law, so that the means nearly cancel."""
     generated, reference = (np.abs(rows(seed, 1500, 256)).astype(np.float32) for seed in (22, 23))
     found, expected = by_pass(generated, reference), squared_mmd(generated, reference)
+    assert expected.standard_error is not None
     assert abs(found.value - expected.value) < 1e-5 * expected.standard_error
