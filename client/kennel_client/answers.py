@@ -946,13 +946,31 @@ class ReviewEntryView(TypedDict):
     case: CaseView
 
 
+class AgreementView(TypedDict):
+    """How far the two reviewers of an entry agree."""
+
+    entries: int
+    agreed: int
+    kappa: float | None
+
+
+class GoalView(TypedDict):
+    """How many of the places that win something are reviewed."""
+
+    track: Literal["public", "private"]
+    reviewed: int
+    places: int
+
+
 class ReviewQueueView(TypedDict):
-    """A page of the queue, and how many entries are in each state."""
+    """A page of the queue, and the progress of the review."""
 
     next_after: int | None
     competition: str
     entries: list[FlaggedView]
     counts: dict[str, int]
+    goals: list[GoalView]
+    agreement: AgreementView
 
 
 class RoleView(TypedDict):
