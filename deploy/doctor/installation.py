@@ -100,11 +100,6 @@ class Installation:
         """The blob store; ``Unavailable`` if it cannot be opened."""
         return blobs_of(self.settings)
 
-    @property
-    def has_only_inner_workers(self) -> bool:
-        """Whether what runs on this machine needs no way out of the service's own network."""
-        return only_workers_run(self.commands())
-
     @contextmanager
     def queue_server(self) -> Iterator[Any]:
         """A client of the queue server."""

@@ -43,7 +43,7 @@ def _public_address(installation: Installation) -> str:
 
 def _unreached(installation: Installation, finding: str, error: BaseException) -> Fault | Skipped:
     """What the ``error`` means: nothing where no connection was made, and what runs on this machine needs none."""
-    if _is_without_connection(error) and installation.has_only_inner_workers:
+    if _is_without_connection(error) and only_workers_run(installation.commands()):
         return Skipped(
             f"there is no way out from here, and the workers here need none: look where web runs ({finding})"
         )

@@ -9,13 +9,12 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib import request
 
 from sqlalchemy import make_url
 
@@ -267,18 +266,12 @@ def service_children(
 def _is_healthy(url: str) -> bool:
     # It is our own process, and its certificate is not for this address.
     unverified = ssl._create_unverified_context()  # noqa: S323, SLF001
-    address = urlsplit(url)
-    connection = (
-        http.client.HTTPSConnection(address.netloc, timeout=2.0, context=unverified)
-        if address.scheme == "https"
-        else http.client.HTTPConnection(address.netloc, timeout=2.0)
-    )
-    with closing(connection):
-        try:
-            connection.request("GET", address.path)
-            return connection.getresponse().status == http.client.OK
-        except (OSError, http.client.HTTPException):
-            return False
+    opener = request.build_opener(request.ProxyHandler({}), request.HTTPSHandler(context=unverified))
+    try:
+        with opener.open(url, timeout=2.0) as answer:
+            return bool(answer.status == http.client.OK)
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def sign_in_address(settings: Settings, handle: str, onward: str = "/") -> str:

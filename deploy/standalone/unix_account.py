@@ -118,14 +118,9 @@ def require_account_entry() -> None:
         ) from None
 
 
-def unreachable_folder(path: Path, account: UnixAccount) -> Path | None:
-    """The first folder on the way to ``path`` (itself included) that ``account`` may not pass, or None."""
-    return closed_folder(str(path / "anything"), account.uid, account.gid)
-
-
 def require_reachable(path: Path, account: UnixAccount) -> None:
     """Raise Unavailable, naming the first closed folder, if ``account`` cannot reach ``path``."""
-    blocking = unreachable_folder(path, account)
+    blocking = closed_folder(str(path / "anything"), account.uid, account.gid)
     if blocking is None:
         return
     mode = stat.S_IMODE(blocking.stat().st_mode)

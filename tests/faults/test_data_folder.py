@@ -21,6 +21,7 @@ import pytest
 from deploy.standalone import unix_account
 from deploy.standalone.child_process import Child, launch_command
 from deploy.standalone.data_folder import default_data_folder, open_data_folder, with_own_scratch
+from deploy.standalone.launch import closed_folder
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
@@ -34,7 +35,6 @@ from deploy.standalone.unix_account import (
     acting_as,
     owner_of,
     system_account,
-    unreachable_folder,
 )
 from scorer.errors import Unavailable
 from scorer.settings import Settings, read_settings
@@ -182,7 +182,7 @@ def test_a_folder_that_servers_cannot_reach_is_named_and_not_opened_up(tmp_path:
     path = closed / "data"
     with pytest.raises(Unavailable) as caught:
         open_data_folder(path)
-    first = unreachable_folder(path, account())
+    first = closed_folder(str(path), account().uid, account().gid)
     assert first is not None
     assert first in path.parents
     assert caught.value.slug == "data-folder-unreachable"

@@ -27,13 +27,14 @@ from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import DataFolder, open_data_folder
 from deploy.standalone.database_roles import APP, OWNER
 from deploy.standalone.ephemeral import Servers, ephemeral_servers
+from deploy.standalone.launch import closed_folder
 from deploy.standalone.log import Log
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
 from deploy.standalone.server_binaries import site_of
 from deploy.standalone.service import start_service
 from deploy.standalone.supervisor import Supervisor
-from deploy.standalone.unix_account import SERVERS, UnixAccount, system_account, unreachable_folder
+from deploy.standalone.unix_account import SERVERS, UnixAccount, system_account
 from scorer.errors import Unavailable
 
 REPOSITORY = Path(__file__).parents[2]
@@ -459,8 +460,9 @@ def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     nobody = UnixAccount("nobody", 65534, 65534)
     # What starts the parts needs no more than a Python, of any version; ours may be below /root.
     candidates = (sys.executable, *map(str, Path("/usr/local/bin").glob("python3")), "/usr/bin/python3")
-    reachable = [path for path in candidates if Path(path).exists() and unreachable_folder(Path(path), nobody) is None]
-    if not reachable or unreachable_folder(REPOSITORY, nobody) is not None:
+    there = [path for path in candidates if Path(path).exists()]
+    reachable = [path for path in there if closed_folder(path, nobody.uid, nobody.gid) is None]
+    if not reachable or closed_folder(str(REPOSITORY / "tests"), nobody.uid, nobody.gid) is not None:
         pytest.skip("needs a Python and a repository that an ordinary user of this machine can reach")
     os.chown(folder, nobody.uid, nobody.gid)
     command = [sys.executable, "-c", BECOME + RUN, str(folder / "data"), str(nobody.uid), reachable[0]]
