@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import CursorResult, Insert, Select, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Account, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 from scorer.lifecycle import DeliveryState, MailState
@@ -36,18 +36,8 @@ class MailFault(NamedTuple):
 
 def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
     """The ids of the accounts that are members of one of these teams."""
-    return session.scalars(
-        _current_members(Membership.account_id).where(Membership.team_id.in_(team_ids)).distinct()
-    ).all()
-
-
-def _current_members(column: InstrumentedAttribute[int]) -> Select[int]:
-    """A column of current memberships: the newest row of a person in a competition, unless they left."""
-    later = aliased(Membership)
-    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
-    return select(column).where(
-        Membership.joined, ~select(later.id).where(same_person, later.id > Membership.id).exists()
-    )
+    members = select(Membership.account_id).where(Membership.is_current(), Membership.team_id.in_(team_ids))
+    return session.scalars(members.distinct()).all()
 
 
 def competing_teams(session: Session, competition_id: int) -> Sequence[int]:

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, ForeignKey, Index, UniqueConstraint, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, aliased, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
@@ -44,6 +44,13 @@ class Membership(Table):
     joined: Mapped[bool]
     """False: left."""
     created_at: Mapped[datetime]
+
+    @classmethod
+    def is_current(cls) -> ColumnElement[bool]:
+        """Whether a row is a person's membership now: their newest in its competition, unless they left."""
+        later = aliased(cls)
+        same_person = (later.competition_id == cls.competition_id) & (later.account_id == cls.account_id)
+        return cls.joined & ~select(later.id).where(same_person, later.id > cls.id).exists()
 
 
 class TeamRenaming(Table):

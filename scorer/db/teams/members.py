@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, case, func, literal, literal_column, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from scorer.db.tables import (
     Account,
@@ -51,22 +51,13 @@ def member_ids(team_id: int) -> Select[int]:
 
 
 def _are_members(team_id: int) -> ColumnElement[bool]:
-    later = aliased(Membership)
-    moved_on = select(later.id).where(
-        later.competition_id == Membership.competition_id,
-        later.account_id == Membership.account_id,
-        later.id > Membership.id,
-    )
-    return (Membership.team_id == team_id) & Membership.joined & ~moved_on.exists()
+    return (Membership.team_id == team_id) & Membership.is_current()
 
 
 def largest_team(session: Session, competition_id: int) -> int:
     """The number of members of a competition's largest team; 0 without teams."""
-    later = aliased(Membership)
-    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
-    moved_on = select(later.id).where(same_person, later.id > Membership.id)
     current = select(func.count().label("members")).where(
-        Membership.competition_id == competition_id, Membership.joined, ~moved_on.exists()
+        Membership.competition_id == competition_id, Membership.is_current()
     )
     sizes = current.group_by(Membership.team_id).subquery("sizes")
     return session.scalar(select(func.max(sizes.c.members))) or 0

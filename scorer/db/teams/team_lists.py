@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, func, literal, or_, select, true
-from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import Account, Membership, Submission, Team
 from scorer.db.teams import merges
@@ -33,7 +33,7 @@ def list_teams(
 ) -> list[ListedTeam]:
     """The teams that have members, in the order of their ids from the one behind ``after`` on; with ``search``, those
     that have it in their name or a member's handle or name, whatever the letter case."""
-    is_member = _is_current() & (Membership.competition_id == competition_id)
+    is_member = Membership.is_current() & (Membership.competition_id == competition_id)
     teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)
     theirs = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)
     theirs = theirs.where(Membership.team_id == Team.id)
@@ -51,12 +51,6 @@ def list_teams(
     counted = counted.where(Submission.competition_id == competition_id, team_now.in_(ids)).group_by(team_now)
     counts = {team_id: count for team_id, count in session.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
     return [ListedTeam(team.id, team.name, counts.get(team.id, 0), members[team.id]) for team in page]
-
-
-def _is_current() -> ColumnElement[bool]:
-    later = aliased(Membership)
-    same_person = (later.competition_id == Membership.competition_id) & (later.account_id == Membership.account_id)
-    return Membership.joined & ~select(later.id).where(same_person, later.id > Membership.id).exists()
 
 
 def _in_person(search: str) -> ColumnElement[bool]:
