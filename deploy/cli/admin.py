@@ -103,10 +103,11 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
     """
     from scorer.accounts import second_factors
     from scorer.accounts.administration import find_account
+    from scorer.acting import Acting
 
     with _database(data) as (session, _):
         account = find_account(session, handle)
-        second_factors.remove_all(session, account, author=None, now=datetime.now(UTC))
+        second_factors.remove_all(Acting(session, None, datetime.now(UTC)), account)
     return Answer({"handle": handle}, f"{handle} signs in with the password alone.")
 
 

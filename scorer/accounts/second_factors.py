@@ -104,14 +104,8 @@ def add(acting: Acting, factor: SecondFactor) -> None:
     acting.session.add(factor)
     acting.session.flush()
     tell_owner(acting.session, acting.actor, ADDED, now=acting.now)
-    _record(
-        acting.session,
-        "second-factor.added",
-        acting.actor,
-        author=acting.actor,
-        now=acting.now,
-        after={"kind": factor.kind},
-    )
+    subject = f"account:{acting.actor.handle}"
+    audit_log.record_action(acting, "second-factor.added", subject, after={"kind": factor.kind})
 
 
 def use_code(session: Session, account: Account, code: str, *, now: datetime) -> None:
@@ -128,7 +122,8 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
     for recovery in accounts.second_factors_of(session, account.id, ("recovery_code",), lock=True):
         if hmac.compare_digest(recovery.secret, digest):
             recovery.last_used_at = recovery.ended_at = now
-            _record(session, "recovery-code.used", account, author=account, now=now)
+            acting = Acting(session, account, now)
+            audit_log.record_action(acting, "recovery-code.used", f"account:{account.handle}")
             return
     raise Unauthenticated("wrong-code", "This code is not right, or was used before.")
 
@@ -159,7 +154,7 @@ def new_recovery_codes(acting: Acting) -> list[str]:
         for code in codes
     )
     acting.session.flush()
-    _record(acting.session, "recovery-codes.made", acting.actor, author=acting.actor, now=acting.now)
+    audit_log.record_action(acting, "recovery-codes.made", f"account:{acting.actor.handle}")
     return ["-".join(code[start : start + 4] for start in range(0, len(code), 4)) for code in codes]
 
 
@@ -174,30 +169,12 @@ def remove(acting: Acting, factor_id: int) -> None:
     if len(factors) == 1:
         accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
     tell_owner(acting.session, acting.actor, REMOVED, now=acting.now)
-    _record(
-        acting.session,
-        "second-factor.removed",
-        acting.actor,
-        author=acting.actor,
-        now=acting.now,
-        after={"kind": chosen.kind},
-    )
+    subject = f"account:{acting.actor.handle}"
+    audit_log.record_action(acting, "second-factor.removed", subject, after={"kind": chosen.kind})
 
 
-def remove_all(session: Session, account: Account, *, author: Account | None, now: datetime) -> None:
-    """Remove all second factors of somebody who has lost them; ``author`` None stands for the operator."""
-    accounts.end_second_factors(session, account.id, ("totp", "passkey", "recovery_code"), now=now)
-    tell_owner(session, account, REMOVED, now=now)
-    _record(session, "second-factors.removed", account, author=author, now=now)
-
-
-def _record(
-    session: Session,
-    action: str,
-    account: Account,
-    *,
-    author: Account | None,
-    now: datetime,
-    after: dict[str, str] | None = None,
-) -> None:
-    audit_log.record_action(Acting(session, author, now), action, f"account:{account.handle}", after=after)
+def remove_all(acting: Acting[Account | None], account: Account) -> None:
+    """Remove all second factors of somebody who has lost them."""
+    accounts.end_second_factors(acting.session, account.id, ("totp", "passkey", "recovery_code"), now=acting.now)
+    tell_owner(acting.session, account, REMOVED, now=acting.now)
+    audit_log.record_action(acting, "second-factors.removed", f"account:{account.handle}")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
-    CursorResult,
     ScalarSelect,
     delete,
     func,
@@ -19,6 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, joinedload
 
+from scorer.db.session import count_changed
 from scorer.db.tables import (
     Account,
     Identity,
@@ -150,7 +150,7 @@ def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
 def revoke_token(session: Session, account_id: int, token_id: int, *, now: datetime) -> bool:
     """Revoke one of a person's API tokens; False if they have no such token."""
     token = (Token.id == token_id) & (Token.account_id == account_id) & Token.revoked_at.is_(None)
-    return _changed(session.execute(update(Token).where(token).values(revoked_at=now)))
+    return count_changed(session, update(Token).where(token).values(revoked_at=now)) == 1
 
 
 def revoke_tokens(session: Session, account_id: int, now: datetime, *, exclude: Collection[int] = ()) -> None:
@@ -200,7 +200,7 @@ def end_second_factors(session: Session, account_id: int, kinds: Collection[str]
 def end_session(session: Session, account_id: int, session_id: int, *, now: datetime) -> bool:
     """End one of a person's sessions; False if they have no such session."""
     one = (WebSession.id == session_id) & (WebSession.account_id == account_id)
-    return _changed(session.execute(update(WebSession).where(one, _is_active(now)).values(ended_at=now)))
+    return count_changed(session, update(WebSession).where(one, _is_active(now)).values(ended_at=now)) == 1
 
 
 def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
@@ -283,10 +283,6 @@ def _is_open(now: datetime) -> ColumnElement[bool]:
 
 def _is_active(now: datetime) -> ColumnElement[bool]:
     return _is_open(now) & ~WebSession.awaits_second_factor
-
-
-def _changed(result: object) -> bool:
-    return isinstance(result, CursorResult) and result.rowcount == 1
 
 
 def lock_account(session: Session, account_id: int) -> None:

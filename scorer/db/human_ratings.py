@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import CursorResult, Text, cast, func, literal, select, true
+from sqlalchemy import Text, cast, func, literal, select, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from scorer.db.session import count_changed
 from scorer.db.tables import Rater, Rating, RatingItem, RatingStudy, Submission, Team
 from scorer.db.teams import merges
 
@@ -130,8 +131,7 @@ def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], *, n
         {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}
         for item_id, value in values.items()
     ]
-    result = session.execute(insert(Rating).values(rows).on_conflict_do_nothing())
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return count_changed(session, insert(Rating).values(rows).on_conflict_do_nothing())
 
 
 def count_by(session: Session, rater_id: int) -> dict[str, int]:

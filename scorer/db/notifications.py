@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import CursorResult, Insert, Select, exists, func, insert, literal, or_, select, update
+from sqlalchemy import Insert, Select, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db.session import count_changed
 from scorer.db.tables import Account, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 from scorer.lifecycle import DeliveryState, MailState
 
@@ -103,8 +104,7 @@ def mark_read(
         unread &= Notice.id == only
     if up_to is not None:
         unread &= Notice.id <= up_to
-    result = session.execute(update(Notice).where(unread).values(read_at=now))
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return count_changed(session, update(Notice).where(unread).values(read_at=now))
 
 
 def notice_exists(session: Session, account_id: int, notice_id: int) -> bool:
@@ -146,13 +146,13 @@ def claim_mail(session: Session, *, now: datetime, lease_until: datetime) -> Mai
 def close_mail(session: Session, mail_id: int, *, state: MailState, **values: object) -> bool:
     """Record the outcome of a mail that is being sent; False if it was recorded before."""
     taken = (Mail.id == mail_id) & (Mail.state == MailState.SENDING)
-    return _count(session.execute(update(Mail).where(taken).values(state=state, **values))) == 1
+    return count_changed(session, update(Mail).where(taken).values(state=state, **values)) == 1
 
 
 def expire_mails(session: Session, now: datetime) -> int:
     """Close waiting mails whose content has expired; returns how many."""
     late = (Mail.state == MailState.WAITING) & (Mail.expires_at <= now)
-    return _count(session.execute(update(Mail).where(late).values(state=MailState.EXPIRED, body="")))
+    return count_changed(session, update(Mail).where(late).values(state=MailState.EXPIRED, body=""))
 
 
 def close_lost_mails(session: Session, now: datetime) -> int:
@@ -160,7 +160,7 @@ def close_lost_mails(session: Session, now: datetime) -> int:
     abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
     error = "Its sender ended while it was sending: the mail may or may not have left."
     lost = {"state": MailState.UNKNOWN, "body": "", "error": error}
-    return _count(session.execute(update(Mail).where(abandoned).values(lost)))
+    return count_changed(session, update(Mail).where(abandoned).values(lost))
 
 
 def mail_faults(session: Session, since: datetime) -> list[MailFault]:
@@ -171,10 +171,6 @@ def mail_faults(session: Session, since: datetime) -> list[MailFault]:
     query = select(*columns).where(Mail.error.is_not(None), waiting | lost).group_by(Mail.error)
     newest = query.order_by(func.max(Mail.created_at).desc()).limit(MAX_FAULTS)
     return [MailFault._make(row) for row in session.execute(newest)]
-
-
-def _count(result: object) -> int:
-    return result.rowcount if isinstance(result, CursorResult) else 0
 
 
 PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)
@@ -222,8 +218,7 @@ def close_delivery(session: Session, delivery: Delivery, *, state: DeliveryState
         & (Delivery.state == DeliveryState.SENDING)
         & (Delivery.attempts == delivery.attempts)
     )
-    result = session.execute(update(Delivery).where(this_attempt).values(state=state, **values))
-    return isinstance(result, CursorResult) and result.rowcount == 1
+    return count_changed(session, update(Delivery).where(this_attempt).values(state=state, **values)) == 1
 
 
 def cancel_deliveries(session: Session, webhook_id: int, error: str) -> None:

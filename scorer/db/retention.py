@@ -4,9 +4,10 @@ uploads and reports of workers. Other rows are never deleted."""
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, CursorResult, delete, exists, func, select
+from sqlalchemy import ColumnElement, delete, exists, func, select
 from sqlalchemy.orm import Session
 
+from scorer.db.session import count_changed
 from scorer.db.tables import (
     Delivery,
     KnownDevice,
@@ -44,5 +45,4 @@ def remove(session: Session, table: type[Table], over: ColumnElement[bool], *, l
     the next round."""
     (key,) = table.__mapper__.primary_key
     expired = select(key).where(over).order_by(key).limit(limit).with_for_update(skip_locked=True)
-    result = session.execute(delete(table).where(key.in_(expired)), execution_options={"synchronize_session": False})
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return count_changed(session, delete(table).where(key.in_(expired)).execution_options(synchronize_session=False))

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg2
 from sqlalchemy import Connection as Connection  # noqa: PLC0414 - a type for callers
-from sqlalchemy import Engine, ExceptionContext, create_engine, event, func, select, text
+from sqlalchemy import CursorResult, Engine, ExceptionContext, Executable, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
@@ -93,6 +93,12 @@ def _note_connection(session: Session, *_: object) -> None:
 def has_connected(session: Session) -> bool:
     """Whether a session of :func:`sessions_of` has taken a connection, and not given it back."""
     return CONNECTED_KEY in session.info
+
+
+def count_changed(session: Session, statement: Executable) -> int:
+    """Execute a statement that adds, changes or deletes rows; returns how many."""
+    result = session.execute(statement)
+    return result.rowcount if isinstance(result, CursorResult) else 0
 
 
 def end_reading(session: Session) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    CursorResult,
     Interval,
     Select,
     Subquery,
@@ -31,6 +30,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
+from scorer.db.session import count_changed
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
@@ -118,10 +118,8 @@ def renew_lease(
 
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
     """Change a job if ``held_by`` still holds it; False if it does not, because its lease has expired."""
-    result = session.execute(
-        update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING).values(**values)
-    )
-    return isinstance(result, CursorResult) and result.rowcount == 1
+    held = update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING)
+    return count_changed(session, held.values(**values)) == 1
 
 
 def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
@@ -217,8 +215,7 @@ def add_in_turns(
         **columns,
     }
     rows = entries.with_only_columns(*values.values(), maintain_column_froms=True)
-    result = session.execute(insert(Job).from_select(list(values), rows))
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return count_changed(session, insert(Job).from_select(list(values), rows))
 
 
 def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
@@ -240,17 +237,22 @@ def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
     return session.scalar(waiting.where(*is_claimable(active_pauses(session))).limit(1)) is not None
 
 
-def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
-    """The newest scoring jobs of the entries on a track, counted by state."""
+def newest_states(session: Session, *conditions: ColumnElement[bool]) -> dict[JobState, int]:
+    """The newest of each entry's jobs that meet all conditions, counted by state."""
     newest = (
         select(Job.state)
         .ext(distinct_on(Job.submission_ref))
-        .where(Job.track_id == track_id, Job.queue == Queue.SCORE)
+        .where(*conditions)
         .order_by(Job.submission_ref, Job.id.desc())
         .subquery()
     )
     rows = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
     return {JobState(state): count for state, count in rows}
+
+
+def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
+    """The newest scoring jobs of the entries on a track, counted by state."""
+    return newest_states(session, Job.track_id == track_id, Job.queue == Queue.SCORE)
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:

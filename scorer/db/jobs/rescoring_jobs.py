@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ColumnElement, any_, bindparam, func, literal, select
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy import BigInteger, ColumnElement, any_, bindparam, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
@@ -70,15 +70,7 @@ def cancel_jobs(session: Session, purpose: Purpose, now: datetime) -> None:
 
 def job_states(session: Session, purpose: Purpose) -> dict[JobState, int]:
     """The newest jobs of the entries of a campaign or on a shown track, counted by state."""
-    newest = (
-        select(Job.state)
-        .ext(distinct_on(Job.submission_ref))
-        .where(_is_for(purpose))
-        .order_by(Job.submission_ref, Job.id.desc())
-        .subquery()
-    )
-    rows = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
-    return {JobState(state): count for state, count in rows}
+    return job_queue.newest_states(session, _is_for(purpose))
 
 
 def newest_error(session: Session, purpose: Purpose) -> str | None:

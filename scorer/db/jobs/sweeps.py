@@ -3,10 +3,11 @@ clock which was set back has moved into the future."""
 
 from datetime import timedelta
 
-from sqlalchemy import CursorResult, Interval, func, select, type_coerce, update
+from sqlalchemy import Interval, func, select, type_coerce, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from scorer.db.session import count_changed
 from scorer.db.tables import Delivery, Job, LastSweep, Mail
 from scorer.lifecycle import DeliveryState, JobState, MailState
 
@@ -28,8 +29,7 @@ def extend_expired(session: Session, lease: timedelta) -> int:
     """Let the holders of jobs whose lease has expired hold them for the ``lease`` from now on; returns how many."""
     session.execute(update(LastSweep).values(extended_at=func.now()))
     expired = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
-    result = session.execute(expired.values(lease_until=func.now() + lease))
-    return result.rowcount if isinstance(result, CursorResult) else 0
+    return count_changed(session, expired.values(lease_until=func.now() + lease))
 
 
 def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
@@ -41,11 +41,8 @@ def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
         session.execute(later.values(due_at=func.greatest(table.due_at - step, func.now())))
     due = update(Job).where(Job.state == JobState.WAITING, Job.due_at > func.now())
     held = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until > func.now() + lease)
-    results = (
-        session.execute(due.values(due_at=func.greatest(Job.due_at - step, func.now()))),
-        session.execute(held.values(lease_until=func.now() + lease)),
-    )
-    return sum(result.rowcount for result in results if isinstance(result, CursorResult))
+    moved = count_changed(session, due.values(due_at=func.greatest(Job.due_at - step, func.now())))
+    return moved + count_changed(session, held.values(lease_until=func.now() + lease))
 
 
 def time_since_sweep(session: Session) -> timedelta | None:

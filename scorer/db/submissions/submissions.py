@@ -4,11 +4,12 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import CursorResult, false, func, select, update
+from sqlalchemy import false, func, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from scorer.db import rescoring
 from scorer.db.newest_rows import newest_ids
+from scorer.db.session import count_changed
 from scorer.db.submissions import events
 from scorer.db.tables import (
     CodeAttachment,
@@ -88,8 +89,7 @@ def move_submission(
     if it is not in ``from_``; ``Conflict`` for a forbidden step."""
     advance(from_, to)
     is_there = (Submission.ref == ref) & (Submission.status == from_)
-    result = session.execute(update(Submission).where(is_there).values(status=to, reason=reason, **values))
-    if not isinstance(result, CursorResult) or result.rowcount != 1:
+    if count_changed(session, update(Submission).where(is_there).values(status=to, reason=reason, **values)) != 1:
         raise UnexpectedStatus(f"submission {ref} is not {from_}, so it can't become {to}")
     events.add_event(session, ref, to, now=now, reason=reason)
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, CursorResult, func, or_, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from scorer.db.session import count_changed
 from scorer.db.tables import Upload
 from scorer.db.teams.storage import IS_WRITABLE
 
@@ -156,5 +157,5 @@ def active_upload_ids(session: Session, ids: Sequence[str]) -> Sequence[str]:
 
 
 def _changed(session: Session, where: ColumnElement[bool], **values: object) -> bool:
-    result = session.execute(update(Upload).where(where).values(**values).execution_options(synchronize_session=False))
-    return isinstance(result, CursorResult) and result.rowcount == 1
+    change = update(Upload).where(where).values(**values).execution_options(synchronize_session=False)
+    return count_changed(session, change) == 1
