@@ -8,9 +8,10 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import rescoring, tuning
 from scorer.db.leaderboard import board
+from scorer.db.newest_rows import newest_row
 from scorer.db.review import rulings as rows
 from scorer.db.review.publication import scores_of
-from scorer.db.tables import Publication, Submission
+from scorer.db.tables import Publication, Ruling, Submission
 from scorer.lifecycle import Phase, TrackKind
 
 
@@ -127,7 +128,7 @@ def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime)
 def grounds_of(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
     """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase. None:
     nothing."""
-    ruling = rows.newest_ruling(session, submission.ref)
+    ruling = newest_row(session, Ruling, submission_ref=submission.ref)
     if ruling is not None and ruling.kind != "keep":
         return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
     track: TrackKind = "private" if state.published else "public"

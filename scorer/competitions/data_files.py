@@ -13,7 +13,7 @@ from scorer.blobs import ReceivedBlob
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
-from scorer.db import competitions as rows
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Account, DataFile
 from scorer.errors import Conflict, Invalid, NotFound
 
@@ -36,11 +36,11 @@ def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: 
     reference set of a competition."""
     require_name(name)
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    if rows.is_reference(acting.session, received.sha256, SECRET_ROLES):
+    if competitions.is_reference(acting.session, received.sha256, SECRET_ROLES):
         raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
-    before = rows.newest_file(acting.session, state.competition.id, name)
+    before = newest_row(acting.session, DataFile, competition_id=state.competition.id, name=name)
     replaced = before is not None and before.offered
-    if not replaced and len(rows.offered_files(acting.session, state.competition.id)) >= MAX_FILES:
+    if not replaced and len(competitions.offered_files(acting.session, state.competition.id)) >= MAX_FILES:
         raise Conflict("too-many-files", f"A competition offers at most {MAX_FILES} files.")
     if received.bytes < 1:
         raise Invalid("empty", "A data file has at least one byte.")
@@ -113,7 +113,7 @@ def _require_access(session: Session, state: CompetitionState, account: Account)
 
 
 def _offered(session: Session, state: CompetitionState, name: str) -> DataFile:
-    file = rows.newest_file(session, state.competition.id, name)
+    file = newest_row(session, DataFile, competition_id=state.competition.id, name=name)
     if file is None or not file.offered:
         raise NotFound("no-file", f"This competition offers no file {name!r}.")
     return file

@@ -1,12 +1,11 @@
 """SQL for what organizers tell people: announcements, messages to teams, requests for code."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from scorer.db.newest_rows import newest_ids
-from scorer.db.tables import Announcement, CodeRequest, CompetitionRole, RulesAcceptance, TeamMessage
+from scorer.db.tables import Announcement, CompetitionRole, RulesAcceptance, TeamMessage
 from scorer.db.teams import merges
 
 
@@ -41,14 +40,3 @@ def messages_to(
     if before is not None:
         messages = messages.where(TeamMessage.id < before)
     return session.scalars(messages.order_by(TeamMessage.id.desc()).limit(limit)).all()
-
-
-def newest_code_request(session: Session, ref: int) -> CodeRequest | None:
-    """The newest request for the code of a submission."""
-    return newest_code_requests(session, [ref]).get(ref)
-
-
-def newest_code_requests(session: Session, refs: Collection[int]) -> dict[int, CodeRequest]:
-    """The newest requests for the code of submissions, by ref; of some none."""
-    query = select(CodeRequest).where(CodeRequest.id.in_(newest_ids(CodeRequest.submission_ref, refs, 1)))
-    return {request.submission_ref: request for request in session.scalars(query)}

@@ -154,12 +154,6 @@ def _offered_files(ids: Collection[int]) -> Select[DataFile]:
     return select(DataFile).join(newest, newest.c.id == DataFile.id).where(newest.c.offered)
 
 
-def newest_file(session: Session, competition_id: int, name: str) -> DataFile | None:
-    """The newest row of a data file of a competition, offered or withdrawn."""
-    query = select(DataFile).where(DataFile.competition_id == competition_id, DataFile.name == name)
-    return session.scalars(query.order_by(DataFile.id.desc()).limit(1)).one_or_none()
-
-
 def is_file_offered(session: Session, sha256: str) -> bool:
     """Whether any competition offers a data file with this SHA-256."""
     later = aliased(DataFile)

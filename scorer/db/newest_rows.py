@@ -1,10 +1,20 @@
-"""The newest rows of many owners by one statement: an index scan for each owner, however many rows there are."""
+"""The newest row of something; and the newest rows of many owners by one statement: an index scan for each owner,
+however many rows there are."""
 
 from collections.abc import Collection
+from typing import TypeVar
 
 from sqlalchemy import BigInteger, Select, func, literal, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Session
+
+RowT = TypeVar("RowT", bound=DeclarativeBase)
+
+
+def newest_row(session: Session, table: type[RowT], **columns: int | str) -> RowT | None:
+    """The newest row of a table with these values of columns, the one that counts; None without any."""
+    (key,) = table.__mapper__.primary_key
+    return session.scalars(select(table).filter_by(**columns).order_by(key.desc()).limit(1)).one_or_none()
 
 
 def newest_ids(owner: InstrumentedAttribute[int], ids: Collection[int], limit: int) -> Select[int]:

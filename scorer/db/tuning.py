@@ -23,12 +23,6 @@ from scorer.db.tables.tuning import UNSET as UNSET  # noqa: PLC0414 - with the S
 from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
 
-def newest_comparison(session: Session, competition_id: int) -> Comparison | None:
-    """The newest comparison of a competition, which its pages show."""
-    query = select(Comparison).where(Comparison.competition_id == competition_id)
-    return session.scalars(query.order_by(Comparison.id.desc()).limit(1)).one_or_none()
-
-
 def newest_comparisons_with(session: Session, preparation_id: int) -> Sequence[Comparison]:
     """The comparisons, the newest of each competition, in which a preparation is a candidate."""
     newest = (

@@ -19,10 +19,10 @@ from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
 from scorer.db.evidence import shared_images as rows
 from scorer.db.leaderboard import board
-from scorer.db.review.rulings import newest_ruling
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import submissions_by_ref
-from scorer.db.tables import Account, Measurement, Submission, Track
+from scorer.db.tables import Account, Measurement, Ruling, Submission, Track
 from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
@@ -127,7 +127,7 @@ def _is_penalised(session: Session, track: Track, submission: Submission) -> boo
 
 def team_sees_evidence(session: Session, submission: Submission) -> bool:
     """Whether an entry's team may see the evidence against it: once there is a ruling."""
-    return newest_ruling(session, submission.ref) is not None
+    return newest_row(session, Ruling, submission_ref=submission.ref) is not None
 
 
 def pairs_of(

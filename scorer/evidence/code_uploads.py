@@ -16,8 +16,7 @@ from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.confinement.limited_call import NOTEBOOK, call_limited
-from scorer.db import announcements as rows
-from scorer.db.evidence import evidence
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import CodeAttachment, CodeRequest, Submission
 from scorer.db.teams import merges
@@ -67,7 +66,7 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
 
 def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
     """Whether the code of an entry is asked for and the deadline has not passed."""
-    request = rows.newest_code_request(session, submission.ref)
+    request = newest_row(session, CodeRequest, submission_ref=submission.ref)
     return request is not None and now < request.until
 
 
@@ -119,7 +118,7 @@ def takes_code(session: Session, state: CompetitionState, submission: Submission
 
 def require_room_for_code(acting: Acting, submission: Submission, limits: UploadLimits, *, wanted: int) -> None:
     """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
-    replaced = evidence.newest_code(acting.session, submission.ref)
+    replaced = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     more = wanted - (replaced.bytes if replaced is not None else 0)
     if more > 0:
         storage.require_room(acting, submission.competition, limits, wanted=more, benchmark=False)
@@ -134,7 +133,7 @@ def attach_code(
     teams.find_or_create_team(acting, submission.competition_id)  # locks it: one at a time counts
     submissions.lock_submission(acting.session, submission.ref)
     require_room_for_code(acting, submission, limits, wanted=received.bytes)
-    replaced = evidence.newest_code(acting.session, submission.ref)
+    replaced = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     attached = CodeAttachment(
         submission_ref=submission.ref,
         kind=kind,
@@ -161,7 +160,7 @@ def hand_out_code(acting: Acting, submission_id: str) -> tuple[Submission, CodeA
         raise unknown_submission(submission_id)
     if not is_reviewer(acting.actor, submission.competition_id):
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
-    code = evidence.newest_code(acting.session, submission.ref)
+    code = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")
     subject, after = f"submission:{submission.id}", {"sha256": code.sha256}

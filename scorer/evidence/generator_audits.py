@@ -13,6 +13,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.jobs import job_queue
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
@@ -77,7 +78,7 @@ def find_generator(session: Session, submission_id: str, account: Account) -> Au
 
 def audit_status(session: Session, submission: Submission, account: Account) -> AuditStatus | None:
     """The newest generator of an entry that this person may see, or None."""
-    generator = rows.newest_generator(session, submission.ref)
+    generator = newest_row(session, GeneratorFile, submission_ref=submission.ref)
     if generator is None:
         return None
     job = job_queue.newest_job(session, generator_id=generator.id)

@@ -14,6 +14,7 @@ from scorer.blobs import ReceivedBlob
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import GeneratorFile, Submission
 from scorer.errors import Conflict, TooMany
@@ -74,7 +75,7 @@ def accept_generator(
     """
     submission = find_submission(acting.session, submission_id, acting.actor)
     submissions.lock_submission(acting.session, submission.ref)
-    earlier = rows.newest_generator(acting.session, submission.ref)
+    earlier = newest_row(acting.session, GeneratorFile, submission_ref=submission.ref)
     if earlier is not None and _is_same(earlier, received, declared) and not _has_failed(acting.session, earlier):
         return earlier
     require_generator_change(acting, submission_id)

@@ -12,10 +12,11 @@ from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.leaderboard import board
 from scorer.db.leaderboard.scores import Score
+from scorer.db.newest_rows import newest_row
 from scorer.db.review import reviews as rows
-from scorer.db.submissions import duplicates, labels, submissions
+from scorer.db.submissions import duplicates, submissions
 from scorer.db.submissions.duplicates import Duplicate
-from scorer.db.tables import Account, EarlyLabel, ImageComparison, Submission
+from scorer.db.tables import Account, EarlyLabel, ImageComparison, Label, Submission
 from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.review import reviews
@@ -89,7 +90,7 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
     )
     others = []
     for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
-        label = labels.decided_label(session, each.ref) if unblinded else None
+        label = newest_row(session, Label, submission_ref=each.ref) if unblinded else None
         others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
     return others
 

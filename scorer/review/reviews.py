@@ -16,8 +16,9 @@ from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final
+from scorer.db.newest_rows import newest_row
 from scorer.db.review import reviews as rows
-from scorer.db.submissions import labels, submissions
+from scorer.db.submissions import submissions
 from scorer.db.tables import Account, EarlyLabel, Label, Review, Submission
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
@@ -63,7 +64,7 @@ class Agreement:
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
     """The reviews of a submission as this account may see them."""
     reviews = rows.newest_reviews(session, submission.ref)
-    decided = labels.decided_label(session, submission.ref)
+    decided = newest_row(session, Label, submission_ref=submission.ref)
     complete = Opinions(None, (), len(reviews), decided).complete
     return Opinions(
         own=next((each for each in reviews if each.reviewer_id == account.id), None),
@@ -75,7 +76,7 @@ def opinions(session: Session, submission: Submission, account: Account) -> Opin
 
 def decided_label(session: Session, submission: Submission) -> str | None:
     """The decided label of a submission; None if it is undecided."""
-    decided = labels.decided_label(session, submission.ref)
+    decided = newest_row(session, Label, submission_ref=submission.ref)
     return decided.label if decided is not None else None
 
 
@@ -181,7 +182,7 @@ def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label
         raise Forbidden(
             "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
         )
-    before = labels.decided_label(acting.session, submission.ref)
+    before = newest_row(acting.session, Label, submission_ref=submission.ref)
     same = before is not None and (before.label, before.author_id) == (label, acting.actor.id)
     if before is not None and same and note in {"", before.note}:
         return before
@@ -189,7 +190,7 @@ def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label
 
 
 def _decide(acting: Acting, submission: Submission, label: str, *, note: str) -> Label:
-    before = labels.decided_label(acting.session, submission.ref)
+    before = newest_row(acting.session, Label, submission_ref=submission.ref)
     decided = Label(
         submission_ref=submission.ref, label=label, note=note, author_id=acting.actor.id, created_at=acting.now
     )

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
-from scorer.db.review import rulings as rows
-from scorer.db.tables import Submission
+from scorer.db.newest_rows import newest_row
+from scorer.db.tables import Ruling, Submission
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import Awards
@@ -76,7 +76,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
     benchmark. For organizers only: it reveals private ranks."""
     if submission.late or submission.team.benchmark:
         return []
-    current = rows.newest_ruling(session, submission.ref)
+    current = newest_row(session, Ruling, submission_ref=submission.ref)
     boards = _boards(session, state)
     others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
     team = current_team_of(session, submission).id

@@ -12,7 +12,7 @@ from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, lock_unless_final, state_of
-from scorer.db.review import rulings as rows
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import Ruling, Submission
 from scorer.db.teams import merges
@@ -63,7 +63,7 @@ def record_ruling(
     (``published``) if the final board is, except for a late entry, which is not on it."""
     if not submission.late:
         lock_unless_final(acting.session, submission.competition)
-    before = rows.newest_ruling(acting.session, submission.ref)
+    before = newest_row(acting.session, Ruling, submission_ref=submission.ref)
     ruling = Ruling(
         submission_ref=submission.ref,
         kind=kind,

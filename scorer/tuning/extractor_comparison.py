@@ -19,6 +19,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db import tuning as rows
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
@@ -162,7 +163,7 @@ def record_distance(
 
 def comparison_status(session: Session, state: CompetitionState) -> ComparisonStatus:
     """The newest comparison, judged with the labels that entries have now."""
-    comparison = rows.newest_comparison(session, state.competition.id)
+    comparison = newest_row(session, Comparison, competition_id=state.competition.id)
     early_labels = comparison is not None and comparison.early_labels
     labels = _comparable(session, state.competition.id, early_labels=early_labels)
     present_id = state.tracks["private"].preparation_id

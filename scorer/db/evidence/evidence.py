@@ -19,8 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db.newest_rows import newest_ids
-from scorer.db.tables import CodeAttachment, Evidence
+from scorer.db.tables import Evidence
 from scorer.findings.signs import SIGNS
 
 
@@ -29,17 +28,6 @@ def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evi
     measurement it still refers to the earlier one (``measurement_id``) until the new evidence is there."""
     query = select(Evidence).where(Evidence.submission_ref == submission_ref, Evidence.track_id == track_id)
     return session.scalars(query.order_by(Evidence.id.desc()).limit(1)).one_or_none()
-
-
-def newest_code(session: Session, submission_ref: int) -> CodeAttachment | None:
-    """The newest code attachment of a submission, the one that counts."""
-    return newest_codes(session, [submission_ref]).get(submission_ref)
-
-
-def newest_codes(session: Session, refs: Collection[int]) -> dict[int, CodeAttachment]:
-    """The newest code attachments of submissions, by ref; of some none."""
-    query = select(CodeAttachment).where(CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1)))
-    return {code.submission_ref: code for code in session.scalars(query)}
 
 
 Findings = Sequence[Mapping[str, Any]]

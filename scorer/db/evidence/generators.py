@@ -13,12 +13,6 @@ from scorer.lifecycle import Queue
 from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
 
 
-def newest_generator(session: Session, submission_ref: int) -> GeneratorFile | None:
-    """The newest generator upload of an entry, the one that counts."""
-    query = select(GeneratorFile).where(GeneratorFile.submission_ref == submission_ref)
-    return session.scalars(query.order_by(GeneratorFile.id.desc()).limit(1)).one_or_none()
-
-
 def count_since(session: Session, submission_ref: int, since: datetime) -> int:
     """How many generators were uploaded for an entry since a moment."""
     query = select(func.count()).where(

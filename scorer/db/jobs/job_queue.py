@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from scorer.db.jobs.pauses import ActivePauses, active_pauses, is_claimable
+from scorer.db.newest_rows import newest_row
 from scorer.db.session import count_changed
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
@@ -269,7 +270,7 @@ def jobs_in_sight(session: Session, refs: Collection[int]) -> Sequence[Job]:
 
 def newest_job(session: Session, **subject: int | str) -> Job | None:
     """The newest job with these values of columns, such as ``preparation_id``."""
-    return session.scalars(select(Job).filter_by(**subject).order_by(Job.id.desc()).limit(1)).one_or_none()
+    return newest_row(session, Job, **subject)
 
 
 def position_of(session: Session, job: Job) -> int:

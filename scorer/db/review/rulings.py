@@ -37,12 +37,6 @@ def is_ruled_knowing(submission_ref: Any, labelled_at: Any) -> ColumnElement[boo
     return func.coalesce(newest.scalar_subquery(), False)
 
 
-def newest_ruling(session: Session, submission_ref: int) -> Ruling | None:
-    """The newest ruling on an entry, the one that counts."""
-    query = select(Ruling).where(Ruling.submission_ref == submission_ref)
-    return session.scalars(query.order_by(Ruling.id.desc()).limit(1)).one_or_none()
-
-
 def newest_disqualification(session: Session, competition_id: int) -> datetime | None:
     """When the newest disqualification of an entry in time was ruled, whether or not a later ruling took it back."""
     query = (

@@ -40,12 +40,6 @@ def _newest(session: Session, competition_id: int, table: type[Any], *, column: 
     return dict(session.execute(newest_rows(competition_id, table, column)).all())
 
 
-def decided_label(session: Session, submission_ref: int) -> Label | None:
-    """The newest decided label of a submission."""
-    query = select(Label).where(Label.submission_ref == submission_ref).order_by(Label.id.desc()).limit(1)
-    return session.scalars(query).one_or_none()
-
-
 def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
     """The decided labels of some submissions, by ref."""
     newest = (

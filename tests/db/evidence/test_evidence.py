@@ -12,6 +12,7 @@ from scorer.db.evidence import evidence as evidence_rows
 from scorer.db.evidence import generators as rows
 from scorer.db.evidence.evidence import newest_evidence
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Evidence, GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
 from scorer.evidence import generator_audits, generator_uploads
@@ -101,7 +102,7 @@ def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:
     add_recovery(session, entry, now=now, p_value=1e-5, gap=0.5, recovered_share=1.0)
     newest = add_recovery(session, entry, now=now, refusal="It is no ONNX.")
     assert _flagged(session, state, entry)
-    generator = rows.newest_generator(session, entry.ref)
+    generator = newest_row(session, GeneratorFile, submission_ref=entry.ref)
     assert generator is not None
     assert generator.id == newest.generator_id
     former = rows.former_recoveries(session, generator)
