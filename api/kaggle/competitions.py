@@ -39,7 +39,7 @@ from scorer.db.competitions import ListedCompetition
 from scorer.db.tables import Account, DataFile
 from scorer.db.teams.members import competitions_entered
 from scorer.leaderboard import board, standings
-from scorer.lifecycle import Phase, TrackKind
+from scorer.lifecycle import TrackKind
 
 router = KaggleRouter()
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
@@ -117,10 +117,6 @@ def _competition(
         user_has_entered=has_entered,
         user_rank=standings.rank_of(session, state, _track_of(state), account=account) if has_entered else None,
         max_daily_submissions=competition.daily_limit or 0,
-        max_team_size=competition.max_team_size,
-        submissions_disabled=state.phase is not Phase.OPEN,
-        enabled_date=competition.opens_at,
-        merger_deadline=competition.team_merge_deadline,
     )
 
 

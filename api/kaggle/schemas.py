@@ -161,11 +161,6 @@ class CompetitionMessage(Message):
     user_has_entered: bool
     user_rank: int | None
     max_daily_submissions: int
-    max_team_size: int
-    submissions_disabled: bool
-    enabled_date: UtcTime | None
-    merger_deadline: UtcTime | None
-    evaluation_metric: str = "MiFID"
 
 
 class CompetitionsResponse(Message):

@@ -17,7 +17,6 @@ from kennel_client.names import ThresholdMethod, TrackKind
 from kennel_client.steps import Download, LocalWork, Operation, all_pages, call, get
 from kennel_client.waiting import ignore, wait_until
 
-AccountRole = Literal["participant", "organizer", "admin"]
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
 CompetitionRole = Literal["organizer", "reviewer"]
 ImpactList = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
@@ -49,17 +48,9 @@ class Accounts(Methods[Api]):
     def all(self, search: str = "") -> list[answers.AccountSummaryView]:
         """Every account, oldest first; with ``search``, those that have it in their handle or name."""
 
-    @calls("POST /admin/accounts")
-    def create(self, handle: str, name: str = "", role: AccountRole = "participant") -> answers.NewAccountView:
-        """Make an account; the answer has its first API token. Needs a session: not with an API token."""
-
     @calls("POST /admin/invitations")
     def invite(self, email: str | None = None) -> answers.InvitationView:
         """Make a link with which one person can sign up, and mail it if there is an address."""
-
-    @calls("PUT /accounts/{handle}/role")
-    def change_role(self, handle: str, role: AccountRole) -> answers.AccountView:
-        """Give an account another role. Needs a session: not with an API token."""
 
     @calls("PUT /admin/accounts/{handle}/suspension", suspended=True)
     def suspend(self, handle: str, reason: str = "") -> answers.AccountView:

@@ -596,16 +596,6 @@ class MissingMeasurementsView(TypedDict):
     entries: int
 
 
-class NewAccountView(TypedDict):
-    """NewAccountView of the API."""
-
-    handle: str
-    name: str
-    role: str
-    created_at: str
-    token: str
-
-
 class NextView(TypedDict):
     """The entry that you are given to review."""
 

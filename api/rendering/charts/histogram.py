@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, get_args
 
-from api.rendering.charts.scales import AxisMark, Box, round_ticks
+from api.rendering.charts.scales import AxisMark, Box, mark_of, round_ticks
 from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.review.reviews import LabelName
 
@@ -56,8 +56,8 @@ def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, 
     return Histogram(
         bars=_bars(counts, edges, right, tau=limit),
         ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
-        mean=_mark(mean, right, "mean"),
-        tau=None if limit is None else _mark(limit, right, "tau"),
+        mean=mark_of("mean", mean, mean / right),
+        tau=None if limit is None else mark_of("tau", limit, limit / right),
         max_count=max(counts),
         right=right,
         description=_described(counts, edges, mean, tau=limit),
@@ -77,11 +77,6 @@ def _bars(counts: Sequence[int], edges: Sequence[float], right: float, *, tau: f
         for count, (left, end) in zip(counts, pairwise(edges), strict=True)
         if count
     ]
-
-
-def _mark(value: float, right: float, name: str) -> AxisMark:
-    x = 100 * value / right
-    return AxisMark(x, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if x < 60 else "end")
 
 
 def ticks_of(right: float) -> list[float]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
-from api.rendering.charts.scales import AxisMark, Box, Scale, anchor_of, scale_around
+from api.rendering.charts.scales import AxisMark, Box, Scale, anchor_of, mark_of, scale_around
 from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.insights import figures
 from scorer.insights.figures import Figure
@@ -156,7 +156,7 @@ def _distances(figure: Figure) -> FigureChart:
             for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down=down)
         ],
         y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # there are no halves of entries
-        tau=_tau(figure, across),
+        tau=None if figure.tau is None else mark_of("tau", figure.tau, across.share(figure.tau)),
     )
 
 
@@ -170,13 +170,6 @@ def _stack(counts: Mapping[str, int], column: int, where: str, *, down: Scale) -
             words = f"{where}: {count:,} {LABEL_NAMES[kind]}"
             bars.append(FigureBar(100 * column / BINS, 100 / BINS, FLOOR - height, bar_height, kind, words))
     return bars
-
-
-def _tau(figure: Figure, across: Scale) -> AxisMark | None:
-    if figure.tau is None:
-        return None
-    share = across.share(figure.tau)
-    return AxisMark(100 * share, f"tau {figure.tau:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
 
 
 def _y_ticks(down: Scale) -> list[AxisMark]:

@@ -5,6 +5,8 @@ per cent of the width, so that text keeps its size on a phone; down, they are pi
 import math
 from dataclasses import dataclass
 
+from api.rendering.formatting import DISTANCE_DECIMALS
+
 TICKS = 5
 MANY = 500.0
 """A logarithmic axis over a larger factor has ticks at powers of ten only."""
@@ -81,6 +83,11 @@ class AxisMark:
     at: float
     text: str
     anchor: str = "start"
+
+
+def mark_of(name: str, value: float, share: float) -> AxisMark:
+    """A distance with its name, at a share (0 to 1) of the width, beside which its text is inside the chart."""
+    return AxisMark(100 * share, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
 
 
 def anchor_of(share: float, *, start: float, end: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -123,11 +124,7 @@ def csv_cell(value: object) -> object:
 def columns(*names: str) -> dict[str, Callable[[View], object]]:
     """Columns that are fields of the documents: ``"handle"``, or ``"last seen=last_seen_at"`` with another heading."""
     pairs = [name.partition("=") for name in names]
-    return {heading: _field(field or heading) for heading, _, field in pairs}
-
-
-def _field(name: str) -> Callable[[View], object]:
-    return lambda view: view[name]
+    return {heading: itemgetter(field or heading) for heading, _, field in pairs}
 
 
 def answers(

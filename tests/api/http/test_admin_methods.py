@@ -27,6 +27,8 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 PAGING = frozenset({"after", "limit"})
 """Parameters of lists, which methods return whole."""
 ELSEWHERE = {
+    "POST /admin/accounts": "refuses the client's token: needs a session",
+    "PUT /accounts/{handle}/role": "refuses the client's token: needs a session",
     "GET /competitions/{slug}/gallery": "pictures of pages",
     "GET /competitions/{slug}/gallery/{submission_id}": "pictures of pages",
     "GET /competitions/{slug}/leaderboard/versions": "on the page of a board",
