@@ -75,7 +75,7 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Are
     assert uncertainty(arena, "ada").content == known.content
 
 
-def test_the_private_board_its_checklist_and_releases_say_the_same_of_ranks(service: Service, arena: Arena) -> None:
+def test_private_board_checklist_and_releases_agree_on_ranks(service: Service, arena: Arena) -> None:
     let_errors_be_known(arena)
     known = uncertainty(arena)
     assert uncertainty(arena, "bob", "private").status_code == 403
