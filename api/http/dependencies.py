@@ -23,11 +23,11 @@ from scorer.accounts.second_factors import Policy
 from scorer.accounts.sessions import Browser
 from scorer.acting import Acting
 from scorer.blobs import Blobs
+from scorer.db.notifications import count_unread
 from scorer.db.tables import Account
 from scorer.errors import Forbidden, Unauthenticated
 from scorer.evidence.images import StoredImages
 from scorer.jobs.broker import transaction
-from scorer.notifications import notices
 from scorer.settings import Settings
 from scorer.submissions import access
 
@@ -170,7 +170,7 @@ def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> C
     signed_in = sessions.resume(session, secret, moment) if secret else None
     if secret is None or signed_in is None:
         return None
-    unread = notices.count_unread(session, signed_in.account)
+    unread = count_unread(session, signed_in.account.id)
     return Caller(roles.load_roles(signed_in.account), api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
 
 

@@ -52,6 +52,7 @@ from scorer.blobs import Blobs
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
+from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Unavailable
 from scorer.identifiers import digest_of
 from scorer.leaderboard import submission_scores
@@ -61,7 +62,7 @@ from scorer.submissions import access, upload_bytes
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
-from scorer.teams import quotas, teams
+from scorer.teams import quotas
 from scorer.teams.quotas import Quota, Refusal
 from scorer.teams.storage import limits_of
 
@@ -114,7 +115,7 @@ def _entry(
         status=_status(submission, error),
         submitted_by=submission.account.handle,
         submitted_by_ref=submission.account.handle,
-        team_name=teams.current_team_of(session, submission).name,
+        team_name=current_team(session, submission.team_id).name,
         url=f"{site}/submissions/{submission.id}",
     )
 

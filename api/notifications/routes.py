@@ -10,7 +10,7 @@ from api.http.etags import etag_of, is_known
 from api.http.paging import After
 from api.http.routing import ApiRouter
 from api.notifications.views import MailChoices, NoticePage, NoticeView, ReadMark
-from scorer.db.notifications import notices_page
+from scorer.db.notifications import count_unread, notices_page
 from scorer.db.tables import Notice
 from scorer.notifications import notices
 
@@ -29,7 +29,7 @@ def index(
 ) -> NoticePage | Response:
     """Your notices, newest first."""
     newest = notices_page(session, account.id, before=after, limit=limit + 1, unread=unread)
-    page = _page_of(newest, limit, notices.count_unread(session, account))
+    page = _page_of(newest, limit, count_unread(session, account.id))
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
     if is_known(request, etag):

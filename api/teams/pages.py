@@ -15,6 +15,7 @@ from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions.competition_state import visible_state
 from scorer.db.announcements import messages_to
+from scorer.db.teams import members
 from scorer.teams import invitations, quotas, storage, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
@@ -45,13 +46,13 @@ class TeamContext:
         with self.begin() as session:
             acting = Acting(session, account, self.now)
             state = visible_state(acting, self.slug)
-            team = teams.find_own_team(session, state, account)
+            team = members.team_of(session, state.competition.id, account.id)
             return render_page(
                 "teams/show.html",
                 viewer=self.viewer,
                 state=state,
                 roster=teams.own_roster(session, state, account) if team is not None else None,
-                entered=teams.has_entered(session, state, account),
+                entered=members.has_entered(session, state.competition.id, account.id),
                 received=invitations.received_invitations(session, state, account),
                 messages=messages_to(session, team.id) if team is not None else (),
                 quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),

@@ -123,11 +123,6 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     )
 
 
-def count_unread(session: Session, account: Account) -> int:
-    """The number of an account's unread notices."""
-    return notifications.count_unread(session, account.id)
-
-
 def mark_read(acting: Acting, notice_id: int) -> None:
     """Mark a notice as read; ``NotFound`` if it is not theirs."""
     if not notifications.notice_exists(acting.session, acting.actor.id, notice_id):

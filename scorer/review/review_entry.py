@@ -17,13 +17,13 @@ from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, submissions
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, EarlyLabel, ImageComparison, Label, Submission
+from scorer.db.teams.merges import current_team
 from scorer.leaderboard.explanations import why_copy
 from scorer.lifecycle import TrackKind
 from scorer.review import reviews
 from scorer.review.review_queue import FlaggedEntry, FlagReason, flags_of_entry
 from scorer.review.reviews import Opinions
 from scorer.review.shared_images import came_first
-from scorer.teams.teams import current_team_of
 
 MAX_OTHER_ENTRIES = 20
 MAX_STANDARD_ERRORS = 100
@@ -83,7 +83,7 @@ def review_entry_for(
 
 
 def _others(session: Session, state: CompetitionState, submission: Submission, *, unblinded: bool) -> list[OtherEntry]:
-    team = current_team_of(session, submission)
+    team = current_team(session, submission.team_id)
     public = state.tracks["public"]
     of_team = submissions.submissions_of(
         session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1

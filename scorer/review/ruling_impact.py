@@ -11,6 +11,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board, columns
 from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Ruling, Submission
+from scorer.db.teams.merges import current_team
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.ranking.awards import Awards
@@ -19,7 +20,6 @@ from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 from scorer.review.rulings import RulingKind
-from scorer.teams.teams import current_team_of
 
 
 class Win(NamedTuple):
@@ -79,7 +79,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
     current = newest_row(session, Ruling, submission_ref=submission.ref)
     boards = _boards(session, state)
     others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
-    team = current_team_of(session, submission).id
+    team = current_team(session, submission.team_id).id
     orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
     impacts = []
     for ruling in others:

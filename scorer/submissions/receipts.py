@@ -21,12 +21,12 @@ from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db.submissions import signing_keys
 from scorer.db.tables import Account, SigningKey, Submission
+from scorer.db.teams.merges import current_team
 from scorer.errors import NotFound
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import Phase, Status, TrackKind
 from scorer.submissions import access
-from scorer.teams import teams
 
 ALGORITHM = "Ed25519"
 Jwk = Mapping[str, str]
@@ -135,7 +135,7 @@ def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> ReceiptCon
         title=state.competition.title,
         phase=state.phase,
         submission=submission.id,
-        team=teams.current_team_of(acting.session, submission).name,
+        team=current_team(acting.session, submission.team_id).name,
         zip_sha256=submission.sha256,
         accepted_at=submission.accepted_at,
         late=submission.late,

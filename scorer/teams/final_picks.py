@@ -18,6 +18,7 @@ from scorer.db import competitions
 from scorer.db.leaderboard import board, columns, final_picks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
+from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import PICKABLE, Phase
 from scorer.ranking.vectorised import best_of
@@ -91,7 +92,7 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
 
 def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
     """The account's team; ``NotFound`` without one."""
-    team = teams.find_own_team(session, state, account)
+    team = members.team_of(session, state.competition.id, account.id)
     if team is None:
         raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
     return team

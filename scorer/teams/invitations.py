@@ -62,7 +62,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
 
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
     """The open invitations to an account and to its team, oldest first."""
-    team = teams.find_own_team(session, state, account)
+    team = members.team_of(session, state.competition.id, account.id)
     return members.invitations_sent_to(
         session, state.competition.id, account.id, team_id=team.id if team is not None else None
     )
@@ -112,7 +112,7 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
         return True  # answered already; since then in the merged team
-    team = teams.find_own_team(session, state, account)
+    team = members.team_of(session, state.competition.id, account.id)
     if team is None or team.id != invitation.invited_team_id:
         return False
     leader = members.members_of(session, team.id)[0]
@@ -135,13 +135,13 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
     """Let a person join a team. They leave a team of one that has no submission yet."""
     rules.require_entrant(acting.session, state.competition, acting.actor)
-    old = teams.find_own_team(acting.session, state, acting.actor)
+    old = members.team_of(acting.session, state.competition.id, acting.actor.id)
     members.lock_teams(acting.session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
     if old is not None and len(members.members_of(acting.session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
-    if teams.has_entered(acting.session, state, acting.actor):
+    if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
             "has-entries",
             "You have entered this competition already, and your entries must come along: ask the leader of "

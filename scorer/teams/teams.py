@@ -16,9 +16,8 @@ from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
-from scorer.db.tables import Account, Membership, Submission, Team, TeamInvitation, TeamRenaming
+from scorer.db.tables import Account, Membership, Team, TeamInvitation, TeamRenaming
 from scorer.db.teams import members
-from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 
@@ -100,14 +99,9 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
         )
 
 
-def find_own_team(session: Session, state: CompetitionState, account: Account) -> Team | None:
-    """The account's team; None if it is in none."""
-    return members.team_of(session, state.competition.id, account.id)
-
-
 def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
     """The account's team with its members; ``NotFound`` if it is in none."""
-    team = find_own_team(session, state, account)
+    team = members.team_of(session, state.competition.id, account.id)
     if team is None:
         raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
     return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
@@ -124,7 +118,7 @@ def led_roster(session: Session, state: CompetitionState, account: Account) -> R
 def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
     """The team that the account leads; a team of one is created if it is in none. Call after
     :func:`lock_changeable`."""
-    if find_own_team(acting.session, state, acting.actor) is None:
+    if members.team_of(acting.session, state.competition.id, acting.actor.id) is None:
         rules.require_entrant(acting.session, state.competition, acting.actor)
         _team_of_one(acting.session, state.competition.id, acting.actor, now=acting.now)
     return led_roster(acting.session, state, acting.actor)
@@ -133,7 +127,7 @@ def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
 def create(acting: Acting, slug: str, name: str) -> Roster:
     """Create a team; ``Conflict`` if the account is in one already or the name is taken."""
     state = lock_changeable(acting, slug)
-    team = find_own_team(acting.session, state, acting.actor)
+    team = members.team_of(acting.session, state.competition.id, acting.actor.id)
     if team is not None:
         raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
     rules.require_entrant(acting.session, state.competition, acting.actor)
@@ -171,7 +165,7 @@ def leave(acting: Acting, slug: str) -> None:
     require_before_deadline(state, acting.now)
     team = own_roster(acting.session, state, acting.actor).team
     members.lock_teams(acting.session, [team.id])
-    if has_entered(acting.session, state, acting.actor):
+    if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
             "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
         )
@@ -183,11 +177,6 @@ def depart(session: Session, team: Team, account: Account, *, now: datetime) -> 
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)
-
-
-def has_entered(session: Session, state: CompetitionState, account: Account) -> bool:
-    """Whether the account has submitted anything, whatever its status; then it stays in its team."""
-    return members.has_entered(session, state.competition.id, account.id)
 
 
 def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
@@ -202,11 +191,6 @@ def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
     """Close the invitations of and to a team that has no members left."""
     if not members.members_of(session, team.id):
         members.close_invitations(session, team.id, now)
-
-
-def current_team_of(session: Session, submission: Submission) -> Team:
-    """The team that a submission belongs to now: the one that submitted it, or the one that it was merged into."""
-    return current_team(session, submission.team_id)
 
 
 def _membership(team: Team, account: Account, *, joined: bool, now: datetime) -> Membership:

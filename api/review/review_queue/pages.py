@@ -43,13 +43,13 @@ from scorer.competitions.competition_state import CompetitionState, state_of, vi
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.review.rulings import open_rebuttals
+from scorer.db.teams.merges import current_team
 from scorer.errors import Invalid, KennelError
 from scorer.evidence import closest_pairs, code_uploads
 from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
-from scorer.teams.teams import current_team_of
 
 router = Router(include_in_schema=False)
 PAGE_SIZE = 25
@@ -147,7 +147,7 @@ class ReviewContext:
                 exhibits=evidence_sections_of(session, submission, account),
                 generator=generator_section_of(Acting(session, account, self.now), submission, with_form=organizes),
                 organizes=organizes,
-                team_id=current_team_of(session, submission).id,
+                team_id=current_team(session, submission.team_id).id,
                 may_decide=organizes and reviews.may_decide(session, submission, opinions, account=account),
                 size=state.competition.image_size,
                 sprite=layout_of(state.competition.image_count, state.competition.image_size),
