@@ -6,7 +6,6 @@ sides of that are decided under the lock of the competition's teams.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Literal
 
 from sqlalchemy.orm import Session
@@ -75,17 +74,8 @@ def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleNam
     acting.session.add(offered)
     acting.session.flush()
     _record(acting, "role.offered", competition, account=account, role=role)
-    text = OFFERED.format(
-        name=acting.actor.name, handle=acting.actor.handle, task=TASKS[role], competition=competition.title
-    )
-    _notify(
-        acting.session,
-        account,
-        competition,
-        subject=f"You are asked to {TASKS[role]} {competition.title}",
-        text=text,
-        now=acting.now,
-    )
+    subject = f"You are asked to {TASKS[role]} {competition.title}"
+    _notify(acting, account, competition, subject=subject, text=OFFERED.replace("{task}", TASKS[role]))
     return offered
 
 
@@ -132,15 +122,7 @@ def end(acting: Acting, slug: str, handle: str) -> None:
         role.ended_at = acting.now
     _record(acting, "role.ended", competition, account=account, role=role.role)
     if not is_own:
-        text = ENDED.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
-        _notify(
-            acting.session,
-            account,
-            competition,
-            subject=f"Your role in {competition.title} has ended",
-            text=text,
-            now=acting.now,
-        )
+        _notify(acting, account, competition, subject=f"Your role in {competition.title} has ended", text=ENDED)
 
 
 def role_of(account: Account, competition: Competition) -> RoleName | None:
@@ -191,8 +173,10 @@ def _record(acting: Acting, action: str, competition: Competition, *, account: A
     audit_log.record_action(acting, action, f"competition:{competition.slug}", after=after)
 
 
-def _notify(
-    session: Session, account: Account, competition: Competition, *, subject: str, text: str, now: datetime
-) -> None:
+def _notify(acting: Acting, account: Account, competition: Competition, *, subject: str, text: str) -> None:
+    """Send a notice to a person about their role; ``text`` names who acts, and the competition."""
+    body = text.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
     link = f"/competitions/{competition.slug}/role"
-    notices.notify(session, account, notices.Kind.INVITATION, subject=subject, body=text, link=link, now=now)
+    notices.notify(
+        acting.session, account, notices.Kind.INVITATION, subject=subject, body=body, link=link, now=acting.now
+    )
