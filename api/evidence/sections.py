@@ -85,14 +85,14 @@ class GeneratorSection:
         return self.upload is not None or self.may_upload or self.not_yet_reason is not None
 
 
-def generator_section_of(acting: Acting, submission: Submission, *, with_form: bool) -> GeneratorSection:
-    """The section as ``account`` sees it; ``with_form``: with the upload form, if they may upload one."""
+def generator_section_of(acting: Acting, submission: Submission) -> GeneratorSection:
+    """The section as the acting person sees it."""
     upload = visible_generator_view(acting.session, submission, acting.actor)
     result = upload.result if upload is not None else None
     errors = recovery_errors_chart_of(result.report) if result is not None else None
-    refused = _refusal_of(acting, submission) if with_form else None
+    refused = _refusal_of(acting, submission)
     not_yet_reason = refused.message if isinstance(refused, TooMany) else None
-    return GeneratorSection(upload, errors, with_form and refused is None, not_yet_reason)
+    return GeneratorSection(upload, errors, refused is None, not_yet_reason)
 
 
 def _refusal_of(acting: Acting, submission: Submission) -> KennelError | None:

@@ -102,7 +102,7 @@ def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: 
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and code_uploads.takes_code(session, state, submission, now=now),
-        "generator": generator_section_of(acting, submission, with_form=own),
+        "generator": generator_section_of(acting, submission),
         "pick": _pick_of(finals, view.id),
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],

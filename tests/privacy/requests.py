@@ -385,7 +385,6 @@ CALLS: Mapping[str, RouteCall] = {
         review_call(RouteCall()), words=RECOVERED
     ),
     "POST /submissions/{submission_id}/generator": RouteCall(with_generator),
-    "POST /submissions/{submission_id}/review/generator": RouteCall(with_generator, shows=SHOWN_TO_REVIEWERS),
     f"POST {TEAM}/uploads": call_with(headers={**TUS, **OPEN}),
     f"HEAD {API}/uploads/{{upload_id}}": call_with(headers=TUS),
     f"OPTIONS {API}/uploads/{{upload_id}}": call_with(headers=TUS),

@@ -3,20 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, Any, get_args
 
-from fastapi import Depends, Query, Request
-from fastapi.concurrency import run_in_threadpool
+from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.evidence.generators.uploads import hand_in_generator
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
     ActingReviewer,
-    AppSettings,
-    BlobStore,
     KnownCaller,
     Now,
     Organizer,
@@ -24,19 +19,16 @@ from api.http.dependencies import (
     RowId,
     SignedIn,
     Transactions,
-    Uploader,
     ZipImages,
-    utc_now,
 )
 from api.http.forms import Fields, FormFields, refusal_on, text
-from api.http.problem_details import status_of
 from api.http.routing import Router
 from api.http.views import PairView
 from api.rendering.charts.histogram import Histogram, StripPlot, histogram_of, strip_plot_of
 from api.rendering.templates import render_page, see_other
 from api.review.review_queue.views import ReviewEntryView, entry_view
 from api.submissions.views import MeasurementView
-from scorer.accounts.roles import is_organizer, require_reviews_any
+from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
@@ -44,7 +36,7 @@ from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.review.rulings import open_rebuttals
 from scorer.db.teams.merges import current_team
-from scorer.errors import Invalid, KennelError
+from scorer.errors import Invalid
 from scorer.evidence import closest_pairs, code_uploads
 from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
@@ -145,7 +137,7 @@ class ReviewContext:
                 view=view,
                 tracks=_charts_of_tracks(session, state, view),
                 exhibits=evidence_sections_of(session, submission, account),
-                generator=generator_section_of(Acting(session, account, self.now), submission, with_form=organizes),
+                generator=generator_section_of(Acting(session, account, self.now), submission),
                 organizes=organizes,
                 team_id=current_team(session, submission.team_id).id,
                 may_decide=organizes and reviews.may_decide(session, submission, opinions, account=account),
@@ -237,27 +229,6 @@ def _one_of(fields: Fields, name: str, among: Any) -> Any:
     if value and value not in get_args(among):
         raise Invalid("bad-field", f"The field {name} cannot be {value!r}.")
     return value or None
-
-
-@router.post("/submissions/{submission_id}/review/generator")
-async def upload_generator(
-    submission_id: str,
-    request: Request,
-    begin: Transactions,
-    store: BlobStore,
-    images: ZipImages,
-    settings: AppSettings,
-    viewer: Uploader,
-) -> Response:
-    """Store the uploaded file as the entry's generator."""
-    require_reviews_any(viewer.account)
-    try:
-        await hand_in_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
-    except KennelError as error:
-        page = ReviewContext(submission_id, begin, images, viewer, utc_now())
-        refused = partial(page.show, status=status_of(error), error=error.message, place="generator")
-        return await run_in_threadpool(refused)
-    return see_other(f"/submissions/{submission_id}/review#generator")
 
 
 @router.post("/submissions/{submission_id}/review/label")
