@@ -44,12 +44,7 @@ router = ApiRouter(tags=["accounts"])
 @router.post("/accounts", status_code=201)
 def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
     """Sign up. A link is mailed to the address; the address counts once the link has been followed."""
-    wanted = Application(
-        handle=body.handle,
-        name=body.name,
-        email=body.email,
-        invitation=body.invitation,
-    )
+    wanted = Application(**body.model_dump(exclude={"password"}))
     return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()))
 
 

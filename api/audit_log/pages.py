@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
+from fastapi import Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
+from api.audit_log.routes import Filters
 from api.http.dependencies import ActingAdmin, ActingOrganizer, Caller, SignedIn
 from api.http.routing import Router
 from api.rendering.templates import render_page
@@ -17,16 +18,7 @@ from scorer.db.audit_log import AuditFilter, audit_actions, audit_entries
 
 router = Router(include_in_schema=False)
 PAGE_SIZE = 50
-Word = Annotated[str, Query(max_length=200)]
 BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
-
-
-def audit_filters(action: Word = "", actor: Word = "", subject: Word = "") -> AuditFilter:
-    """The filters of the form; an empty field filters nothing."""
-    return AuditFilter(action or None, subject or None, actor or None)
-
-
-Filters = Annotated[AuditFilter, Depends(audit_filters)]
 
 
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])

@@ -44,8 +44,8 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 def audit_filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> AuditFilter:
-    """The filters of a request's query."""
-    return AuditFilter(action, subject, actor)
+    """The filters of a request's query; an empty one filters nothing."""
+    return AuditFilter(action or None, subject or None, actor or None)
 
 
 Filters = Annotated[AuditFilter, Depends(audit_filters)]

@@ -48,7 +48,7 @@ def page_request(
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
 ) -> PageRequest:
     """The page that a request asks for; the first one if it does not say."""
-    return PageRequest(after, limit)
+    return PageRequest(after or None, limit)
 
 
 Paging = Annotated[PageRequest, Depends(page_request)]

@@ -32,6 +32,7 @@ from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import competition_state
+from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
@@ -49,9 +50,7 @@ def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
     """Have a worker make a data release. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     release = start_data_release(acting, state, body.images, new_names=body.new_names)
-    return release_view(
-        data_release.find_release(acting.session, state, release.id, account=acting.actor), acting.actor
-    )
+    return _view(acting, state, release.id)
 
 
 @router.get("")
@@ -67,9 +66,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> ReleasePage:
 def show(slug: str, release_id: str, acting: ActingVisitor) -> ReleaseView:
     """One data release: how far it is, and its files."""
     state = standings.visible_state(acting, slug)
-    return release_view(
-        data_release.find_release(acting.session, state, release_id, account=acting.actor), acting.actor
-    )
+    return _view(acting, state, release_id)
 
 
 @router.put("/{release_id}/handed-out")
@@ -77,9 +74,7 @@ def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer)
     """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     data_release.hand_out(acting, state, release_id, shown=body.shown)
-    return release_view(
-        data_release.find_release(acting.session, state, release_id, account=acting.actor), acting.actor
-    )
+    return _view(acting, state, release_id)
 
 
 @router.get("/{release_id}/files/{name}", response_class=Response, responses=FILE)
@@ -115,6 +110,11 @@ def _file(status: ReleaseStatus, name: str, request: Request, *, store: Blobs) -
     modified = release.finished_at or release.created_at
     content = Content(file_name, [BlobPart(key, file["bytes"])], file["sha256"], modified)
     return ranges.range_response(request, content, store)
+
+
+def _view(acting: Acting[Account | None], state: CompetitionState, release_id: str) -> ReleaseView:
+    status = data_release.find_release(acting.session, state, release_id, account=acting.actor)
+    return release_view(status, acting.actor)
 
 
 def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:

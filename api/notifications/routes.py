@@ -1,17 +1,15 @@
 """Notices: listing them, marking them as read, and choosing which kinds are mailed."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 
 from api.http.dependencies import ActingSubmitter, CurrentUser, DbSession, RowId, Submitter
 from api.http.etags import etag_of, is_known
-from api.http.paging import After
+from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.notifications.views import MailChoices, NoticePage, NoticeView, ReadMark
 from scorer.db.notifications import count_unread, notices_page
-from scorer.db.tables import Notice
 from scorer.notifications import notices
 
 router = ApiRouter(tags=["notices"])
@@ -23,27 +21,20 @@ def index(
     response: Response,
     session: DbSession,
     account: CurrentUser,
-    after: After = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    wanted: Paging,
     unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
 ) -> NoticePage | Response:
     """Your notices, newest first."""
-    newest = notices_page(session, account.id, before=after, limit=limit + 1, unread=unread)
-    page = _page_of(newest, limit, count_unread(session, account.id))
+    newest = notices_page(session, account.id, before=wanted.after, limit=wanted.one_more, unread=unread)
+    rows, next_after = wanted.of_following(newest, lambda each: each.id)
+    views = [NoticeView.model_validate(each) for each in rows]
+    page = NoticePage(notices=views, unread=count_unread(session, account.id), next_after=next_after)
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return page
-
-
-def _page_of(newest: Sequence[Notice], limit: int, unread: int) -> NoticePage:
-    return NoticePage(
-        notices=[NoticeView.model_validate(each) for each in newest[:limit]],
-        unread=unread,
-        next_after=newest[limit - 1].id if len(newest) > limit else None,
-    )
 
 
 @router.put("/notices/read", status_code=204)

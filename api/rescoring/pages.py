@@ -9,16 +9,14 @@ from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCal
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
-from api.rescoring import decisions as rescoring
-from api.rescoring.decisions import AnyDecision
-from api.rescoring.views import preview_view
+from api.rescoring.views import campaign_view, preview_view
 from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.errors import Invalid, KennelError
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.rescoring import campaign_status, campaigns
-from scorer.rescoring.campaigns import NewCampaign
+from scorer.rescoring import campaign_status, campaigns, switching
+from scorer.rescoring.campaigns import CampaignAct, NewCampaign
 from scorer.rescoring.preview import preview
 
 router = Router(include_in_schema=False)
@@ -38,7 +36,9 @@ def _list_page(acting: Acting, state: CompetitionState, viewer: Caller, **outcom
         viewer=viewer,
         now=acting.now,
         state=state,
-        campaigns=rescoring.all_views(acting.session, state),
+        campaigns=[
+            campaign_view(acting.session, state, each) for each in campaign_status.list_campaigns(acting.session, state)
+        ],
         extractors=[each.identity for each in EXTRACTORS.values()],
         **outcome,
     )
@@ -101,7 +101,7 @@ def _campaign_page(
         viewer=viewer,
         now=acting.now,
         state=state,
-        campaign=rescoring.view_of(acting.session, state, status),
+        campaign=campaign_view(acting.session, state, status),
         tau=tau,
         busy=status.state in {"preparing", "measuring"} and not is_over,
         **shown,
@@ -117,12 +117,12 @@ def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrgani
     with refusal_on(_campaign_page, acting, state, campaign_id, viewer=viewer):
         require_reason(reason)
         tau = number_field(fields, "tau", float)
-        rescoring.decide(acting, state, campaign_id, decision=_decision(fields), reason=reason, tau=tau)
+        switching.decide(acting, state, campaign_id, decision=_decision(fields), reason=reason, tau=tau)
     return see_other(f"/competitions/{slug}/rescoring/{campaign_id}")
 
 
-def _decision(fields: Fields) -> AnyDecision:
-    for decision in get_args(AnyDecision):
+def _decision(fields: Fields) -> CampaignAct:
+    for decision in get_args(CampaignAct):
         if fields.get("decision") == decision:
             return decision  # type: ignore[no-any-return]
     raise Invalid("no-decision", "Say what is to be done with the campaign.")

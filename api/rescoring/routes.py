@@ -8,17 +8,17 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
-from api.rescoring import decisions as rescoring
 from api.rescoring.views import (
     CampaignDecision,
     CampaignPage,
     CampaignView,
     NewCampaignBody,
     SwitchPreviewView,
+    campaign_view,
     preview_view,
 )
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.rescoring import campaign_status, campaigns
+from scorer.rescoring import campaign_status, campaigns, switching
 from scorer.rescoring.preview import preview
 
 router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
@@ -29,7 +29,7 @@ def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> Campai
     """The rescoring campaigns of a competition, newest first."""
     state = state_of(acting.session, slug, acting.now)
     page = wanted.of_all(campaign_status.list_campaigns(acting.session, state))
-    views = [rescoring.view_of(acting.session, state, each) for each in page.rows]
+    views = [campaign_view(acting.session, state, each) for each in page.rows]
     return CampaignPage(campaigns=views, next_after=page.next_after)
 
 
@@ -39,7 +39,7 @@ def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: A
     wanted = campaigns.NewCampaign(**body.model_dump())
     state, weights = state_of(acting.session, slug, acting.now), settings.weights_sha256
     campaign = campaigns.start(acting, state, wanted, weights=weights)
-    return rescoring.view_of(acting.session, state, campaign_status.status_of(acting.session, campaign))
+    return campaign_view(acting.session, state, campaign_status.status_of(acting.session, campaign))
 
 
 @router.get("/{campaign_id}")
@@ -66,10 +66,10 @@ def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOr
     """Pause a campaign, let it go on, cancel it, let its measurements count, or take that back. Refused with 409 in a
     state that does not allow it, and a switch while the final board is published."""
     state = state_of(acting.session, slug, acting.now)
-    rescoring.decide(acting, state, campaign_id, **body.model_dump())
+    switching.decide(acting, state, campaign_id, **body.model_dump())
     return _view(acting.session, state, campaign_id)
 
 
 def _view(session: Session, state: CompetitionState, campaign_id: int) -> CampaignView:
     campaign = campaign_status.campaign_of(session, state, campaign_id)
-    return rescoring.view_of(session, state, campaign_status.status_of(session, campaign))
+    return campaign_view(session, state, campaign_status.status_of(session, campaign))

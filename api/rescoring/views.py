@@ -1,16 +1,18 @@
 """Schemas of rescoring campaigns, and how responses are made."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 
 from api.http.views import Page, RankChangeView, RecordView, Request
+from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.lifecycle import TrackKind
 from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
+from scorer.rescoring.campaigns import CampaignAct
 from scorer.rescoring.preview import SwitchPreview
+from scorer.rescoring.requirements import possible_decisions
 
 
 class NewCampaignBody(Request):
@@ -30,7 +32,7 @@ class NewCampaignBody(Request):
 class CampaignDecision(Request):
     """What is decided about a campaign. A switch lets its measurements count, undo takes that back."""
 
-    decision: Literal["pause", "resume", "cancel", "switch", "undo"]
+    decision: CampaignAct
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
         None, ge=0, le=2, description="With a switch: the track's threshold from then on; null: the one in force."
@@ -38,7 +40,7 @@ class CampaignDecision(Request):
 
 
 class CampaignActView(RecordView):
-    kind: Literal["pause", "resume", "cancel", "switch", "undo"]
+    kind: CampaignAct
     reason: str
     by: str
     created_at: datetime
@@ -100,8 +102,8 @@ class SwitchPreviewView(BaseModel):
     boards: list[BoardImpactView]
 
 
-def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignView:
-    """A campaign, how far it is, and what is allowed to be decided about it."""
+def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
+    """A campaign, how far it is, and what can be decided about it now."""
     campaign, difference = status.campaign, status.difference
     return CampaignView.of(
         status,
@@ -119,7 +121,7 @@ def campaign_view(status: CampaignStatus, allowed: Sequence[str]) -> CampaignVie
         fid_difference=difference.fid,
         distance_difference=difference.distance,
         scorer_versions=list(difference.versions),
-        allowed=list(allowed),
+        allowed=possible_decisions(session, state, status),
         acts=[CampaignActView.of(act, by=act.author.handle) for act in status.acts],
     )
 

@@ -23,7 +23,7 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.etags import etag_of, is_known
-from api.http.paging import After
+from api.http.paging import Paging
 from api.http.ranges import chunks_of
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
@@ -46,7 +46,7 @@ from api.submissions.views import (
 )
 from scorer.competitions.competition_state import visible_state
 from scorer.db.session import use_one_snapshot
-from scorer.db.tables import Account, Submission
+from scorer.db.tables import Account
 from scorer.evidence import code_uploads
 from scorer.lifecycle import CANCELLABLE, STAGES
 from scorer.submissions import access, files, outcomes, progress
@@ -91,17 +91,15 @@ async def submit(
 
 
 @router.get("/competitions/{slug}/submissions")
-def index(
-    slug: str, acting: ActingReader, after: After = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
-) -> SubmissionPage:
+def index(slug: str, acting: ActingReader, wanted: Paging) -> SubmissionPage:
     """The submissions of your team, newest first; for organizers, those of all teams."""
-    state = visible_state(acting, slug)
-    submissions = access.list_submissions(acting.session, state, acting.actor, before=after, limit=limit + 1)
-    page: list[Submission] = submissions[:limit]
-    return SubmissionPage(
-        submissions=submission_views(acting.session, page, acting.actor),
-        next_after=page[-1].ref if len(submissions) > limit else None,
+    before, limit = wanted.after, wanted.one_more
+    newest = access.list_submissions(
+        acting.session, visible_state(acting, slug), acting.actor, before=before, limit=limit
     )
+    page = wanted.of_following(newest, lambda each: each.ref)
+    views = submission_views(acting.session, page.rows, acting.actor)
+    return SubmissionPage(submissions=views, next_after=page.next_after)
 
 
 @router.get("/submissions/{submission_id}")

@@ -28,7 +28,8 @@ from scorer.lifecycle import Queue, TrackKind
 from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_not_replaced, require_state
 
-Decision = Literal["pause", "resume", "cancel"]
+CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
+"""What can be decided about a campaign."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) 
 
 
 def decide(
-    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, decision: Decision, reason: str
+    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, decision: CampaignAct, reason: str
 ) -> None:
     """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
     were scored since. ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`."""

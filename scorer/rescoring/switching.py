@@ -26,9 +26,23 @@ from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.rescoring.campaign_status import CampaignStatus, status_of
-from scorer.rescoring.campaigns import add_act
+from scorer.rescoring import campaigns
+from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, status_of
+from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
+
+
+def decide(
+    acting: Acting, state: CompetitionState, campaign_id: int, *, decision: CampaignAct, reason: str, tau: float | None
+) -> None:
+    """Carry out what an organizer decides about a campaign."""
+    campaign = campaign_of(acting.session, state, campaign_id)
+    if decision == "switch":
+        switch(acting, state, campaign, reason=reason, tau=tau)
+    elif decision == "undo":
+        undo(acting, state, campaign, reason=reason)
+    else:
+        campaigns.decide(acting, state, campaign, decision=decision, reason=reason)
 
 
 def switch(

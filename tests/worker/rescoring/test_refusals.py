@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from api.rescoring import decisions as actions
-from api.rescoring.decisions import AnyDecision
 from scorer.acting import Acting
 from scorer.competitions.competition_state import state_of
 from scorer.db.tables import Account, Job, Measurement, Track
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
-from scorer.rescoring import campaigns
-from scorer.rescoring.campaigns import NewCampaign
+from scorer.rescoring import campaigns, switching
+from scorer.rescoring.campaigns import CampaignAct, NewCampaign
 from tests.api.conftest import Service, slug_of
 from tests.factories import noise_images, zip_of
 from tests.worker.rescoring.campaigns import (
@@ -234,7 +232,7 @@ def reference_set(service: Service, slug: str) -> str:
 
 @pytest.mark.parametrize("decision", ["pause", "cancel", "switch"])
 def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
-    service: Service, slug: str, decision: AnyDecision
+    service: Service, slug: str, decision: CampaignAct
 ) -> None:
     campaign = started(service, slug, track="private")
     now = service.context.now()
@@ -244,7 +242,7 @@ def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
         make_former(service)
         author = session.query(Account).filter_by(handle="organizer").one()
         with pytest.raises(Conflict) as refusal:
-            actions.decide(
+            switching.decide(
                 Acting(session, author, now), state, campaign["id"], decision=decision, reason="Now.", tau=None
             )
     assert refusal.value.slug == "former-track"
