@@ -9,6 +9,7 @@ from api.http.views import Page, RecordView, Request
 from scorer.accounts.accounts import HANDLE_PATTERN, MAX_EMAIL_LENGTH
 from scorer.accounts.api_tokens import MAX_TOKENS, Scope
 from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH
+from scorer.db.accounts import AccountSummary
 
 Role = Literal["participant", "organizer", "admin"]
 MAX_LINK_LENGTH = 100
@@ -31,21 +32,10 @@ class AccountView(RecordView):
     created_at: datetime
 
 
-class AccountSummaryView(AccountView):
-    """An account, and how it is used."""
-
-    id: int
-    suspended_at: datetime | None = Field(description="Since when nobody may sign in; null if somebody may.")
-    last_seen_at: datetime | None = Field(description="When a session or token was last used.")
-    sessions: int
-    tokens: int
-    webhooks: int
-
-
 class AccountPage(Page):
     """Accounts, oldest first."""
 
-    accounts: list[AccountSummaryView]
+    accounts: list[AccountSummary]
 
 
 class SuspensionWish(Request):

@@ -1,39 +1,24 @@
 """The audit log: all of it for admins, a competition's part for its organizers."""
 
 from dataclasses import replace
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Query
-from pydantic import Field
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, Admin, DbSession
 from api.http.paging import After
 from api.http.routing import ApiRouter
-from api.http.views import Page, RecordView
+from api.http.views import Page
 from scorer import audit_log
 from scorer.competitions import competition_state
-from scorer.db.audit_log import AuditFilter, audit_entries
-
-
-class AuditEntryView(RecordView):
-    """One act."""
-
-    id: int
-    created_at: datetime
-    actor: str | None = Field(description="Null: nobody was signed in, or the operator acted at the machine.")
-    action: str
-    subject: str
-    address: str | None
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
+from scorer.db.audit_log import Act, AuditFilter, audit_entries
 
 
 class AuditPage(Page):
     """Acts, newest first."""
 
-    entries: list[AuditEntryView]
+    entries: list[Act]
 
 
 router = ApiRouter(tags=["audit"])
@@ -70,12 +55,11 @@ def of_competition(
     """What was done to a competition, its parts and its entries, newest first. Organizers only."""
     competition = competition_state.state_of(acting.session, slug, acting.now).competition
     page = _page(acting.session, replace(filters, competition=competition), after, limit=limit)
-    for entry in page.entries:
-        entry.address = None  # addresses of people are for admins only
+    page.entries = [replace(each, address=None) for each in page.entries]  # addresses of people are for admins only
     return page
 
 
 def _page(session: Session, filters: AuditFilter, after: int | None, *, limit: int) -> AuditPage:
     entries = audit_entries(session, filters, before=after, limit=limit + 1)
-    views = [AuditEntryView.model_validate(each) for each in entries[:limit]]
-    return AuditPage(entries=views, next_after=views[-1].id if len(entries) > limit else None)
+    page = entries[:limit]
+    return AuditPage(entries=page, next_after=page[-1].id if len(entries) > limit else None)

@@ -76,29 +76,6 @@ def pair_view(pair: PairImages) -> PairView:
     return PairView.of(pair, image=pair.place, mirrored=pair.is_mirrored)
 
 
-class RankChangeView(RecordView):
-    """A team whose rank changes; null: no rank."""
-
-    team: str
-    before: int | None
-    after: int | None
-
-
-class AwardBoundaryView(RecordView):
-    """The last place that wins something, and by how much its score is better than that of the next place."""
-
-    rank: int
-    awards: list[str] = Field(description="The medal, the prize, or both, that the next place does not win.")
-    difference: float
-    standard_error: float
-    in_standard_errors: float | None = Field(description="Null where the difference has no error.")
-    lowest_difference: float = Field(
-        description="The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an "
-        "entry beside tau."
-    )
-    highest_difference: float
-
-
 class ShownTrackProgressView(RecordView):
     """How far a shown track is."""
 

@@ -7,13 +7,7 @@ from pydantic import BaseModel, Field
 
 from api.http.views import Page, RecordView, Request
 from scorer.import_export.data_release import ReleaseImages
-
-
-class ReproducedView(RecordView):
-    """How closely recomputed scores match the scores in the imported table."""
-
-    compared: int
-    largest_relative_difference: float | None
+from scorer.import_export.import_results import ScoreReproduction
 
 
 class ImportView(RecordView):
@@ -27,7 +21,7 @@ class ImportView(RecordView):
     labelled: int
     disqualified: int
     ignored_columns: list[str]
-    reproduced: dict[str, ReproducedView] = Field(
+    reproduced: dict[str, ScoreReproduction] = Field(
         description="By track, if a tau was given and the table has scores that are not sealed."
     )
 

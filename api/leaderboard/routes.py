@@ -14,7 +14,7 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board, charge_rows
 from api.http.routing import ApiRouter
-from api.http.views import RankChangeView, shown_track_view
+from api.http.views import shown_track_view
 from api.leaderboard.uncertainty import uncertainty_json
 from api.leaderboard.views import (
     BenchmarkView,
@@ -161,7 +161,7 @@ def list_versions(
     return BoardVersionsView(
         versions=[BoardVersionView.model_validate(act) for act in state.publications],
         changes=page.total,
-        moves=[RankChangeView.model_validate(row) for row in page.rows],
+        moves=page.rows,
         next_after=page.next_after,
     )
 

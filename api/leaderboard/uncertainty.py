@@ -4,8 +4,7 @@ from sqlalchemy.orm import Session
 
 from api.http.etags import etag_of
 from api.http.response_cache import ResponseCache
-from api.http.views import AwardBoundaryView
-from api.leaderboard.views import UncertainPlaceView, UncertaintyView
+from api.leaderboard.views import UncertaintyView
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
 from scorer.leaderboard import uncertainty
@@ -27,7 +26,7 @@ def _body(session: Session, state: CompetitionState, track: TrackKind, *, accoun
         track=track,
         teams=shown.teams,
         without_error=shown.without_error,
-        places=[UncertainPlaceView.model_validate(place) for place in shown.places],
-        boundaries=[AwardBoundaryView.model_validate(boundary) for boundary in shown.boundaries],
+        places=shown.places,
+        boundaries=shown.boundaries,
     )
     return view.model_dump_json().encode()

@@ -10,10 +10,12 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import AwardBoundaryView, Page, RankChangeView, RecordView, ShownTrackView, ShownValueView
+from api.http.views import Page, RecordView, ShownTrackView, ShownValueView
 from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.board import Place
 from scorer.leaderboard.board_reader import BoardReader
+from scorer.leaderboard.board_versions import RankChange
+from scorer.leaderboard.uncertainty import AwardBoundary, UncertainPlace
 from scorer.lifecycle import TrackKind
 
 
@@ -100,28 +102,8 @@ class BoardVersionView(RecordView):
 class BoardVersionsView(BaseModel):
     versions: list[BoardVersionView] = Field(description="Newest first.")
     changes: int = Field(description="Teams whose rank is another one than in the version before.")
-    moves: list[RankChangeView] = Field(description="These teams, in the order of their ranks now.")
+    moves: list[RankChange] = Field(description="These teams, in the order of their ranks now.")
     next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
-
-
-class UncertainPlaceView(RecordView):
-    """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
-
-    rank: int
-    team: str
-    score: float
-    standard_error: float | None = Field(
-        description="Of the score, over new images of the same generator, penalised or not as it was measured."
-    )
-    lowest_score: float | None = Field(
-        description="The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without "
-        "the penalty to that with it."
-    )
-    highest_score: float | None
-    beside_tau: bool | None = Field(description="Whether the 95 % interval of the memorization distance contains tau.")
-    first_rank: int | None = Field(description="The 95 % interval of the rank, to `last_rank`.")
-    last_rank: int | None
-    medals: dict[str, float] | None = Field(description="The probability of each medal.")
 
 
 class UncertaintyView(BaseModel):
@@ -133,8 +115,8 @@ class UncertaintyView(BaseModel):
     without_error: int = Field(
         description="Entries whose FID has no standard error (yet); others are compared with them as if they had none."
     )
-    places: list[UncertainPlaceView]
-    boundaries: list[AwardBoundaryView] = Field(description="What medals and prizes hang on, best first.")
+    places: Sequence[UncertainPlace]
+    boundaries: Sequence[AwardBoundary] = Field(description="What medals and prizes hang on, best first.")
 
 
 COLUMNS = (

@@ -1,18 +1,21 @@
 """Schemas of rescoring campaigns, and how responses are made."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, RankChangeView, RecordView, Request
+from api.http.views import Page, RecordView, Request
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
+from scorer.leaderboard.board_versions import RankChange
 from scorer.lifecycle import TrackKind
 from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
 from scorer.rescoring.campaigns import CampaignAct
 from scorer.rescoring.preview import SwitchPreview
 from scorer.rescoring.requirements import possible_decisions
+from scorer.tuning.impact import AwardChange
 
 
 class NewCampaignBody(Request):
@@ -78,20 +81,14 @@ class CampaignPage(Page):
     campaigns: list[CampaignView]
 
 
-class AwardChangeView(RecordView):
-    team: str
-    before: str | None
-    after: str | None
-
-
 class BoardImpactView(BaseModel):
     """What changes on one board."""
 
     track: TrackKind
     moves: int = Field(description="Teams whose rank changes.")
-    first_moves: list[RankChangeView] = Field(description="At most a hundred of them, in the order of their new ranks.")
-    medals: list[AwardChangeView]
-    prizes: list[AwardChangeView]
+    first_moves: Sequence[RankChange] = Field(description="At most a hundred of them, in the order of their new ranks.")
+    medals: Sequence[AwardChange]
+    prizes: Sequence[AwardChange]
     penalised_before: int
     penalised_after: int
 
@@ -132,9 +129,9 @@ def preview_view(preview: SwitchPreview) -> SwitchPreviewView:
         BoardImpactView(
             track=board.kind,
             moves=board.total,
-            first_moves=[RankChangeView.model_validate(move) for move in board.moves],
-            medals=[AwardChangeView.model_validate(change) for change in board.medals],
-            prizes=[AwardChangeView.model_validate(change) for change in board.prizes],
+            first_moves=board.moves,
+            medals=board.medals,
+            prizes=board.prizes,
             penalised_before=board.penalised_before,
             penalised_after=board.penalised_after,
         )

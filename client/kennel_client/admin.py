@@ -20,7 +20,7 @@ from kennel_client.waiting import ignore, wait_until
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
 CompetitionRole = Literal["organizer", "reviewer"]
 ImpactList = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
-ImpactRow = answers.ChangeView | answers.RankChangeView | answers.AwardMoveView
+ImpactRow = answers.PenaltyChange | answers.RankChange | answers.AwardChange
 Intent = Literal["intended", "unintended", "unclear"]
 Label = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
 QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
@@ -45,7 +45,7 @@ class Accounts(Methods[Api]):
     """Accounts of the installation, for admins; invitations also for organizers."""
 
     @lists("/admin/accounts", "accounts")
-    def all(self, search: str = "") -> list[answers.AccountSummaryView]:
+    def all(self, search: str = "") -> list[answers.AccountSummary]:
         """Every account, oldest first; with ``search``, those that have it in their handle or name."""
 
     @calls("POST /admin/invitations")
@@ -108,7 +108,7 @@ class AuditLog(Methods[Api]):
         subject: str | None = None,
         actor: str | None = None,
         limit: int | None = 100,
-    ) -> Operation[list[answers.AuditEntryView]]:
+    ) -> Operation[list[answers.Act]]:
         """The newest acts, newest first: of a competition, or for admins of all; only those of an action, a subject or
         an actor where these are given. ``limit`` None: all."""
         path = "/admin/audit" if slug is None else path_of("competitions", slug, "audit")
@@ -240,7 +240,7 @@ class Jobs(Methods[Api]):
     """Queues and pauses of the installation, for admins. A pause is that of a queue, a competition or a worker."""
 
     @calls("GET /admin/jobs")
-    def unfinished(self) -> answers.UnfinishedJobsView:
+    def unfinished(self) -> answers.UnfinishedJobs:
         """What waits, what runs, and what has failed and why."""
 
     @calls("POST /admin/jobs/requeue")
@@ -255,13 +255,13 @@ class Jobs(Methods[Api]):
         competition: str | None = None,
         worker: str | None = None,
         reason: str = "",
-    ) -> list[answers.PauseView]:
+    ) -> list[answers.ListedPause]:
         """Let a queue, a competition's entries or a worker take no more jobs; the answer is all pauses."""
 
     @calls("POST /admin/jobs/pauses", paused=False)
     def resume(
         self, *, queue: str | None = None, competition: str | None = None, worker: str | None = None, reason: str = ""
-    ) -> list[answers.PauseView]:
+    ) -> list[answers.ListedPause]:
         """End a pause; the answer is all other pauses."""
 
 
@@ -566,7 +566,7 @@ class Rulings(Methods[Api]):
         """The rulings on an entry and the rebuttals against them, newest first."""
 
     @lists("/submissions/{submission}/rulings/stakes", "stakes")
-    def stakes(self, submission: str) -> list[answers.StakeView]:
+    def stakes(self, submission: str) -> list[answers.RulingImpact]:
         """What another ruling on an entry would change on the boards."""
 
     @calls("POST /submissions/{submission}/rulings")
@@ -651,7 +651,7 @@ class Teams(Methods[Api]):
     """Teams of a competition, as organizers see them, and messages to them."""
 
     @lists("/competitions/{slug}/teams", "teams")
-    def all(self, slug: str, search: str | None = None) -> list[answers.TeamLineView]:
+    def all(self, slug: str, search: str | None = None) -> list[answers.ListedTeam]:
         """Every team with its members; with ``search``, those that have it in their name or a member's."""
 
     @lists("/competitions/{slug}/teams/{team}/messages", "messages")

@@ -17,14 +17,14 @@ class AcceptedView(TypedDict):
     queue_position: int | None
 
 
-class AccountSummaryView(TypedDict):
+class AccountSummary(TypedDict):
     """An account, and how it is used."""
 
+    id: int
     handle: str
     name: str
     role: str
     created_at: str
-    id: int
     suspended_at: str | None
     last_seen_at: str | None
     sessions: int
@@ -39,6 +39,19 @@ class AccountView(TypedDict):
     name: str
     role: str
     created_at: str
+
+
+class Act(TypedDict):
+    """One act."""
+
+    id: int
+    created_at: str
+    actor: str | None
+    action: str
+    subject: str
+    address: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
 
 
 class AllowlistEntryView(TypedDict):
@@ -67,20 +80,7 @@ class AnswerView(TypedDict):
     created_at: str
 
 
-class AuditEntryView(TypedDict):
-    """One act."""
-
-    id: int
-    created_at: str
-    actor: str | None
-    action: str
-    subject: str
-    address: str | None
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-
-
-class AwardMoveView(TypedDict):
+class AwardChange(TypedDict):
     """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
 
     team: str
@@ -158,15 +158,6 @@ class CaseView(TypedDict):
     rebuttals_until: str | None
 
 
-class ChangeView(TypedDict):
-    """An entry that is penalised or freed, or near tau."""
-
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
-
-
 class ActView(TypedDict):
     """An act of publishing or withdrawing the private board."""
 
@@ -178,7 +169,7 @@ class ActView(TypedDict):
     by: str
 
 
-class AwardBoundaryView(TypedDict):
+class AwardBoundary(TypedDict):
     """The last place that wins something, and by how much its score is better than that of the next place."""
 
     rank: int
@@ -190,7 +181,7 @@ class AwardBoundaryView(TypedDict):
     highest_difference: float
 
 
-class ConcernView(TypedDict):
+class Concern(TypedDict):
     """One open case of a point: an entry, or a failed job."""
 
     submission_id: str
@@ -208,33 +199,33 @@ class PointView(TypedDict):
     count: int
     words: str
     link: str
-    concerns: list[ConcernView]
+    concerns: list[Concern]
 
 
-class RemovedZipsView(TypedDict):
-    """RemovedZipsView of the API."""
+class RemovedZips(TypedDict):
+    """How many zips have left, and their bytes."""
 
     zips: int
     bytes: int
     last_at: str | None
 
 
-class ZipTotalView(TypedDict):
+class ZipTotal(TypedDict):
     """How many zips, and their bytes."""
 
     zips: int
     bytes: int
 
 
-class ZipRetentionView(TypedDict):
+class ZipRetention(TypedDict):
     """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
     somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
 
     kept_days: int | None
     leave_from: str | None
-    stored: ZipTotalView
-    leaving: ZipTotalView
-    removed: RemovedZipsView
+    stored: ZipTotal
+    leaving: ZipTotal
+    removed: RemovedZips
 
 
 class ChecklistView(TypedDict):
@@ -244,9 +235,9 @@ class ChecklistView(TypedDict):
     version: str
     ready: bool
     points: list[PointView]
-    boundaries: list[AwardBoundaryView]
+    boundaries: list[AwardBoundary]
     history: list[ActView]
-    zips: ZipRetentionView
+    zips: ZipRetention
 
 
 class CodeRequestView(TypedDict):
@@ -538,8 +529,9 @@ class FlaggedView(TypedDict):
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
 
 
-class ReproducedView(TypedDict):
-    """How closely recomputed scores match the scores in the imported table."""
+class ScoreReproduction(TypedDict):
+    """How well the table's scores are reproduced: the largest relative difference over ``compared`` submissions, those
+    with a score that are not disqualified (None if there are none)."""
 
     compared: int
     largest_relative_difference: float | None
@@ -556,7 +548,7 @@ class ImportView(TypedDict):
     labelled: int
     disqualified: int
     ignored_columns: list[str]
-    reproduced: dict[str, ReproducedView]
+    reproduced: dict[str, ScoreReproduction]
 
 
 class InvitationView(TypedDict):
@@ -580,6 +572,34 @@ class LabelView(TypedDict):
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
     note: str
     created_at: str
+
+
+class ListedPause(TypedDict):
+    """A pause that holds, with the names of what it stops and of who decided it."""
+
+    queue: str | None
+    competition: str | None
+    worker: str | None
+    reason: str
+    author: str | None
+    created_at: str
+
+
+class ListedMember(TypedDict):
+    """A member of a team."""
+
+    handle: str
+    name: str
+    joined_at: str
+
+
+class ListedTeam(TypedDict):
+    """A team with its members, in the order in which they joined, and the number of its submissions."""
+
+    id: int
+    name: str
+    submissions: int
+    members: list[ListedMember]
 
 
 class MessageView(TypedDict):
@@ -641,15 +661,13 @@ class OptionView(TypedDict):
     lacks: LackView | None
 
 
-class PauseView(TypedDict):
-    """A pause that holds: of a queue, a competition or a worker."""
+class PenaltyChange(TypedDict):
+    """An entry that is penalised or freed, or near tau."""
 
-    queue: str | None
-    competition: str | None
-    worker: str | None
-    reason: str
-    author: str | None
-    created_at: str
+    submission_id: str
+    team: str
+    memorization_distance: float
+    label: str | None
 
 
 class PicksView(TypedDict):
@@ -697,7 +715,7 @@ class PublicationView(TypedDict):
     as_of: str
 
 
-class RankChangeView(TypedDict):
+class RankChange(TypedDict):
     """A team whose rank changes; null: no rank."""
 
     team: str
@@ -758,8 +776,11 @@ class ImpactCounts(TypedDict):
     prizes: int
 
 
-class ReviewsView(TypedDict):
-    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
+class ReviewWorkload(TypedDict):
+    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising.
+    Entries known to memorise are passed over, since they will not keep their place, and the next best entry
+    counts. An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that
+    are left."""
 
     places: int
     looked: int
@@ -779,14 +800,14 @@ class RetuningView(TypedDict):
     method: Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"] | Literal["undo"]
     choice: dict[str, Any]
     counts: ImpactCounts
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
-    borderline: list[ChangeView]
-    moves: list[RankChangeView]
-    medals: list[AwardMoveView]
-    prizes: list[AwardMoveView]
-    reviews: ReviewsView
-    reviews_before: ReviewsView
+    penalised: list[PenaltyChange]
+    freed: list[PenaltyChange]
+    borderline: list[PenaltyChange]
+    moves: list[RankChange]
+    medals: list[AwardChange]
+    prizes: list[AwardChange]
+    reviews: ReviewWorkload
+    reviews_before: ReviewWorkload
 
 
 class DoubleView(TypedDict):
@@ -944,7 +965,7 @@ class AgreementView(TypedDict):
     kappa: float | None
 
 
-class GoalView(TypedDict):
+class Goal(TypedDict):
     """How many of the places that win something are reviewed."""
 
     track: Literal["public", "private"]
@@ -959,7 +980,7 @@ class ReviewQueueView(TypedDict):
     competition: str
     entries: list[FlaggedView]
     counts: dict[str, int]
-    goals: list[GoalView]
+    goals: list[Goal]
     agreement: AgreementView
 
 
@@ -973,6 +994,32 @@ class RoleView(TypedDict):
     offered_by: str | None
     offered_at: str
     accepted_at: str | None
+
+
+class Win(TypedDict):
+    """A rank, and the medal and prize that it wins."""
+
+    rank: int | None
+    medal: str | None
+    prize: str | None
+
+
+class WinChange(TypedDict):
+    """A team that would win something other than now."""
+
+    team: str
+    before: Win
+    after: Win
+
+
+class RulingImpact(TypedDict):
+    """The impact of another ruling on an entry on a track's board."""
+
+    kind: Literal["keep", "disqualify", "waive"]
+    track: Literal["public", "private"]
+    before: int | None
+    after: int | None
+    turns: list[WinChange]
 
 
 class ShownTrackProgressView(TypedDict):
@@ -1002,32 +1049,6 @@ class ShownTrackView(TypedDict):
     visibility: Literal["everybody", "organizers"]
     created_at: str
     progress: NotRequired[ShownTrackProgressView | None]
-
-
-class WinView(TypedDict):
-    """A rank, and the medal and prize that it wins."""
-
-    rank: int | None
-    medal: str | None
-    prize: str | None
-
-
-class TurnView(TypedDict):
-    """A team that would win something other than now."""
-
-    team: str
-    before: WinView
-    after: WinView
-
-
-class StakeView(TypedDict):
-    """The impact of another ruling on an entry on a track's board."""
-
-    kind: Literal["keep", "disqualify", "waive"]
-    track: Literal["public", "private"]
-    before: int | None
-    after: int | None
-    turns: list[TurnView]
 
 
 class TeamStorageView(TypedDict):
@@ -1068,8 +1089,8 @@ class KindView(TypedDict):
     agreement: float | None
 
 
-class MeanView(TypedDict):
-    """The mean rating of an entry, from 1 to 5."""
+class MeanRating(TypedDict):
+    """The mean rating of an entry, from 1 to 5: the mean over its items' means."""
 
     submission_id: str
     team: str
@@ -1096,15 +1117,7 @@ class StudyView(TypedDict):
     created_at: str
     ended_at: str | None
     kinds: list[KindView]
-    means: NotRequired[list[MeanView] | None]
-
-
-class AwardChangeView(TypedDict):
-    """AwardChangeView of the API."""
-
-    team: str
-    before: str | None
-    after: str | None
+    means: NotRequired[list[MeanRating] | None]
 
 
 class BoardImpactView(TypedDict):
@@ -1112,9 +1125,9 @@ class BoardImpactView(TypedDict):
 
     track: Literal["public", "private"]
     moves: int
-    first_moves: list[RankChangeView]
-    medals: list[AwardChangeView]
-    prizes: list[AwardChangeView]
+    first_moves: list[RankChange]
+    medals: list[AwardChange]
+    prizes: list[AwardChange]
     penalised_before: int
     penalised_after: int
 
@@ -1125,23 +1138,6 @@ class SwitchPreviewView(TypedDict):
     undo: bool
     tau: float | None
     boards: list[BoardImpactView]
-
-
-class ListedMemberView(TypedDict):
-    """A member of a team."""
-
-    handle: str
-    name: str
-    joined_at: str
-
-
-class TeamLineView(TypedDict):
-    """A team as organizers see it."""
-
-    id: int
-    name: str
-    submissions: int
-    members: list[ListedMemberView]
 
 
 class ThresholdView(TypedDict):
@@ -1157,8 +1153,8 @@ class ThresholdView(TypedDict):
     standing: bool
     penalised_count: int
     freed_count: int
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
+    penalised: list[PenaltyChange]
+    freed: list[PenaltyChange]
 
 
 class TwinView(TypedDict):
@@ -1178,16 +1174,12 @@ class TwinsView(TypedDict):
     entries: list[TwinView]
 
 
-class JobView(TypedDict):
-    """A job that runs or has failed."""
+class ListedJob(TypedDict):
+    """A job with the names of its submission, track and competition."""
 
     id: int
     queue: str
     state: str
-    competition: str | None
-    track: str | None
-    submission_id: str | None
-    file_name: str | None
     attempts: int
     worker: str | None
     stage: str | None
@@ -1197,10 +1189,15 @@ class JobView(TypedDict):
     created_at: str
     started_at: str | None
     finished_at: str | None
+    submission_id: str | None
+    file_name: str | None
+    track: str | None
+    competition: str | None
 
 
-class QueueView(TypedDict):
-    """A queue with jobs."""
+class QueueLoad(TypedDict):
+    """The unfinished jobs of a queue: how many wait, how many of those are due and since when, how many run, how many
+    of those have lost their worker."""
 
     queue: str
     waiting: int
@@ -1210,10 +1207,10 @@ class QueueView(TypedDict):
     lost: int
 
 
-class UnfinishedJobsView(TypedDict):
-    """All unfinished jobs."""
+class UnfinishedJobs(TypedDict):
+    """All jobs that are not done: the load of each queue, running jobs, failed jobs; and what is paused."""
 
-    queues: list[QueueView]
-    running: list[JobView]
-    pauses: list[PauseView]
-    failed: list[JobView]
+    queues: list[QueueLoad]
+    running: list[ListedJob]
+    failed: list[ListedJob]
+    pauses: list[ListedPause]

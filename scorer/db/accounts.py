@@ -1,9 +1,10 @@
 """SQL for accounts, sessions, API tokens, one-time links and accepted rules."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
+from pydantic import ConfigDict
 from sqlalchemy import (
     ColumnElement,
     ScalarSelect,
@@ -78,8 +79,11 @@ def active_admins(session: Session) -> Sequence[Account]:
     return session.scalars(select(Account).where(active).order_by(Account.id)).all()
 
 
-class AccountSummary(NamedTuple):
-    """An account with how many sessions, API tokens and webhooks it has, and when one of the former was last used."""
+@dataclass(frozen=True)
+class AccountSummary:
+    """An account, and how it is used."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     id: int
     handle: str
@@ -87,7 +91,9 @@ class AccountSummary(NamedTuple):
     role: str
     created_at: datetime
     suspended_at: datetime | None
+    """Since when nobody may sign in; null if somebody may."""
     last_seen_at: datetime | None
+    """When a session or token was last used."""
     sessions: int
     tokens: int
     webhooks: int

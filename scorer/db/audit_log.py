@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from pydantic import ConfigDict
 from sqlalchemy import ColumnElement, func, literal, not_, or_, select
 from sqlalchemy.orm import Session
 
@@ -25,13 +26,16 @@ class AuditFilter:
     """Without actions on these competitions."""
 
 
-class Act(NamedTuple):
-    """An entry of the audit log with the handle of its actor (None: nobody was signed in, or the operator used the
-    command line)."""
+@dataclass(frozen=True)
+class Act:
+    """One act."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     id: int
     created_at: datetime
     actor: str | None
+    """Null: nobody was signed in, or the operator acted at the machine."""
     action: str
     subject: str
     address: str | None

@@ -73,15 +73,17 @@ class StudyStatus:
 
 
 @dataclass(frozen=True)
-class Mean:
-    """The mean rating of a submission: the mean over its items' means, with the standard error over items, and the
-    numbers of items and ratings."""
+class MeanRating:
+    """The mean rating of an entry, from 1 to 5: the mean over its items' means."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     submission_id: str
     team: str
     kind: RatingKind
     mean: float
     standard_error: float | None
+    """Of the mean, over the things that were rated."""
     items: int
     ratings: int
 
@@ -264,7 +266,7 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
     return human_ratings.add_ratings(session, rater.id, values, now=now)
 
 
-def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[Mean], dict[RatingKind, float | None]]:
+def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[MeanRating], dict[RatingKind, float | None]]:
     """Mean ratings of each submission, best first, and the raters' agreement by kind (Krippendorff's alpha)."""
     rows = human_ratings.rating_sums(session, study.id)
     entries = human_ratings.entries_with_teams(session, study.submission_refs)
@@ -283,8 +285,8 @@ def _agreement(rows: Sequence[RatedItem]) -> float | None:
     return interval_alpha(counts, totals, squares)
 
 
-def _mean(entry: RatedEntry, kind: RatingKind, rows: Sequence[RatedItem]) -> Mean:
+def _mean(entry: RatedEntry, kind: RatingKind, rows: Sequence[RatedItem]) -> MeanRating:
     values = np.array([int(row.total) / row.given for row in rows])
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     ratings = sum(row.given for row in rows)
-    return Mean(entry.id, entry.team, kind, float(values.mean()), error, len(rows), ratings)
+    return MeanRating(entry.id, entry.team, kind, float(values.mean()), error, len(rows), ratings)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -20,10 +21,14 @@ from scorer.lifecycle import JobState
 class UnfinishedJobs:
     """All jobs that are not done: the load of each queue, running jobs, failed jobs; and what is paused."""
 
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
     queues: Sequence[QueueLoad]
     running: Sequence[ListedJob]
     failed: Sequence[ListedJob]
+    """Jobs that are not tried again and that no later job has replaced."""
     pauses: Sequence[ListedPause]
+    """What takes no jobs for now."""
 
 
 def read_unfinished(session: Session) -> UnfinishedJobs:

@@ -17,7 +17,7 @@ from scorer.ranking.rank_moves import RankMoves, moves_between
 
 @dataclass(frozen=True)
 class RankChange:
-    """A team whose rank changes; None where it has no rank."""
+    """A team whose rank changes; null: no rank."""
 
     team: str
     before: int | None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, visible_track
@@ -30,27 +31,33 @@ MAX_COMPARED = 1_000
 
 @dataclass(frozen=True)
 class UncertainPlace:
-    """A ranked team, and how certain its rank is. None: the standard error of its FID is not known (yet)."""
+    """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     rank: int
     team: str
     score: float
     standard_error: float | None
+    """Of the score, over new images of the same generator, penalised or not as it was measured."""
     lowest_score: float | None
-    """The 95 % interval of its score, to ``highest_score``: beside a threshold it has both sides of that."""
+    """The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without the penalty to
+    that with it."""
     highest_score: float | None
     beside_tau: bool | None
-    """Whether the 95 % interval of its memorization distance contains its threshold."""
+    """Whether the 95 % interval of the memorization distance contains tau."""
     first_rank: int | None
-    """The 95 % interval of its rank, to ``last_rank``."""
+    """The 95 % interval of the rank, to `last_rank`."""
     last_rank: int | None
     medals: Mapping[str, float] | None
-    """The probability of each medal that the competition awards."""
+    """The probability of each medal."""
 
 
 @dataclass(frozen=True)
 class AwardBoundary:
-    """The last place that wins something, and by how much it is better than the next."""
+    """The last place that wins something, and by how much its score is better than that of the next place."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     rank: int
     awards: Sequence[str]
@@ -58,10 +65,10 @@ class AwardBoundary:
     difference: float
     standard_error: float
     in_standard_errors: float | None
-    """None where there is no error: both have the same images, or neither error is known."""
+    """Null where the difference has no error."""
     lowest_difference: float
-    """The 95 % interval of the difference, to ``highest_difference``: it has both sides of an entry beside its
-    threshold."""
+    """The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an entry beside
+    tau."""
     highest_difference: float
 
 

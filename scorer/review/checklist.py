@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions import board_terms
@@ -36,13 +37,16 @@ MAX_CONCERNS = 10
 
 @dataclass(frozen=True)
 class Concern:
-    """One submission behind an open point, with a sentence about it."""
+    """One open case of a point: an entry, or a failed job."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 
     submission_id: str
     team: str
+    """The entry's team; of a failed job, the entry's file."""
     words: str
     evidence: str | None = None
-    """The page that shows it, as a path on this site; None: there is only the submission's."""
+    """A page that shows it, a path on this site."""
 
 
 @dataclass(frozen=True)

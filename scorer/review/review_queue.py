@@ -195,7 +195,7 @@ class FlaggedEntry:
 
 @dataclass(frozen=True)
 class Goal:
-    """How many of a track's winning places are reviewed."""
+    """How many of the places that win something are reviewed."""
 
     track: TrackKind
     reviewed: int

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
@@ -22,8 +23,9 @@ from scorer.ranking.vectorised import RankedBoard, finals_of, order_of
 from scorer.review.rulings import RulingKind
 
 
-class Win(NamedTuple):
-    """A rank (None without one) with its medal and prize."""
+@dataclass(frozen=True)
+class Win:
+    """A rank, and the medal and prize that it wins."""
 
     rank: int | None
     medal: str | None
@@ -31,8 +33,8 @@ class Win(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AwardChange:
-    """A team whose medal or prize would change."""
+class WinChange:
+    """A team that would win something other than now."""
 
     team: str
     before: Win
@@ -41,15 +43,17 @@ class AwardChange:
 
 @dataclass(frozen=True)
 class RulingImpact:
-    """The effect of another ruling on a submission on the board of a track."""
+    """The impact of another ruling on an entry on a track's board."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kind: RulingKind
     track: TrackKind
     before: int | None
-    """The present rank of the submission's team; None without one."""
+    """The rank of the entry's team now; null where it has none."""
     after: int | None
-    turns: Sequence[AwardChange]
-    """The teams whose medal or prize would change, by their new ranks."""
+    turns: Sequence[WinChange]
+    """The teams that would win something other than now, by their new ranks."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +116,11 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
     return np.append(others, ref) if among else others
 
 
-def _award_changes(session: Session, awards: Awards, *, before: RankedBoard, after: RankedBoard) -> list[AwardChange]:
+def _award_changes(session: Session, awards: Awards, *, before: RankedBoard, after: RankedBoard) -> list[WinChange]:
     moves = moves_between(before, after).of_first(awards.last_winning_rank)
     names = board.team_names_of(session, moves.team.tolist())
     changes = [
-        AwardChange(names[team], *(Win(rank or None, *awards.of_rank(rank)) for rank in ranks))
+        WinChange(names[team], *(Win(rank or None, *awards.of_rank(rank)) for rank in ranks))
         for team, *ranks in zip(*(column.tolist() for column in moves), strict=True)
     ]
-    return [change for change in changes if change.before[1:] != change.after[1:]]
+    return [each for each in changes if replace(each.before, rank=None) != replace(each.after, rank=None)]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -23,15 +24,18 @@ from scorer.lifecycle import Phase
 
 @dataclass(frozen=True)
 class ZipRetention:
-    """What organizers see of the rule."""
+    """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
+    somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kept_days: int | None
-    """Days from the final publication on; None: all zips stay."""
+    """From the publication on, as the operator has set it; null: all stay."""
     leave_from: datetime | None
-    """When they begin to leave; None before the publication, and where all stay."""
+    """Null before the publication, and where all stay."""
     stored: ZipTotal
     leaving: ZipTotal
-    """Of those stored: no decision rests on them as things are now, so they leave then."""
+    """Of those stored: those that leave then, as things are now."""
     removed: RemovedZips
 
 

@@ -12,8 +12,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -81,33 +83,41 @@ VERSIONS = ("python", "pillow", "numpy", "scipy", "blas", "torch", "timm", "torc
 
 @dataclass(frozen=True)
 class ReceiptScore:
-    """An entry's score on a track, and what it was measured with; None where the provenance does not say."""
+    """An entry's score on a track, and what it was measured with; null where the provenance does not say."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     track: TrackKind
     mifid: float | None
+    """The score, lower is better; null for a copy, which has none."""
     fid: float
     memorization_distance: float
     tau: float | None
     penalised: bool | None
     copy: bool
+    """Whether it is a copy of training images."""
     disqualified: bool
     rank: int | None
-    """The team's rank when the receipt was made, if this entry is its best one."""
-    extractor: str
+    """The team's rank when the receipt was issued, if this is its best entry."""
+    extractor: Annotated[str, Field(examples=["inception_v3@1"])]
     weights_sha256: str | None
+    """Of the extractor's weights."""
     reference: str | None
-    """The SHA-256 of all that the track's reference statistics were computed from."""
+    """SHA-256 of what the track's reference statistics were computed from."""
     scorer_version: str
-    versions: Mapping[str, str]
+    versions: Annotated[Mapping[str, str], Field(examples=[{"pillow": "13.0.0"}])]
+    """Of the libraries that measured."""
     measured_at: datetime
 
 
 @dataclass(frozen=True)
-class ReceiptContents:
-    """What a receipt says of an entry, as of ``issued_at``."""
+class Receipt:
+    """The scores of an entry as of ``issued_at``. Private ones are in it once they are published."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     issuer: str
-    """The address of the service."""
+    """The address of the service that has signed it."""
     issued_at: datetime
     competition: str
     title: str
@@ -115,20 +125,20 @@ class ReceiptContents:
     submission: str
     team: str
     zip_sha256: str | None
-    """None for an imported entry, which has no zip."""
+    """Null for an imported entry, which has no zip."""
     accepted_at: datetime
     late: bool
     scores: Sequence[ReceiptScore]
 
 
-def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> ReceiptContents:
+def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
     """The receipt of an entry that the account may see. Whoever asks, it has private numbers only once they are
     published. ``NotFound`` (``no-score``) for an entry without one."""
     submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
         raise NotFound("no-score", f"This entry has no score: it is {submission.status}.")
     state = state_of(acting.session, submission.competition.slug, acting.now)
-    return ReceiptContents(
+    return Receipt(
         issuer=issuer,
         issued_at=acting.now,
         competition=state.competition.slug,

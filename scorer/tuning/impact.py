@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard import board
@@ -33,18 +34,20 @@ class AwardMove(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How many entries reviewers must decide until every winning place is held by an entry not known to memorise.
+    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising.
 
     Entries known to memorise are passed over, since they will not keep their place, and the next best entry counts.
     An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that are left.
     """
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     places: int
     """Places that win a medal or a prize and can be filled."""
     looked: int
     """Entries from rank 1 down to the one that fills the last place."""
     open: int
-    """Those of them without a decided label."""
+    """How many of these have no decided label: at least so many reviews are left."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ LISTED = 100
 
 @dataclass(frozen=True)
 class PenaltyChange:
-    """An entry that a new tau penalises or frees, or that is near tau."""
+    """An entry that is penalised or freed, or near tau."""
 
     submission_id: str
     team: str
@@ -173,7 +176,7 @@ class PenaltyChange:
 
 @dataclass(frozen=True)
 class AwardChange:
-    """A team whose medal or prize a new tau changes; None where it has none."""
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
 
     team: str
     before: str | None

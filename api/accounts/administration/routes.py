@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from api.accounts.views import AccountPage, AccountSummaryView, AccountView, SuspensionWish
+from api.accounts.views import AccountPage, AccountView, SuspensionWish
 from api.http.dependencies import ActingAdmin
 from api.http.routing import ApiRouter
 from scorer.accounts import administration
@@ -22,8 +22,7 @@ def list_accounts(
 ) -> AccountPage:
     """All accounts, oldest first, and how many sessions, tokens and webhooks each has. Admins only."""
     found = accounts.account_summaries(acting.session, search, after=after, limit=limit + 1, now=acting.now)
-    views = [AccountSummaryView.model_validate(each) for each in found[:limit]]
-    return AccountPage(accounts=views, next_after=found[limit - 1].id if len(found) > limit else None)
+    return AccountPage(accounts=found[:limit], next_after=found[limit - 1].id if len(found) > limit else None)
 
 
 @router.put("/{handle}/suspension")

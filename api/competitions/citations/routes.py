@@ -10,7 +10,7 @@ from api.openapi.files import file_answer
 from scorer.db.tables import Competition
 from scorer.leaderboard import standings
 from scorer.submissions import receipts
-from scorer.submissions.receipts import ReceiptContents
+from scorer.submissions.receipts import Receipt
 
 SPECIAL: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
@@ -48,7 +48,7 @@ def of_competition(competition: Competition, site: str) -> str:
     return _entry(f"kennel-{competition.slug}", fields)
 
 
-def of_receipt(receipt: ReceiptContents) -> str:
+def of_receipt(receipt: Receipt) -> str:
     """The entry of a scored submission, with the scores that its receipt has."""
     fields = {
         "author": f"{{{_escaped(receipt.team)}}}",

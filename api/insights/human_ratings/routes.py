@@ -18,7 +18,6 @@ from api.insights.human_ratings.views import (
     InvitedView,
     ItemView,
     KindView,
-    MeanView,
     NewRater,
     NewRatings,
     StudyPage,
@@ -63,7 +62,7 @@ def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     )
     means, agreement = human_ratings.mean_ratings(acting.session, study)
     view = _view(human_ratings.study_status(acting.session, study), agreement)
-    view.means = [MeanView.model_validate(each) for each in means]
+    view.means = means
     return view
 
 

@@ -1,12 +1,13 @@
 """Schemas of human ratings: studies, their items, and ratings."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from api.http.views import Page, RecordView, Request
-from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind
+from scorer.insights.human_ratings import MAX_BATCH_LENGTH, MeanRating, RatingKind
 
 
 class NewRater(Request):
@@ -33,18 +34,6 @@ class KindView(BaseModel):
     agreement: float | None = Field(description="Krippendorff's alpha, interval: 1 all agree, 0 as by chance.")
 
 
-class MeanView(RecordView):
-    """The mean rating of an entry, from 1 to 5."""
-
-    submission_id: str
-    team: str
-    kind: RatingKind
-    mean: float
-    standard_error: float | None = Field(description="Of the mean, over the things that were rated.")
-    items: int
-    ratings: int
-
-
 class StudyView(RecordView):
     """A rating study."""
 
@@ -61,7 +50,7 @@ class StudyView(RecordView):
     created_at: datetime
     ended_at: datetime | None
     kinds: list[KindView]
-    means: list[MeanView] | None = Field(None, description="Only of one study, not in a list.")
+    means: Sequence[MeanRating] | None = Field(None, description="Only of one study, not in a list.")
 
 
 class StudyPage(Page):

@@ -6,11 +6,13 @@ from pydantic import BaseModel, Field
 
 from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
-from api.http.views import AwardBoundaryView, RecordView, Request, RequeuedView
+from api.http.views import RecordView, Request, RequeuedView
 from scorer.competitions import competition_state
 from scorer.leaderboard import uncertainty
+from scorer.leaderboard.uncertainty import AwardBoundary
 from scorer.review import failed_scores, publication, zip_retention
-from scorer.review.checklist import checklist
+from scorer.review.checklist import Concern, checklist
+from scorer.review.zip_retention import ZipRetention
 
 
 class NewPublication(Request):
@@ -38,15 +40,6 @@ class PublicationView(RecordView):
     as_of: datetime = Field(description="Nothing newer is on the published final board.")
 
 
-class ConcernView(RecordView):
-    """One open case of a point: an entry, or a failed job."""
-
-    submission_id: str
-    team: str = Field(description="The entry's team; of a failed job, the entry's file.")
-    words: str
-    evidence: str | None = Field(description="A page that shows it, a path on this site.")
-
-
 class PointView(RecordView):
     """A point of the checklist before publication."""
 
@@ -56,35 +49,13 @@ class PointView(RecordView):
     count: int = Field(description="The number of open cases.")
     words: str
     link: str = Field(description="The page for working on it, a path on this site.")
-    concerns: list[ConcernView] = Field(description="The first ten open cases.")
+    concerns: list[Concern] = Field(description="The first ten open cases.")
 
 
 class ActView(PublicationView):
     """An act of publishing or withdrawing the private board."""
 
     by: str
-
-
-class ZipTotalView(RecordView):
-    """How many zips, and their bytes."""
-
-    zips: int
-    bytes: int
-
-
-class RemovedZipsView(ZipTotalView):
-    last_at: datetime | None = Field(description="When the last one left.")
-
-
-class ZipRetentionView(RecordView):
-    """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
-    somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
-
-    kept_days: int | None = Field(description="From the publication on, as the operator has set it; null: all stay.")
-    leave_from: datetime | None = Field(description="Null before the publication, and where all stay.")
-    stored: ZipTotalView
-    leaving: ZipTotalView = Field(description="Of those stored: those that leave then, as things are now.")
-    removed: RemovedZipsView
 
 
 class ChecklistView(BaseModel):
@@ -94,9 +65,9 @@ class ChecklistView(BaseModel):
     version: str = Field(description="Send it as `after` to publish what this shows, and nothing else.")
     ready: bool = Field(description="Whether nothing is open.")
     points: list[PointView]
-    boundaries: list[AwardBoundaryView] = Field(description="What the medals and prizes hang on, best first.")
+    boundaries: list[AwardBoundary] = Field(description="What the medals and prizes hang on, best first.")
     history: list[ActView]
-    zips: ZipRetentionView
+    zips: ZipRetention
 
 
 router = ApiRouter(prefix="/competitions/{slug}/publication", tags=["publication"])
@@ -113,10 +84,8 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
     points = [PointView.model_validate(point) for point in seen.points]
     zips = zip_retention.zip_retention(acting.session, state, settings.kept_zip_days, now=acting.now)
     values = {"published": state.published, "version": seen.version, "ready": not seen.open}
-    zips_view = ZipRetentionView.model_validate(zips)
     boundaries = uncertainty.award_boundaries(acting.session, state)
-    apart = [AwardBoundaryView.model_validate(boundary) for boundary in boundaries]
-    return ChecklistView(**values, points=points, boundaries=apart, history=history, zips=zips_view)
+    return ChecklistView(**values, points=points, boundaries=boundaries, history=history, zips=zips)
 
 
 @router.post("", status_code=201)

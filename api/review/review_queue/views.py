@@ -19,7 +19,7 @@ from scorer.evidence.closest_pairs import PairImages
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.lifecycle import TrackKind
 from scorer.review import review_entry
-from scorer.review.review_queue import FlaggedPage
+from scorer.review.review_queue import FlaggedPage, Goal
 from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
 
 
@@ -48,14 +48,6 @@ class FlaggedView(RecordView):
     label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
 
 
-class GoalView(RecordView):
-    """How many of the places that win something are reviewed."""
-
-    track: TrackKind
-    reviewed: int
-    places: int
-
-
 class AgreementView(BaseModel):
     """How far the two reviewers of an entry agree."""
 
@@ -70,7 +62,7 @@ class ReviewQueueView(Page):
     competition: str
     entries: list[FlaggedView]
     counts: dict[QueueState, int]
-    goals: list[GoalView]
+    goals: Sequence[Goal]
     agreement: AgreementView
 
 
@@ -197,7 +189,7 @@ def review_queue_view(
         competition=state.competition.slug,
         entries=[FlaggedView.model_validate(entry) for entry in queue.entries],
         counts=dict(queue.counts),
-        goals=[GoalView.model_validate(goal) for goal in queue.goals],
+        goals=queue.goals,
         agreement=AgreementView(entries=agreement.entries, agreed=agreement.agreed, kappa=kappa),
         next_after=after + len(queue.entries) if queue.more else None,
     )

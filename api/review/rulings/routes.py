@@ -14,7 +14,6 @@ from api.review.rulings.views import (
     RebuttalView,
     RulingView,
     StakePage,
-    StakeView,
     case_view,
     rebuttal_view,
     ruling_view,
@@ -59,7 +58,7 @@ def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> St
     submission, _ = access.find_with_rulings(acting.session, submission_id, acting.actor)
     state = state_of(acting.session, submission.competition.slug, acting.now)
     page = wanted.of_all(ruling_impact.ruling_impacts_of(acting.session, state, submission))
-    return StakePage(stakes=[StakeView.model_validate(impact) for impact in page.rows], next_after=page.next_after)
+    return StakePage(stakes=page.rows, next_after=page.next_after)
 
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)

@@ -1,5 +1,6 @@
 """Schemas of rulings, their impact and rebuttals, and how responses are made."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -13,6 +14,7 @@ from scorer.db.review import rulings
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
 from scorer.lifecycle import TrackKind
+from scorer.review.ruling_impact import RulingImpact
 from scorer.review.rulings import RulingKind
 
 
@@ -45,34 +47,8 @@ class RulingView(RecordView):
     created_at: datetime
 
 
-class WinView(RecordView):
-    """A rank, and the medal and prize that it wins."""
-
-    rank: int | None
-    medal: str | None
-    prize: str | None
-
-
-class TurnView(RecordView):
-    """A team that would win something other than now."""
-
-    team: str
-    before: WinView
-    after: WinView
-
-
-class StakeView(RecordView):
-    """The impact of another ruling on an entry on a track's board."""
-
-    kind: RulingKind
-    track: TrackKind
-    before: int | None = Field(description="The rank of the entry's team now; null where it has none.")
-    after: int | None
-    turns: list[TurnView] = Field(description="The teams that would win something other than now, by their new ranks.")
-
-
 class StakePage(Page):
-    stakes: list[StakeView]
+    stakes: Sequence[RulingImpact]
 
 
 class NewRebuttal(Request):

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from api.http.dependencies import ActingOrganizer, ActingReader, RowId
 from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
-from api.http.views import Page, RecordView, Request
+from api.http.views import Page, Request
 from api.openapi.files import also_as
 from kennel_client.cli.formatting import escape_formula
 from scorer.competitions.competition_state import state_of, visible_state
@@ -41,27 +41,10 @@ class MessagePage(Page):
     messages: list[MessageView]
 
 
-class ListedMemberView(RecordView):
-    """A member of a team."""
-
-    handle: str
-    name: str
-    joined_at: datetime
-
-
-class TeamLineView(RecordView):
-    """A team as organizers see it."""
-
-    id: int
-    name: str
-    submissions: int
-    members: list[ListedMemberView] = Field(description="The first one leads the team.")
-
-
 class TeamPage(Page):
     """Teams in the order in which they came to be."""
 
-    teams: list[TeamLineView]
+    teams: list[ListedTeam]
 
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
@@ -82,8 +65,7 @@ def index(
     if format == "csv":
         return _members_csv(slug, list_teams(acting.session, competition_id, search))
     page = list_teams(acting.session, competition_id, search, after=after, limit=limit + 1)
-    views = [TeamLineView.model_validate(team) for team in page[:limit]]
-    return TeamPage(teams=views, next_after=views[-1].id if len(page) > limit else None)
+    return TeamPage(teams=page[:limit], next_after=page[limit - 1].id if len(page) > limit else None)
 
 
 def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.http.views import Page, RankChangeView, RecordView, Request
+from api.http.views import Page, RecordView, Request
 from kennel_client.names import ThresholdMethod
 from scorer.db.tables import Threshold
-from scorer.leaderboard.board_versions import ChangesPage
+from scorer.leaderboard.board_versions import ChangesPage, RankChange
 from scorer.lifecycle import TrackKind
-from scorer.tuning.impact import LISTED
+from scorer.tuning.impact import LISTED, AwardChange, PenaltyChange, ReviewWorkload
 from scorer.tuning.threshold_history import ThresholdStep
 from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_json
 
@@ -67,31 +67,6 @@ class NewUndo(Request):
     after: int | None = Field(None, description="As for a new threshold.")
 
 
-class ChangeView(RecordView):
-    """An entry that is penalised or freed, or near tau."""
-
-    submission_id: str
-    team: str
-    memorization_distance: float
-    label: str | None
-
-
-class AwardMoveView(RecordView):
-    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
-
-    team: str
-    before: str | None
-    after: str | None
-
-
-class ReviewsView(RecordView):
-    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising."""
-
-    places: int = Field(description="Medal places that can be filled.")
-    looked: int = Field(description="Entries from rank 1 down to the one that fills the last place.")
-    open: int = Field(description="How many of these have no decided label: at least so many reviews are left.")
-
-
 class ImpactCounts(BaseModel):
     """How many rows each list of an impact has, of which the answer has the first ones."""
 
@@ -121,14 +96,14 @@ class RetuningView(BaseModel):
         " of tau within which nothing changes."
     )
     counts: ImpactCounts
-    penalised: list[ChangeView]
-    freed: list[ChangeView]
-    borderline: list[ChangeView] = Field(description="Entries within two standard errors of tau.")
-    moves: list[RankChangeView]
-    medals: list[AwardMoveView] = Field(description="Teams that gain or lose a medal, or change its colour.")
-    prizes: list[AwardMoveView]
-    reviews: ReviewsView
-    reviews_before: ReviewsView
+    penalised: list[PenaltyChange]
+    freed: list[PenaltyChange]
+    borderline: list[PenaltyChange] = Field(description="Entries within two standard errors of tau.")
+    moves: list[RankChange]
+    medals: list[AwardChange] = Field(description="Teams that gain or lose a medal, or change its colour.")
+    prizes: list[AwardChange]
+    reviews: ReviewWorkload
+    reviews_before: ReviewWorkload
 
 
 class LackView(BaseModel):
@@ -164,8 +139,8 @@ class ThresholdView(RecordView):
     standing: bool = Field(description="Not undone.")
     penalised_count: int
     freed_count: int
-    penalised: list[ChangeView] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
-    freed: list[ChangeView] = Field(description="As `penalised`.")
+    penalised: list[PenaltyChange] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
+    freed: list[PenaltyChange] = Field(description="As `penalised`.")
 
 
 class ThresholdPage(Page):
@@ -176,7 +151,7 @@ class ImpactPageView(Page):
     """A page of one list of an impact."""
 
     total: int
-    entries: list[ChangeView | RankChangeView | AwardMoveView]
+    entries: list[PenaltyChange | RankChange | AwardChange]
 
 
 def retuning_view(
@@ -195,8 +170,8 @@ def retuning_view(
         method=method,
         choice=choice_as_json(retuning.choice),
         counts=ImpactCounts(entries=impact.entries, below=impact.below, **totals),
-        reviews=ReviewsView.model_validate(impact.reviews),
-        reviews_before=ReviewsView.model_validate(impact.reviews_before),
+        reviews=impact.reviews,
+        reviews_before=impact.reviews_before,
         **_lists_of(retuning.lists),
     )
 

@@ -1,8 +1,10 @@
 """SQL for the load of each queue, running jobs, and jobs that have failed."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+from pydantic import ConfigDict
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
@@ -10,19 +12,25 @@ from scorer.db.tables import Competition, Job, Submission, Track
 from scorer.lifecycle import JobState
 
 
-class QueueLoad(NamedTuple):
+@dataclass(frozen=True)
+class QueueLoad:
     """The unfinished jobs of a queue: how many wait, how many of those are due and since when, how many run, how many
     of those have lost their worker."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     queue: str
     waiting: int
     due: int
     oldest_due_at: datetime | None
+    """When the oldest due job became due."""
     running: int
     lost: int
+    """Running jobs whose worker has not renewed its lease in time; the sweep frees them."""
 
 
-class ListedJob(NamedTuple):
+@dataclass(frozen=True)
+class ListedJob:
     """A job with the names of its submission, track and competition."""
 
     id: int

@@ -1,6 +1,7 @@
 """SQL for pauses: which queues, competitions and workers take no jobs now."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,7 +31,8 @@ class ActivePauses(NamedTuple):
         return not self.workers.isdisjoint({worker, worker.rpartition(":")[0], ALL_WORKERS})
 
 
-class ListedPause(NamedTuple):
+@dataclass(frozen=True)
+class ListedPause:
     """A pause that holds, with the names of what it stops and of who decided it."""
 
     queue: str | None

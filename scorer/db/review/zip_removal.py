@@ -2,9 +2,10 @@
 rests on."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
+from pydantic import ConfigDict
 from sqlalchemy import BigInteger, ColumnElement, any_, cast, exists, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
@@ -29,19 +30,22 @@ from scorer.lifecycle import UNFINISHED, Status
 BYTES = func.coalesce(cast(func.sum(Submission.bytes), BigInteger), 0)
 
 
-class ZipTotal(NamedTuple):
+@dataclass(frozen=True)
+class ZipTotal:
     """How many zips, and their bytes."""
 
     zips: int
     bytes: int
 
 
-class RemovedZips(NamedTuple):
-    """How many zips have left, their bytes, and when the last one did."""
+@dataclass(frozen=True)
+class RemovedZips(ZipTotal):
+    """How many zips have left, and their bytes."""
 
-    zips: int
-    bytes: int
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
     last_at: datetime | None
+    """When the last one left."""
 
 
 def published_before(session: Session, moment: datetime) -> Sequence[str]:

@@ -1,9 +1,10 @@
 """SQL for the organizers' list of teams and their members."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
+from pydantic import ConfigDict
 from sqlalchemy import ColumnElement, func, literal, or_, select, true
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -11,21 +12,26 @@ from scorer.db.tables import Account, Membership, Submission, Team
 from scorer.db.teams import merges
 
 
-class ListedMember(NamedTuple):
-    """A member of a team; the first one leads it."""
+@dataclass(frozen=True)
+class ListedMember:
+    """A member of a team."""
 
     handle: str
     name: str
     joined_at: datetime
 
 
-class ListedTeam(NamedTuple):
+@dataclass(frozen=True)
+class ListedTeam:
     """A team with its members, in the order in which they joined, and the number of its submissions."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     id: int
     name: str
     submissions: int
     members: Sequence[ListedMember]
+    """The first one leads the team."""
 
 
 def list_teams(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from api.competitions.citations.routes import of_competition, of_receipt
 from scorer.db.tables import Competition
 from scorer.lifecycle import Phase
-from scorer.submissions.receipts import ReceiptContents
+from scorer.submissions.receipts import Receipt
 
 MOMENT = datetime(2026, 3, 14, tzinfo=UTC)
 ESCAPES = re.compile(r"\\text[a-z]+\{\}|\\[&%$#_{}]")
@@ -25,8 +25,8 @@ def balanced(text: str) -> bool:
     return depth == 0
 
 
-def receipt_of(team: str, title: str) -> ReceiptContents:
-    return ReceiptContents(
+def receipt_of(team: str, title: str) -> Receipt:
+    return Receipt(
         issuer="https://kennel.example.org",
         issued_at=MOMENT,
         competition="dogs",
