@@ -67,6 +67,7 @@ def test_announcements_reach_everybody(service: Service, slug: str) -> None:
     service.call("organizer", "POST", path, json={"title": "Second", "text": "Later."})
     listed = service.call(None, "GET", path).json()["announcements"]
     assert [each["title"] for each in listed] == ["Second", "The close moves"]
+    assert service.call(None, "GET", path, params={"after": 0}).json()["announcements"] == listed
     for who in ("ada", "eve", "rita", "organizer"):
         assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close moves"], who
     assert subjects(service, "bob")[:1] == ["A competition: Second"], "he has accepted the rules"
