@@ -20,7 +20,7 @@ OTHERWISE_REFUSED = {"/metrics", f"{API}/session/passkey-options", f"{API}/sessi
 MAX_PAGE = 1000
 SCALARS = {"string", "integer", "number", "boolean"}
 WHOLES = {
-    "UnfinishedJobsView",
+    "UnfinishedJobs",
     "BatchView",
     "CampaignView",
     "CaseView",
