@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from api.http.dependencies import Caller, claimed_caller, utc_now
+from api.http.dependencies import Viewer, claimed_viewer, utc_now
 from api.http.forms import RefusedForm
 from api.http.local_paths import path_with_query, referring_path
 from api.http.problem_details import (
@@ -99,7 +99,7 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     # What is not open to somebody often is one page of a competition that is.
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
     viewer = await _viewer_of(request, response.status_code)
-    unknown = bool(request.cookies) and not hasattr(request.state, "caller") and session_secret(request) is not None
+    unknown = bool(request.cookies) and not hasattr(request.state, "viewer") and session_secret(request) is not None
     onward = "" if request.method == "GET" else referring_path(request)  # a form's address is no page
     return error_page(
         response.status_code,
@@ -112,14 +112,14 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     )
 
 
-async def _viewer_of(request: Request, code: int) -> Caller | None:
+async def _viewer_of(request: Request, code: int) -> Viewer | None:
     """Who is signed in, for the menu of an error page. Where that was not asked before the error, as at an address that
     there is not, it is looked up, but not after failures of ours or too many requests: that would make them worse."""
-    looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "caller")
+    looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "viewer")
     if looks_up and session_secret(request) is not None:
         with suppress(KennelError, DATABASE_ERROR, *UNAVAILABLE):
-            await run_in_threadpool(claimed_caller, request, utc_now())
-    viewer: Caller | None = getattr(request.state, "caller", None)
+            await run_in_threadpool(claimed_viewer, request, utc_now())
+    viewer: Viewer | None = getattr(request.state, "viewer", None)
     return viewer
 
 

@@ -9,7 +9,7 @@ from api.accounts.personal_data import delete_own_account, own_data
 from api.accounts.sign_in.pages import MAX_PASSWORD_LENGTH
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import ActingSignedIn, Caller, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, RowId, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -38,7 +38,7 @@ DONE_MESSAGES = {
 }
 
 
-def _page(acting: Acting, viewer: Caller, *, secret: str | None = None, **outcome: Any) -> Response:
+def _page(acting: Acting, viewer: Viewer, *, secret: str | None = None, **outcome: Any) -> Response:
     """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
     return render_page(
         "accounts/show.html",

@@ -4,7 +4,7 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
 
 from api.accounts.sign_in.sign_in import SignInActions
-from api.http.dependencies import Caller
+from api.http.dependencies import Viewer
 from scorer import personal_data
 from scorer.acting import Acting
 from scorer.db.personal_data import rows_about
@@ -18,10 +18,10 @@ def own_data(acting: Acting) -> Response:
     return JSONResponse(rows, headers={"Content-Disposition": name, "Cache-Control": "no-store"})
 
 
-def delete_own_account(actions: SignInActions, caller: Caller, handle: str, *, password: str) -> None:
-    """Delete the caller's account, for a caller who types its handle, and knows the password if there is one."""
-    if handle.strip().lower() != caller.account.handle.lower():
-        raise Invalid("wrong-handle", f"To delete your account, type its handle: {caller.account.handle}.")
-    actions.require_password(caller, password)
+def delete_own_account(actions: SignInActions, viewer: Viewer, handle: str, *, password: str) -> None:
+    """Delete the viewer's account, for a viewer who types its handle, and knows the password if there is one."""
+    if handle.strip().lower() != viewer.account.handle.lower():
+        raise Invalid("wrong-handle", f"To delete your account, type its handle: {viewer.account.handle}.")
+    actions.require_password(viewer, password)
     with actions.begin() as session:
-        personal_data.delete_account(Acting(session, caller.account, actions.now), caller.account.id)
+        personal_data.delete_account(Acting(session, viewer.account, actions.now), viewer.account.id)

@@ -28,7 +28,7 @@ from api.http.dependencies import (
     ActingCompetitionCreator,
     ActingReader,
     AppSettings,
-    KnownCaller,
+    KnownViewer,
     SignedIn,
 )
 from api.http.routing import ApiRouter
@@ -49,7 +49,7 @@ def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
 
 
 @router.post("/admin/accounts", status_code=201)
-def create(body: NewAccount, acting: ActingAdmin, caller: SignedIn) -> NewAccountView:
+def create(body: NewAccount, acting: ActingAdmin, viewer: SignedIn) -> NewAccountView:
     """Make an account with its first API token. Admins only, and not with an API token."""
     account = accounts.create_account(acting.session, **body.model_dump(), now=acting.now)
     secret = new_secret()
@@ -62,7 +62,7 @@ def create(body: NewAccount, acting: ActingAdmin, caller: SignedIn) -> NewAccoun
 
 
 @router.put("/accounts/{handle}/role")
-def change_role(handle: str, body: NewRole, acting: ActingAdmin, caller: SignedIn) -> AccountView:
+def change_role(handle: str, body: NewRole, acting: ActingAdmin, viewer: SignedIn) -> AccountView:
     """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
     changed = accounts.change_role(acting, handle, body.role)
     return AccountView.model_validate(changed)
@@ -76,10 +76,10 @@ def invite(body: NewInvitation, acting: ActingCompetitionCreator, settings: AppS
 
 
 @router.get("/me")
-def me(caller: KnownCaller) -> MeView:
+def me(viewer: KnownViewer) -> MeView:
     """The account of this token or session, and its scopes."""
-    view = AccountView.model_validate(caller.account)
-    return MeView(**view.model_dump(), email=caller.account.email, scopes=list(caller.scopes))
+    view = AccountView.model_validate(viewer.account)
+    return MeView(**view.model_dump(), email=viewer.account.email, scopes=list(viewer.scopes))
 
 
 @router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
@@ -90,25 +90,25 @@ def download_own_data(acting: ActingReader) -> Response:
 
 
 @router.post("/me/deletion", status_code=204)
-def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, caller: SignedIn) -> Response:
+def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, viewer: SignedIn) -> Response:
     """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
-    delete_own_account(actions, caller, body.handle, password=body.password.get_secret_value())
+    delete_own_account(actions, viewer, body.handle, password=body.password.get_secret_value())
     response = Response(status_code=204)
     session_cookies.delete_cookies(response, request)
     return response
 
 
 @router.put("/me/password", status_code=204)
-def change_password(body: PasswordChange, actions: AppSignInActions, caller: SignedIn) -> None:
+def change_password(body: PasswordChange, actions: AppSignInActions, viewer: SignedIn) -> None:
     """Change your password; all your other sessions end, and the tokens and webhooks that are not kept."""
     keep = Kept(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
-    actions.change_password(caller, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
+    actions.change_password(viewer, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
 
 
 @router.put("/me/email", status_code=202)
-def change_email(body: EmailChange, actions: AppSignInActions, caller: SignedIn) -> dict[str, str]:
+def change_email(body: EmailChange, actions: AppSignInActions, viewer: SignedIn) -> dict[str, str]:
     """Have a link mailed to an address, which becomes yours when the link is followed. Your present address is told."""
-    actions.ask_confirmation(caller, body.email, body.password.get_secret_value())
+    actions.ask_confirmation(viewer, body.email, body.password.get_secret_value())
     return {"title": "Please look into your mail."}
 
 

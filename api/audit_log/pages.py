@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.audit_log.routes import Filters
-from api.http.dependencies import ActingAdmin, ActingOrganizer, Caller, SignedIn
+from api.http.dependencies import ActingAdmin, ActingOrganizer, SignedIn, Viewer
 from api.http.routing import Router
 from api.rendering.templates import render_page
 from scorer import audit_log
@@ -40,7 +40,7 @@ def show_competition_audit_log(
     )
 
 
-def _page(session: Session, viewer: Caller, wanted: AuditFilter, *, before: int | None, **values: Any) -> Response:
+def _page(session: Session, viewer: Viewer, wanted: AuditFilter, *, before: int | None, **values: Any) -> Response:
     newest = audit_entries(session, wanted, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     return render_page(

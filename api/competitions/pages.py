@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, CurrentCaller
+from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, CurrentViewer
 from api.http.etags import etag_of, is_known
 from api.http.forms import FormFields, text
 from api.http.request_charges import charge_past_board
@@ -29,7 +29,7 @@ LISTED_COMPETITIONS = 20
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def list_competitions(
-    acting: ActingVisitor, viewer: CurrentCaller, after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0
+    acting: ActingVisitor, viewer: CurrentViewer, after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0
 ) -> Response:
     """A page of the competitions, newest first."""
     visible = competition_state.visible_competitions(acting)
@@ -51,7 +51,7 @@ def show_leaderboard(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     cache: AppResponseCache,
     query: Annotated[BoardQuery, Query()],
 ) -> Response:

@@ -1,4 +1,4 @@
-"""FastAPI dependencies of routes and pages: transactions, the caller and their rights, stores, caches, the time."""
+"""FastAPI dependencies of routes and pages: transactions, the viewer and their rights, stores, caches, the time."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
@@ -80,8 +80,8 @@ def browser_of(request: Request) -> Browser:
 
 
 @dataclass(frozen=True)
-class Caller:
-    """An authenticated account with its scopes, from an API token or a signed-in browser."""
+class Viewer:
+    """Who sends the request: an account with its roles, and the scopes of its API token or signed-in browser."""
 
     account: Account
     scopes: Collection[str]
@@ -94,21 +94,21 @@ class Caller:
     """The API token; None for a browser."""
 
 
-def claimed_caller(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Caller | None:
-    """The caller named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
+def claimed_viewer(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Viewer | None:
+    """The viewer named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
     other sites, too. Only for routes that check their form's CSRF token themselves."""
     state = request.app.state
     operator_settings: Settings = state.settings
     token = bearer_token(request)
 
-    def find_caller(session: Session) -> Caller | None:
-        caller = caller_of_token(session, token, at) if token else _caller_of_cookie(session, request, at)
-        request.state.caller = caller  # for error pages
-        return caller
+    def find_viewer(session: Session) -> Viewer | None:
+        viewer = viewer_of_token(session, token, at) if token else _viewer_of_cookie(session, request, at)
+        request.state.viewer = viewer  # for error pages
+        return viewer
 
     policy: Policy = "nobody" if is_setup_path(request.scope["path"]) else operator_settings.require_second_factor
-    return identify_caller(
-        find_caller, transactions_of(request), state.rates, browser=browser_of(request), policy=policy
+    return identify_viewer(
+        find_viewer, transactions_of(request), state.rates, browser=browser_of(request), policy=policy
     )
 
 
@@ -118,29 +118,29 @@ def bearer_token(request: Request) -> str | None:
     return token if scheme.lower() == "bearer" and token else None
 
 
-def identify_caller(
-    find_caller: Callable[[Session], Caller | None],
+def identify_viewer(
+    find_viewer: Callable[[Session], Viewer | None],
     begin: Transaction,
     rates: RateLimiter,
     *,
     browser: Browser,
     policy: Policy,
-) -> Caller | None:
-    """The caller that ``find_caller`` returns; ``Forbidden`` without the second factor that the ``policy`` requires.
+) -> Viewer | None:
+    """The viewer that ``find_viewer`` returns; ``Forbidden`` without the second factor that the ``policy`` requires.
     Counts against the rate limits: requests, and unknown tokens."""
     network = network_of(browser.address)
     try:
         with begin() as session:
-            caller = find_caller(session)
-            lacks_factor = caller is not None and second_factors.is_missing(session, caller.account, policy)
+            viewer = find_viewer(session)
+            lacks_factor = viewer is not None and second_factors.is_missing(session, viewer.account, policy)
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
     if lacks_factor:  # after the transaction, which would take the account from the menu of the error page
         title = "Your role needs a second factor here: set one up on the page /account/second-factor."
         raise Forbidden("second-factor-needed", title)
-    rates.hit("request", *requester_of(caller.account if caller else None, browser))
-    return caller
+    rates.hit("request", *requester_of(viewer.account if viewer else None, browser))
+    return viewer
 
 
 def requester_of(account: Account | None, browser: Browser) -> tuple[str, object]:
@@ -148,87 +148,87 @@ def requester_of(account: Account | None, browser: Browser) -> tuple[str, object
     return ("account", account.id) if account else ("address", network_of(browser.address))
 
 
-async def current_caller(request: Request, caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller | None:
-    """The caller, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
+async def current_viewer(request: Request, viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) -> Viewer | None:
+    """The viewer, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
     token; ``Forbidden`` for a session's act without its CSRF token; ``TooMany`` for too many requests at once."""
-    if caller is not None:
-        if caller.session_id is not None and request.method not in csrf.SAFE_METHODS:
+    if viewer is not None:
+        if viewer.session_id is not None and request.method not in csrf.SAFE_METHODS:
             token = await csrf.received_csrf_token(request)
             csrf.require_csrf(session_cookies.session_secret(request) or "", token)
-        count_request(request, caller.account.id)
-    return caller
+        count_request(request, viewer.account.id)
+    return viewer
 
 
-def caller_of_token(session: Session, secret: str, moment: datetime) -> Caller:
-    """The caller with an API token; ``Unauthenticated`` for an unknown one."""
+def viewer_of_token(session: Session, secret: str, moment: datetime) -> Viewer:
+    """The viewer with an API token; ``Unauthenticated`` for an unknown one."""
     token = api_tokens.authenticate(session, secret, moment)
-    return Caller(roles.load_roles(token.account), token.scopes, token_id=token.id)
+    return Viewer(roles.load_roles(token.account), token.scopes, token_id=token.id)
 
 
-def _caller_of_cookie(session: Session, request: Request, moment: datetime) -> Caller | None:
+def _viewer_of_cookie(session: Session, request: Request, moment: datetime) -> Viewer | None:
     secret = session_cookies.session_secret(request)
     signed_in = sessions.resume(session, secret, moment) if secret else None
     if secret is None or signed_in is None:
         return None
     unread = count_unread(session, signed_in.account.id)
-    return Caller(roles.load_roles(signed_in.account), api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
+    return Viewer(roles.load_roles(signed_in.account), api_tokens.SCOPES, signed_in.id, csrf.csrf_token(secret), unread)
 
 
-async def visitor(caller: Annotated[Caller | None, Depends(current_caller)]) -> Account | None:
+async def visitor(viewer: Annotated[Viewer | None, Depends(current_viewer)]) -> Account | None:
     """The reading account, or None: for addresses that are open to everybody."""
-    if caller is None:
+    if viewer is None:
         return None
-    api_tokens.require_scope(caller.scopes, "read")
-    return caller.account
+    api_tokens.require_scope(viewer.scopes, "read")
+    return viewer.account
 
 
-async def known_caller(caller: Annotated[Caller | None, Depends(current_caller)]) -> Caller:
-    """The caller; ``Unauthenticated`` for a visitor."""
-    if caller is None:
+async def known_viewer(viewer: Annotated[Viewer | None, Depends(current_viewer)]) -> Viewer:
+    """The viewer; ``Unauthenticated`` for a visitor."""
+    if viewer is None:
         title = "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
         raise Unauthenticated("no-token", title)
-    return caller
+    return viewer
 
 
-async def signed_in(caller: Annotated[Caller, Depends(known_caller)]) -> Caller:
+async def signed_in(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Viewer:
     """A signed-in browser."""
-    return require_session(caller)
+    return require_session(viewer)
 
 
-def require_session(caller: Caller) -> Caller:
-    """The caller; ``Forbidden`` with an API token: a leaked one must not be able to make tokens or admins, or take the
+def require_session(viewer: Viewer) -> Viewer:
+    """The viewer; ``Forbidden`` with an API token: a leaked one must not be able to make tokens or admins, or take the
     account over."""
-    if caller.session_id is None:
+    if viewer.session_id is None:
         raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
-    return caller
+    return viewer
 
 
-async def uploader(caller: Annotated[Caller | None, Depends(claimed_caller)]) -> Caller:
+async def uploader(viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) -> Viewer:
     """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route
     reads it with :func:`api.http.multipart.page_form`, which checks it."""
-    if caller is None or caller.session_id is None:
+    if viewer is None or viewer.session_id is None:
         raise Unauthenticated("no-session", "Please sign in first.")
-    return caller
+    return viewer
 
 
-async def reader(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def reader(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """An account that reads what belongs to it (scope ``read``)."""
-    api_tokens.require_scope(caller.scopes, "read")
-    return caller.account
+    api_tokens.require_scope(viewer.scopes, "read")
+    return viewer.account
 
 
-async def submitter(caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def submitter(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """An account that acts as a participant (scope ``submit``)."""
-    api_tokens.require_scope(caller.scopes, "submit")
-    return caller.account
+    api_tokens.require_scope(viewer.scopes, "submit")
+    return viewer.account
 
 
 def organizer(
-    request: Request, caller: Annotated[Caller, Depends(known_caller)], at: Annotated[datetime, Depends(request_time)]
+    request: Request, viewer: Annotated[Viewer, Depends(known_viewer)], at: Annotated[datetime, Depends(request_time)]
 ) -> Account:
     """An organizer of the competition that the path names, by its slug or by an entry; writing needs the scope
     ``organize``."""
-    account = _within_scope(request, caller, roles.require_organizes_any(caller.account))
+    account = _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
     named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
     if named:
         with transactions_of(request)() as session:
@@ -236,37 +236,37 @@ def organizer(
     return account
 
 
-async def reviewer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def reviewer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """Who reviews or organizes some competition; writing needs the scope ``organize``. What they read asks which."""
-    return _within_scope(request, caller, roles.require_reviews_any(caller.account))
+    return _within_scope(request, viewer, roles.require_reviews_any(viewer.account))
 
 
-async def any_organizer(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def any_organizer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """Who organizes or may open some competition; writing needs the scope ``organize``. What they change asks which."""
-    return _within_scope(request, caller, roles.require_organizes_any(caller.account))
+    return _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
 
 
-async def competition_creator(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def competition_creator(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """An account that may open competitions; writing needs the scope ``organize``."""
-    return _within_scope(request, caller, roles.require_role(caller.account, "organizer"))
+    return _within_scope(request, viewer, roles.require_role(viewer.account, "organizer"))
 
 
-async def admin(request: Request, caller: Annotated[Caller, Depends(known_caller)]) -> Account:
+async def admin(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
     """An admin; writing needs the scope ``organize``."""
-    return _within_scope(request, caller, roles.require_role(caller.account))
+    return _within_scope(request, viewer, roles.require_role(viewer.account))
 
 
-def _within_scope(request: Request, caller: Caller, account: Account) -> Account:
-    api_tokens.require_scope(caller.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
+def _within_scope(request: Request, viewer: Viewer, account: Account) -> Account:
+    api_tokens.require_scope(viewer.scopes, "read" if request.method in csrf.SAFE_METHODS else "organize")
     return account
 
 
 def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
-    """The dependency of a route in which the account or caller of ``dependency`` acts, in the transaction of the
+    """The dependency of a route in which the account or viewer of ``dependency`` acts, in the transaction of the
     request."""
 
     async def acting(session: DbSession, actor: Annotated[Any, Depends(dependency)], now: Now) -> Acting[Any]:
-        return Acting(session, actor.account if isinstance(actor, Caller) else actor, now)
+        return Acting(session, actor.account if isinstance(actor, Viewer) else actor, now)
 
     return acting
 
@@ -276,10 +276,10 @@ RowId = Annotated[int, Path(ge=1, le=2**62)]
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]
-CurrentCaller = Annotated[Caller | None, Depends(current_caller)]
-KnownCaller = Annotated[Caller, Depends(known_caller)]
-SignedIn = Annotated[Caller, Depends(signed_in)]
-Uploader = Annotated[Caller, Depends(uploader)]
+CurrentViewer = Annotated[Viewer | None, Depends(current_viewer)]
+KnownViewer = Annotated[Viewer, Depends(known_viewer)]
+SignedIn = Annotated[Viewer, Depends(signed_in)]
+Uploader = Annotated[Viewer, Depends(uploader)]
 CurrentUser = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
 Reviewer = Annotated[Account, Depends(reviewer)]
@@ -295,7 +295,7 @@ CurrentBrowser = Annotated[Browser, Depends(browser)]
 AppSettings = Annotated[Settings, shared("settings")]
 Now = Annotated[datetime, Depends(request_time)]
 ActingVisitor = Annotated[Acting[Account | None], Depends(acting_as(visitor))]
-ActingKnownCaller = Annotated[Acting, Depends(acting_as(known_caller))]
+ActingKnownViewer = Annotated[Acting, Depends(acting_as(known_viewer))]
 ActingSignedIn = Annotated[Acting, Depends(acting_as(signed_in))]
 ActingReader = Annotated[Acting, Depends(acting_as(reader))]
 ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]

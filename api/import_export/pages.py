@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, ActingVisitor, Caller, CurrentCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, ActingVisitor, CurrentViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.import_export.data_releases import start_data_release
@@ -29,12 +29,12 @@ DONE_MESSAGES = {
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_releases(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
+def show_releases(slug: str, acting: ActingVisitor, viewer: CurrentViewer, done: str = "") -> Response:
     """The releases that this person may download; organizers start new ones here."""
     return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _page(acting: Acting[Account | None], slug: str, viewer: Caller | None, **outcome: Any) -> Response:
+def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **outcome: Any) -> Response:
     state = standings.visible_state(acting, slug)
     releases = data_release.visible_releases(acting.session, state, acting.actor)
     organizes = is_organizer(acting.actor, state.competition.id)

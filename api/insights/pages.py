@@ -7,7 +7,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentCaller
+from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentViewer
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_figures
 from api.http.routing import Router
@@ -53,7 +53,7 @@ def show_insights(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     cache: AppResponseCache,
     track: TrackKind | None = None,
     label: Annotated[LabelChoice, Query()] = "all",

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingAdmin, Caller, SignedIn
+from api.http.dependencies import ActingAdmin, SignedIn, Viewer
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -25,7 +25,7 @@ def show_jobs(acting: ActingAdmin, viewer: SignedIn, done: str = "") -> Response
     return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _page(acting: Acting, viewer: Caller, **outcome: Any) -> Response:
+def _page(acting: Acting, viewer: Viewer, **outcome: Any) -> Response:
     unfinished = failed_jobs.read_unfinished(acting.session)
     mail_faults = outbox.list_faults(acting.session, acting.now)
     shown: dict[str, Any] = {"unfinished": unfinished, "mail_faults": mail_faults, "stages": STAGES, "now": acting.now}

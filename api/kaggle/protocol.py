@@ -18,13 +18,13 @@ from api.http.concurrent_requests import count_request
 from api.http.dependencies import (
     AppRateLimiter,
     AppSettings,
-    Caller,
     CurrentBrowser,
     Now,
     Transactions,
+    Viewer,
     acting_as,
-    caller_of_token,
-    identify_caller,
+    identify_viewer,
+    viewer_of_token,
 )
 from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
 from api.http.routing import ApiRouter
@@ -127,7 +127,7 @@ def credentials_of(header: str) -> tuple[str | None, str]:
     )
 
 
-def authenticated_caller(
+def authenticated_viewer(
     request: Request,
     begin: Transactions,
     moment: Now,
@@ -135,38 +135,38 @@ def authenticated_caller(
     rates: AppRateLimiter,
     browser: CurrentBrowser,
     settings: AppSettings,
-) -> Caller:
-    """The caller with an API token. Cookies do not count here, so CSRF is impossible."""
+) -> Viewer:
+    """The viewer with an API token. Cookies do not count here, so CSRF is impossible."""
     handle, secret = credentials_of(request.headers.get("authorization", ""))
 
-    def find_caller(session: Session) -> Caller:
-        caller = caller_of_token(session, secret, moment)
-        if handle is not None and handle.lower() != caller.account.handle.lower():
+    def find_viewer(session: Session) -> Viewer:
+        viewer = viewer_of_token(session, secret, moment)
+        if handle is not None and handle.lower() != viewer.account.handle.lower():
             raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
-        return caller
+        return viewer
 
-    caller = identify_caller(find_caller, begin, rates, browser=browser, policy=settings.require_second_factor)
-    if caller is None:
+    viewer = identify_viewer(find_viewer, begin, rates, browser=browser, policy=settings.require_second_factor)
+    if viewer is None:
         raise AssertionError("a token has an owner")
-    return caller
+    return viewer
 
 
-async def counted_caller(request: Request, caller: Annotated[Caller, Depends(authenticated_caller)]) -> Caller:
-    """The caller; ``TooMany`` for too many requests at once."""
-    count_request(request, caller.account.id)
-    return caller
+async def counted_viewer(request: Request, viewer: Annotated[Viewer, Depends(authenticated_viewer)]) -> Viewer:
+    """The viewer; ``TooMany`` for too many requests at once."""
+    count_request(request, viewer.account.id)
+    return viewer
 
 
-async def reader(caller: Annotated[Caller, Depends(counted_caller)]) -> Account:
+async def reader(viewer: Annotated[Viewer, Depends(counted_viewer)]) -> Account:
     """The account of a token that may read."""
-    api_tokens.require_scope(caller.scopes, "read")
-    return caller.account
+    api_tokens.require_scope(viewer.scopes, "read")
+    return viewer.account
 
 
-async def submitter(caller: Annotated[Caller, Depends(counted_caller)]) -> Account:
+async def submitter(viewer: Annotated[Viewer, Depends(counted_viewer)]) -> Account:
     """The account of a token that may submit."""
-    api_tokens.require_scope(caller.scopes, "submit")
-    return caller.account
+    api_tokens.require_scope(viewer.scopes, "submit")
+    return viewer.account
 
 
 Reader = Annotated[Account, Depends(reader)]
@@ -192,16 +192,16 @@ def introspect_token(
 ) -> IntrospectResponse:
     """The owner of a token; an unknown one is not active. Unknown tokens count against a rate limit."""
 
-    def find_caller(session: Session) -> Caller:
-        return caller_of_token(session, body.token, now)
+    def find_viewer(session: Session) -> Viewer:
+        return viewer_of_token(session, body.token, now)
 
     try:
-        caller = identify_caller(find_caller, begin, rates, browser=browser, policy="nobody")
+        viewer = identify_viewer(find_viewer, begin, rates, browser=browser, policy="nobody")
     except (Forbidden, Unauthenticated):
-        caller = None
-    if caller is None:
+        viewer = None
+    if viewer is None:
         return IntrospectResponse(active=False)
-    return IntrospectResponse(active=True, username=caller.account.handle)
+    return IntrospectResponse(active=True, username=viewer.account.handle)
 
 
 @router.post("/{service}Service/{method}")

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from api.http.dependencies import (
     ActingVisitor,
     AppResponseCache,
-    Caller,
-    CurrentCaller,
+    CurrentViewer,
     DbSession,
+    Viewer,
 )
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board
@@ -185,7 +185,7 @@ def show_versions(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> Response:
     """The versions of the private board, and the ranks that the newest one has moved."""
@@ -203,7 +203,7 @@ def show_uncertainty(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     cache: AppResponseCache,
     track: TrackKind | None = None,
 ) -> Response:
@@ -225,7 +225,7 @@ def show_uncertainty(
 
 
 def etag_parts(
-    session: DbSession, state: CompetitionState, track: TrackKind, *, viewer: Caller | None, now: datetime
+    session: DbSession, state: CompetitionState, track: TrackKind, *, viewer: Viewer | None, now: datetime
 ) -> tuple[object, ...]:
     """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
     minute, because the page shows relative times; what is stored is no older than that, too."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingSignedIn, AppRateLimiter, AppSettings, Caller, RowId, SignedIn
+from api.http.dependencies import ActingSignedIn, AppRateLimiter, AppSettings, RowId, SignedIn, Viewer
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -58,7 +58,7 @@ def show_channels(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> R
 
 
 def _channels_page(
-    acting: Acting, viewer: Caller, *, secret: str | None = None, url: str = "", **outcome: Any
+    acting: Acting, viewer: Viewer, *, secret: str | None = None, url: str = "", **outcome: Any
 ) -> Response:
     session, account = acting.session, acting.actor
     hooks = notifications.active_webhooks(session, account.id)

@@ -88,7 +88,7 @@ def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[st
 
 def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]:
     yield from (422, 503)
-    if depends_on(route, dependencies.claimed_caller) or method not in SAFE_METHODS:
+    if depends_on(route, dependencies.claimed_viewer) or method not in SAFE_METHODS:
         yield from (401, 403, 429)  # without a caller: signing in and up
     if depends_on(route, session_cookies.rater_secret):
         yield 401

@@ -53,9 +53,9 @@ def security_of(route: RouteContext, method: str) -> list[Requirement]:
     among them if visitors may call it, too."""
     if depends_on(route, session_cookies.rater_secret):
         return [{RATING_LINK: []}]
-    if not depends_on(route, dependencies.claimed_caller):
+    if not depends_on(route, dependencies.claimed_viewer):
         return []
     session: Requirement = {SESSION: []} if method in SAFE_METHODS else {SESSION: [], CSRF: []}
     token: Requirement = {TOKEN: []}
     alternatives = [session] if depends_on(route, dependencies.signed_in) else [token, session]
-    return alternatives if depends_on(route, dependencies.known_caller) else [*alternatives, {}]
+    return alternatives if depends_on(route, dependencies.known_viewer) else [*alternatives, {}]

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import Caller
+from api.http.dependencies import Viewer
 from api.http.etags import etag_of, is_known
 from api.http.response_cache import ResponseCache
 from api.http.routing import Router
@@ -86,7 +86,7 @@ def render_page(
     *,
     status: int = 200,
     headers: dict[str, str] | None = None,
-    viewer: Caller | None = None,
+    viewer: Viewer | None = None,
     viewer_unknown: bool = False,
     show_account_nav: bool = True,
     onward: str = "",
@@ -106,7 +106,7 @@ def cached_page(body: bytes, etag: str) -> HTMLResponse:
 
 
 def page_from_cache(
-    session: Session, cache: ResponseCache, etag: str, *, viewer: Caller | None, make: Callable[[], bytes]
+    session: Session, cache: ResponseCache, etag: str, *, viewer: Viewer | None, make: Callable[[], bytes]
 ) -> HTMLResponse:
     """A page with its ETag: a visitor's body comes from the cache, that of who is signed in is made each time."""
     return cached_page(make() if viewer else cache.answer(session, etag, make), etag)
@@ -163,7 +163,7 @@ def error_page(
     message: str,
     *,
     headers: dict[str, str] | None = None,
-    viewer: Caller | None = None,
+    viewer: Viewer | None = None,
     viewer_unknown: bool = False,
     onward: str = "",
     slug: str | None = None,

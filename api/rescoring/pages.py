@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -25,12 +25,12 @@ MAX_SUBMISSIONS = 100_000
 
 
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
-def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
+def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
     """All campaigns, and the form that starts one."""
     return _list_page(acting, competition_state.state_of(acting.session, slug, acting.now), viewer)
 
 
-def _list_page(acting: Acting, state: CompetitionState, viewer: Caller, **outcome: Any) -> Response:
+def _list_page(acting: Acting, state: CompetitionState, viewer: Viewer, **outcome: Any) -> Response:
     return render_page(
         "rescoring/list.html",
         viewer=viewer,
@@ -70,7 +70,7 @@ def show_campaign(
     slug: str,
     campaign_id: int,
     acting: ActingOrganizer,
-    viewer: KnownCaller,
+    viewer: KnownViewer,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """How far a campaign is, what a switch would change, and the forms that decide about it."""
@@ -83,7 +83,7 @@ def _campaign_page(
     state: CompetitionState,
     campaign_id: int,
     *,
-    viewer: Caller,
+    viewer: Viewer,
     tau: float | None = None,
     **outcome: Any,
 ) -> Response:

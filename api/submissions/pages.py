@@ -16,13 +16,13 @@ from api.http.dependencies import (
     ActingSignedIn,
     AppSettings,
     BlobStore,
-    Caller,
-    KnownCaller,
+    KnownViewer,
     Now,
     SignedIn,
     Transaction,
     Transactions,
     Uploader,
+    Viewer,
     ZipImages,
     utc_now,
 )
@@ -60,7 +60,7 @@ BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
 
 @router.api_route("/submissions/{submission_id}", methods=["GET", "HEAD"])
 def show_submission(
-    submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownCaller
+    submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownViewer
 ) -> Response:
     """An entry: its progress, its faults, or its measurements; for its team and organizers."""
     values = _entry(acting, images, submission_id, viewer=viewer)
@@ -70,7 +70,7 @@ def show_submission(
     return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=acting.now, **values)
 
 
-def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str:
+def _etag_of_entry(values: dict[str, Any], viewer: Viewer, now: datetime) -> str:
     """A hash of all that the page shows. It changes once a minute too, because the page shows relative times."""
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
@@ -83,7 +83,7 @@ def _etag_of_entry(values: dict[str, Any], viewer: Caller, now: datetime) -> str
     return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
-def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: Caller) -> dict[str, Any]:
+def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: Viewer) -> dict[str, Any]:
     """The template values of an entry's page."""
     session, now = acting.session, acting.now
     submission = access.find_submission(session, submission_id, viewer.account)
@@ -140,7 +140,7 @@ async def upload_code(
 
 
 def _refused_upload(
-    submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Caller, error: KennelError, place: str
+    submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Viewer, error: KennelError, place: str
 ) -> Response:
     problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": place}
     with begin() as session:
@@ -169,7 +169,7 @@ async def upload_generator(
 
 
 def _page_of_entry(
-    acting: Acting, images: StoredImages, submission_id: str, *, viewer: Caller, **outcome: Any
+    acting: Acting, images: StoredImages, submission_id: str, *, viewer: Viewer, **outcome: Any
 ) -> Response:
     values = _entry(acting, images, submission_id, viewer=viewer)
     return render_page("submissions/show.html", viewer=viewer, now=acting.now, **outcome, **values)
@@ -204,12 +204,12 @@ def submit_rebuttal(
 
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
-def list_submissions(slug: str, acting: ActingReader, viewer: KnownCaller, before: BeforeRef = None) -> Response:
+def list_submissions(slug: str, acting: ActingReader, viewer: KnownViewer, before: BeforeRef = None) -> Response:
     """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
     return _entries(acting, slug, viewer, before=before)
 
 
-def _entries(acting: Acting, slug: str, viewer: Caller, *, before: int | None = None, **outcome: Any) -> Response:
+def _entries(acting: Acting, slug: str, viewer: Viewer, *, before: int | None = None, **outcome: Any) -> Response:
     session, now = acting.session, acting.now
     state = competition_state.visible_state(acting, slug)
     newest = access.list_submissions(session, state, viewer.account, before=before, limit=PAGE_SIZE + 1)
@@ -232,7 +232,7 @@ def _entries(acting: Acting, slug: str, viewer: Caller, *, before: int | None = 
     )
 
 
-def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalEntries | None:
+def _finals(session: Session, state: CompetitionState, viewer: Viewer) -> FinalEntries | None:
     try:
         team = final_picks.own_team(session, state, viewer.account)
     except NotFound:
@@ -241,7 +241,7 @@ def _finals(session: Session, state: CompetitionState, viewer: Caller) -> FinalE
 
 
 def _submission_rows(
-    session: Session, submissions: Sequence[Submission], viewer: Caller, *, finals: FinalEntries | None
+    session: Session, submissions: Sequence[Submission], viewer: Viewer, *, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
     """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
     rows = []

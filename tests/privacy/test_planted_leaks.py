@@ -10,7 +10,7 @@ import pytest
 from fastapi import APIRouter, HTTPException, Response
 from sqlalchemy import func, select
 
-from api.http.dependencies import CurrentCaller, DbSession
+from api.http.dependencies import CurrentViewer, DbSession
 from api.http.etags import etag_of
 from scorer.db.tables import Account, CodeAttachment, Job, Measurement, Submission, Threshold, Track
 from tests.privacy import crawler as walking
@@ -71,7 +71,7 @@ def in_a_crash() -> None:
 
 
 @leaky.get("/leak/mail")
-def of_a_person(session: DbSession, caller: CurrentCaller) -> list[str | None]:
+def of_a_person(session: DbSession, viewer: CurrentViewer) -> list[str | None]:
     """The mail addresses of all accounts."""
     return list(session.scalars(select(Account.email)))
 

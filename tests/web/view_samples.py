@@ -311,7 +311,7 @@ class SampleSite:
         error_handlers.add_error_handlers(app)
         app.dependency_overrides = {
             dependencies.session: lambda: SimpleNamespace(info={}),
-            dependencies.current_caller: lambda: self.account and dependencies.Caller(self.account, SCOPES, 1, "proof"),
+            dependencies.current_viewer: lambda: self.account and dependencies.Viewer(self.account, SCOPES, 1, "proof"),
             dependencies.request_time: lambda: self.now,
         }
         with (

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingAdmin, Caller, SignedIn
+from api.http.dependencies import ActingAdmin, SignedIn, Viewer
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -38,7 +38,7 @@ def list_accounts(
     return _page(acting, viewer, search=search, after=after, done=DONE_MESSAGES.get(done))
 
 
-def _page(acting: Acting, viewer: Caller, *, search: str = "", after: int = 0, **outcome: Any) -> Response:
+def _page(acting: Acting, viewer: Viewer, *, search: str = "", after: int = 0, **outcome: Any) -> Response:
     found = account_summaries(acting.session, search, after=after, limit=PAGE_SIZE + 1, now=acting.now)
     return render_page(
         "accounts/administration/show.html",

@@ -4,10 +4,10 @@ from fastapi import Response
 
 from api.accounts.views import NewToken, NewTokenView, TokenPage, TokenView
 from api.http.dependencies import (
-    ActingKnownCaller,
+    ActingKnownViewer,
     ActingReader,
     ActingSignedIn,
-    KnownCaller,
+    KnownViewer,
     RowId,
     SignedIn,
     require_session,
@@ -30,9 +30,9 @@ def index(acting: ActingReader, wanted: Paging) -> TokenPage:
 
 
 @router.post("", status_code=201)
-def create(body: NewToken, response: Response, acting: ActingSignedIn, caller: SignedIn) -> NewTokenView:
+def create(body: NewToken, response: Response, acting: ActingSignedIn, viewer: SignedIn) -> NewTokenView:
     """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
-    sessions.hold(acting.session, caller.session_id, acting.now)
+    sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = new_secret()
     token = api_tokens.issue_own(acting, secret, name=body.name, scopes=body.scopes)
     response.headers["Cache-Control"] = "no-store"
@@ -41,9 +41,9 @@ def create(body: NewToken, response: Response, acting: ActingSignedIn, caller: S
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke(token_id: RowId, acting: ActingKnownCaller, caller: KnownCaller) -> Response:
+def revoke(token_id: RowId, acting: ActingKnownViewer, viewer: KnownViewer) -> Response:
     """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
-    if caller.token_id != token_id:
-        require_session(caller)
+    if viewer.token_id != token_id:
+        require_session(viewer)
     api_tokens.revoke(acting, token_id)
     return Response(status_code=204)

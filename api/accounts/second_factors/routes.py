@@ -46,48 +46,48 @@ def finish_sign_in(
 
 
 @router.get("/me/second-factors")
-def list_second_factors(session: DbSession, caller: SignedIn, settings: AppSettings) -> SecondFactorsView:
+def list_second_factors(session: DbSession, viewer: SignedIn, settings: AppSettings) -> SecondFactorsView:
     """Your second factors, and how many recovery codes are left."""
-    factors = second_factors.list_factors(session, caller.account)
+    factors = second_factors.list_factors(session, viewer.account)
     return SecondFactorsView(
         factors=[SecondFactorView.model_validate(each) for each in factors],
-        recovery_codes=second_factors.count_recovery_codes(session, caller.account),
-        required=second_factors.is_required(caller.account, settings.require_second_factor),
+        recovery_codes=second_factors.count_recovery_codes(session, viewer.account),
+        required=second_factors.is_required(viewer.account, settings.require_second_factor),
     )
 
 
 @router.post("/me/second-factors/totp-key")
-def make_totp_key(session: DbSession, caller: SignedIn, response: Response) -> TotpKeyView:
+def make_totp_key(session: DbSession, viewer: SignedIn, response: Response) -> TotpKeyView:
     """A new key for an authenticator, in place of an earlier one of this session. It counts once it has come back with
     a code."""
-    key = second_factors.new_totp_key(session.get_one(WebSession, caller.session_id))
+    key = second_factors.new_totp_key(session.get_one(WebSession, viewer.session_id))
     response.headers["Cache-Control"] = "no-store"
-    return TotpKeyView(key=key, address=second_factors.totp_address(key, caller.account))
+    return TotpKeyView(key=key, address=second_factors.totp_address(key, viewer.account))
 
 
 @router.post("/me/second-factors/totp", status_code=204)
-def add_totp(body: NewTotp, session: DbSession, caller: SignedIn, actions: AppSignInActions, now: Now) -> Response:
+def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSignInActions, now: Now) -> Response:
     """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
-    actions.require_password(caller, body.password.get_secret_value())
-    web_session = session.get_one(WebSession, caller.session_id)
+    actions.require_password(viewer, body.password.get_secret_value())
+    web_session = session.get_one(WebSession, viewer.session_id)
     second_factors.add_totp(session, web_session, body.key, code=body.code, now=now)
     return Response(status_code=204)
 
 
 @router.post("/me/second-factors/passkey-options")
 def new_passkey_options(
-    body: PasswordProof, session: DbSession, caller: SignedIn, actions: AppSignInActions, settings: AppSettings
+    body: PasswordProof, session: DbSession, viewer: SignedIn, actions: AppSignInActions, settings: AppSettings
 ) -> dict[str, Any]:
     """What a browser needs to make a passkey (WebAuthn's creation options)."""
-    actions.require_password(caller, body.password.get_secret_value())
-    web_session = session.get_one(WebSession, caller.session_id)
+    actions.require_password(viewer, body.password.get_secret_value())
+    web_session = session.get_one(WebSession, viewer.session_id)
     return passkeys.registration_options(session, web_session, passkeys.relying_party(settings.public_url))
 
 
 @router.post("/me/second-factors/passkeys", status_code=204)
-def add_passkey(body: NewPasskey, session: DbSession, caller: SignedIn, settings: AppSettings, now: Now) -> Response:
+def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
     """Add the passkey that the browser has made with the options; these have asked for the password."""
-    web_session = session.get_one(WebSession, caller.session_id)
+    web_session = session.get_one(WebSession, viewer.session_id)
     party = passkeys.relying_party(settings.public_url)
     passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)
     return Response(status_code=204)
@@ -95,19 +95,19 @@ def add_passkey(body: NewPasskey, session: DbSession, caller: SignedIn, settings
 
 @router.post("/me/second-factors/{factor_id}/removal", status_code=204)
 def remove_second_factor(
-    factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, caller: SignedIn, actions: AppSignInActions
+    factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
 ) -> Response:
     """Remove a second factor; with the last one the recovery codes end."""
-    actions.require_password(caller, body.password.get_secret_value())
+    actions.require_password(viewer, body.password.get_secret_value())
     second_factors.remove(acting, factor_id)
     return Response(status_code=204)
 
 
 @router.post("/me/recovery-codes", status_code=201)
 def make_recovery_codes(
-    body: PasswordProof, response: Response, acting: ActingSignedIn, caller: SignedIn, actions: AppSignInActions
+    body: PasswordProof, response: Response, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
 ) -> RecoveryCodesView:
     """New recovery codes in place of all earlier ones. Only this answer contains them."""
-    actions.require_password(caller, body.password.get_secret_value())
+    actions.require_password(viewer, body.password.get_secret_value())
     response.headers["Cache-Control"] = "no-store"
     return RecoveryCodesView(codes=second_factors.new_recovery_codes(acting))

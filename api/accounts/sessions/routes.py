@@ -25,9 +25,9 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
 
 
 @router.delete("/session", status_code=204)
-def sign_out(request: Request, acting: ActingSignedIn, caller: SignedIn) -> Response:
+def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Response:
     """Sign out: this session ends."""
-    sessions.end(acting, caller.session_id or 0)
+    sessions.end(acting, viewer.session_id or 0)
     response = Response(status_code=204)
     session_cookies.delete_session_cookie(response, request)
     return response

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from api.accounts.sign_in.sign_in import AppSignInActions
 from api.http import session_cookies
-from api.http.dependencies import ActingSignedIn, AppSettings, CurrentCaller, SignedIn
+from api.http.dependencies import ActingSignedIn, AppSettings, CurrentViewer, SignedIn
 from api.http.forms import FormFields, refusal_on, text
 from api.http.local_paths import HOME, referring_path, remembered_path, safe_redirect_path
 from api.http.routing import Router
@@ -31,7 +31,7 @@ def after_sign_in(cookies: SessionCookies, onward: str) -> str:
 @router.api_route("/signup", methods=["GET", "HEAD"])
 def sign_up_form(
     request: Request,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     settings: AppSettings,
     next: str | None = None,  # noqa: A002
 ) -> Response:
@@ -46,7 +46,7 @@ def sign_up_form(
 
 @router.post("/signup")
 def sign_up(
-    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer, settings: AppSettings
 ) -> Response:
     """Make the account and sign in."""
     values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
@@ -82,7 +82,7 @@ def _oidc(settings: AppSettings) -> str | None:
 @router.api_route("/signin", methods=["GET", "HEAD"])
 def sign_in_form(
     request: Request,
-    viewer: CurrentCaller,
+    viewer: CurrentViewer,
     settings: AppSettings,
     next: str | None = None,  # noqa: A002
 ) -> Response:
@@ -95,7 +95,7 @@ def sign_in_form(
 
 @router.post("/signin")
 def sign_in(
-    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller, settings: AppSettings
+    request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer, settings: AppSettings
 ) -> Response:
     """Open a session."""
     values = {name: text(fields, name) for name in ("login", "next")}
@@ -107,7 +107,7 @@ def sign_in(
 
 
 @router.api_route("/signin/link", methods=["GET", "HEAD"])
-def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # noqa: A002
+def sign_in_link_form(viewer: CurrentViewer, next: str = HOME) -> Response:  # noqa: A002
     """The form for a sign-in link; viewing it does not use up the link."""
     return render_page(
         "accounts/sign_in/sign_in_link.html", viewer=viewer, given={**NO_LINK, "next": safe_redirect_path(next)}
@@ -115,7 +115,7 @@ def sign_in_link_form(viewer: CurrentCaller, next: str = HOME) -> Response:  # n
 
 
 @router.post("/signin/link")
-def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
     """Open a session in place of the present session."""
     values = {name: text(fields, name).strip() for name in ("link", "next")}
     with refusal_on(render_page, "accounts/sign_in/sign_in_link.html", viewer=viewer, given=values):
@@ -135,13 +135,13 @@ def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Resp
 
 
 @router.api_route("/reset", methods=["GET", "HEAD"])
-def ask_reset_form(viewer: CurrentCaller) -> Response:
+def ask_reset_form(viewer: CurrentViewer) -> Response:
     """The form for a forgotten password."""
     return render_page("accounts/sign_in/forgotten_password.html", viewer=viewer, given={"email": ""})
 
 
 @router.post("/reset")
-def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
     """Mail a reset link if the address is known; the answer is the same if it is not."""
     values = {"email": text(fields, "email")}
     with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
@@ -153,13 +153,13 @@ def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCall
 
 
 @router.api_route("/new-password", methods=["GET", "HEAD"])
-def reset_form(viewer: CurrentCaller) -> Response:
+def reset_form(viewer: CurrentViewer) -> Response:
     """The form for a new password; viewing it does not use up the link."""
     return render_page("accounts/sign_in/new_password.html", viewer=viewer, given=NO_LINK)
 
 
 @router.post("/new-password")
-def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
     """Set the new password."""
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/new_password.html", viewer=viewer, given=values):
@@ -171,13 +171,13 @@ def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) 
 
 
 @router.api_route("/confirm", methods=["GET", "HEAD"])
-def confirm_form(viewer: CurrentCaller) -> Response:
+def confirm_form(viewer: CurrentViewer) -> Response:
     """A form with a button: mail scanners follow links, but press no buttons."""
     return render_page("accounts/sign_in/confirm_address.html", viewer=viewer, given=NO_LINK)
 
 
 @router.post("/confirm")
-def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentCaller) -> Response:
+def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
     """Confirm the address, and lead back to what the person came for."""
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/confirm_address.html", viewer=viewer, given=values):

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, AppSettings, Caller, CurrentBrowser, Now, Transactions, requester_of
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transactions, Viewer, requester_of
 from api.http.rate_limits import network_of
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import (
@@ -137,19 +137,19 @@ class SignInActions:
                 now=self.now,
             )
 
-    def ask_confirmation(self, caller: Caller, email: str, password: str) -> None:
-        """Send a link that makes ``email`` the address of the caller's account, for a caller who knows the password if
+    def ask_confirmation(self, viewer: Viewer, email: str, password: str) -> None:
+        """Send a link that makes ``email`` the address of the viewer's account, for a viewer who knows the password if
         there is one."""
-        self._count_mail(email, caller)
-        self.require_password(caller, password)
+        self._count_mail(email, viewer)
+        self.require_password(viewer, password)
         with self.begin() as session:
-            sessions.hold(session, caller.session_id, self.now)
+            sessions.hold(session, viewer.session_id, self.now)
             sign_up.ask_confirmation(
-                session, caller.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
+                session, viewer.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
 
     def ask_reset(self, email: str) -> None:
-        """Send a link for a new password if an account has the address; the caller does not learn whether one does."""
+        """Send a link for a new password if an account has the address; the viewer does not learn whether one does."""
         self._count_mail(email, limit="mail-reset")
         with self.begin() as session:
             password_resets.request_reset(
@@ -167,32 +167,32 @@ class SignInActions:
         self.rates.reset("sign-in-account", account.id)
         return account
 
-    def require_password(self, caller: Caller, password: str) -> None:
-        """``Forbidden`` for a caller who does not know the password, if there is one: a borrowed browser is not its
+    def require_password(self, viewer: Viewer, password: str) -> None:
+        """``Forbidden`` for a viewer who does not know the password, if there is one: a borrowed browser is not its
         owner."""
-        if caller.account.password_hash is not None and self._matched(caller, password) is None:
+        if viewer.account.password_hash is not None and self._matched(viewer, password) is None:
             raise Forbidden("wrong-password", "The present password is not right.")
 
-    def _matched(self, caller: Caller, password: str) -> str | None:
-        """The hash of the caller's password if this is it."""
-        stored_hash = caller.account.password_hash
-        self.rates.hit("sign-in", *requester_of(caller.account, self.browser))
+    def _matched(self, viewer: Viewer, password: str) -> str | None:
+        """The hash of the viewer's password if this is it."""
+        stored_hash = viewer.account.password_hash
+        self.rates.hit("sign-in", *requester_of(viewer.account, self.browser))
         return stored_hash if password_hashing.matches(password, stored_hash) else None
 
-    def change_password(self, caller: Caller, old: str, new: str, *, keep: Kept) -> None:
-        """Set a new password for a caller who knows the old one; their credentials end but those to ``keep`` and this
+    def change_password(self, viewer: Viewer, old: str, new: str, *, keep: Kept) -> None:
+        """Set a new password for a viewer who knows the old one; their credentials end but those to ``keep`` and this
         session."""
-        matched = self._matched(caller, old)
+        matched = self._matched(viewer, old)
         new_hash = password_hashing.new_password_hash(
-            new, handle=caller.account.handle, email=caller.account.email or ""
+            new, handle=viewer.account.handle, email=viewer.account.email or ""
         )
         with self.begin() as session:
             accounts.change_password(
                 session,
-                caller.account,
+                viewer.account,
                 matched,
                 new_hash=new_hash,
-                keep=replace(keep, session=caller.session_id),
+                keep=replace(keep, session=viewer.session_id),
                 now=self.now,
             )
 
@@ -202,8 +202,8 @@ class SignInActions:
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)
 
-    def _count_mail(self, email: str, caller: Caller | None = None, *, limit: str = "mail") -> None:
-        self.rates.hit("mail-address", *requester_of(caller.account if caller else None, self.browser))
+    def _count_mail(self, email: str, viewer: Viewer | None = None, *, limit: str = "mail") -> None:
+        self.rates.hit("mail-address", *requester_of(viewer.account if viewer else None, self.browser))
         self.rates.hit(limit, email.strip().lower())
 
 

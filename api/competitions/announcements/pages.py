@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings, Caller, CurrentCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings, CurrentViewer, SignedIn, Viewer
 from api.http.etags import etag_of
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
@@ -24,12 +24,12 @@ router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 
 
 @router.api_route("/announcements", methods=["GET", "HEAD"])
-def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentCaller, done: str = "") -> Response:
+def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentViewer, done: str = "") -> Response:
     """The announcements, newest first."""
     return _page(acting, slug, viewer, done="Everybody who takes part is told." if done else None)
 
 
-def _page(acting: Acting[Account | None], slug: str, viewer: Caller | None, **outcome: Any) -> Response:
+def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **outcome: Any) -> Response:
     state = visible_state(acting, slug)
     return render_page(
         "competitions/announcements/show.html",

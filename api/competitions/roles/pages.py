@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingKnownCaller, ActingOrganizer, ActingSignedIn, Caller, KnownCaller, SignedIn
+from api.http.dependencies import ActingKnownViewer, ActingOrganizer, ActingSignedIn, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -24,12 +24,12 @@ DONE_MESSAGES = {
 
 
 @router.api_route("/people", methods=["GET", "HEAD"])
-def show_people(slug: str, acting: ActingOrganizer, viewer: KnownCaller, done: str = "") -> Response:
+def show_people(slug: str, acting: ActingOrganizer, viewer: KnownViewer, done: str = "") -> Response:
     """Who organizes and reviews, or is asked to."""
     return _people(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _people(acting: Acting, slug: str, viewer: Caller, *, handle: str = "", **outcome: Any) -> Response:
+def _people(acting: Acting, slug: str, viewer: Viewer, *, handle: str = "", **outcome: Any) -> Response:
     state = state_of(acting.session, slug, acting.now)
     return render_page(
         "competitions/roles/show.html",
@@ -72,12 +72,12 @@ def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer
 
 
 @router.api_route("/role", methods=["GET", "HEAD"])
-def show_own_role(slug: str, acting: ActingKnownCaller, viewer: KnownCaller, done: str = "") -> Response:
+def show_own_role(slug: str, acting: ActingKnownViewer, viewer: KnownViewer, done: str = "") -> Response:
     """The role that a person holds or is offered."""
     return _own_role(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _own_role(acting: Acting, slug: str, viewer: Caller, **outcome: Any) -> Response:
+def _own_role(acting: Acting, slug: str, viewer: Viewer, **outcome: Any) -> Response:
     state, role = competition_roles.offer_to(acting, slug)
     return render_page("competitions/roles/role.html", viewer=viewer, state=state, role=role, now=acting.now, **outcome)
 

@@ -1,7 +1,7 @@
 """Roles in a competition: who organizes it and who reviews its entries."""
 
 from api.competitions.views import OfferedRole, RolePage, RoleView
-from api.http.dependencies import ActingKnownCaller, ActingOrganizer, ActingReader, ActingSubmitter, KnownCaller
+from api.http.dependencies import ActingKnownViewer, ActingOrganizer, ActingReader, ActingSubmitter, KnownViewer
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
@@ -50,10 +50,10 @@ def accept(slug: str, acting: ActingSubmitter) -> RoleView:
 
 
 @router.delete("/role", status_code=204)
-def decline(slug: str, acting: ActingKnownCaller, caller: KnownCaller) -> None:
+def decline(slug: str, acting: ActingKnownViewer, viewer: KnownViewer) -> None:
     """Decline the role that you are offered (scope `submit`), or give up the one that you hold (scope `organize`)."""
     _, role = competition_roles.offer_to(acting, slug)
-    api_tokens.require_scope(caller.scopes, "submit" if role.accepted_at is None else "organize")
+    api_tokens.require_scope(viewer.scopes, "submit" if role.accepted_at is None else "organize")
     competition_roles.end(acting, slug, acting.actor.handle)
 
 

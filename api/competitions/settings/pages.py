@@ -21,13 +21,13 @@ from api.competitions.settings.form import (
 )
 from api.http.dependencies import (
     ActingOrganizer,
-    Caller,
     CompetitionCreator,
     DbSession,
     Now,
     Organizer,
     SignedIn,
     Transactions,
+    Viewer,
 )
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
@@ -82,7 +82,7 @@ def _page(
     session: Session,
     /,
     slug: str,
-    viewer: Caller,
+    viewer: Viewer,
     *,
     now: Now,
     typed: Mapping[str, str] = {},
@@ -143,7 +143,7 @@ def create_competition(
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 
-def _new_page(session: Session, /, viewer: Caller, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
+def _new_page(session: Session, /, viewer: Viewer, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
     workers = preparing_workers(session)
     defaults = {
         f"{kind}.extractor": find_extractor(name).identity for kind, name in installed_defaults(workers).items()

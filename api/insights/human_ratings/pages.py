@@ -14,12 +14,12 @@ from api.http import session_cookies
 from api.http.dependencies import (
     ActingOrganizer,
     AppSettings,
-    Caller,
     DbSession,
-    KnownCaller,
+    KnownViewer,
     Now,
     RowId,
     SignedIn,
+    Viewer,
 )
 from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
@@ -50,7 +50,7 @@ def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str
     return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
-def _page(acting: Acting, slug: str, viewer: Caller, *, link: str | None = None, **outcome: Any) -> Response:
+def _page(acting: Acting, slug: str, viewer: Viewer, *, link: str | None = None, **outcome: Any) -> Response:
     session = acting.session
     state = competition_state.state_of(session, slug, acting.now)
     standings = human_ratings.list_studies(session, state)
@@ -130,15 +130,15 @@ def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: Signe
 
 @dataclass(frozen=True)
 class RatingContext:
-    """A rater, the path of their page and API, and the signed-in caller (None: a rating link authorises)."""
+    """A rater, the path of their page and API, and the signed-in viewer (None: a rating link authorises)."""
 
     rater: Rater
     path: str
-    viewer: Caller | None
+    viewer: Viewer | None
 
 
 def rating_context_by_role(
-    study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownCaller
+    study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownViewer
 ) -> RatingContext:
     """A rater who is signed in and rates by role."""
     return RatingContext(rater, f"/ratings/{study_id}", viewer)

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.http.csrf import SAFE_METHODS
-from api.http.dependencies import ActingKnownCaller, DbSession, KnownCaller, RowId
+from api.http.dependencies import ActingKnownViewer, DbSession, KnownViewer, RowId
 from api.http.session_cookies import rater_secret
 from scorer.accounts import api_tokens
 from scorer.db.tables import Rater
@@ -28,9 +28,9 @@ def rating_link(secret: str, settings: Settings) -> str:
     return f"{settings.public_url}{RATE_PATH}#{secret}"
 
 
-def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownCaller, *, caller: KnownCaller) -> Rater:
+def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownViewer, *, viewer: KnownViewer) -> Rater:
     """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
-    api_tokens.require_scope(caller.scopes, "read" if request.method in SAFE_METHODS else "organize")
+    api_tokens.require_scope(viewer.scopes, "read" if request.method in SAFE_METHODS else "organize")
     return human_ratings.rater_of_member(acting, study_id)
 
 

@@ -7,7 +7,7 @@ from unicodedata import east_asian_width
 from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppResponseCache, CurrentCaller, DbSession, Now
+from api.http.dependencies import AppResponseCache, CurrentViewer, DbSession, Now
 from api.http.etags import etag_of, is_known
 from api.http.routing import ApiRouter
 from api.http.security_headers import INERT_POLICY
@@ -53,7 +53,7 @@ def show(
     slug: str,
     request: Request,
     session: DbSession,
-    caller: CurrentCaller,
+    viewer: CurrentViewer,
     cache: AppResponseCache,
     now: Now,
     team: Annotated[str, Query(max_length=200, description="The team, by its name.")],

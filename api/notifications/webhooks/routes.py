@@ -36,10 +36,10 @@ def index(acting: ActingReader, wanted: Paging) -> WebhookPage:
 
 @router.post("", status_code=201, description=REGISTERING)
 def create(
-    body: NewWebhook, response: Response, acting: ActingSignedIn, caller: SignedIn, settings: AppSettings
+    body: NewWebhook, response: Response, acting: ActingSignedIn, viewer: SignedIn, settings: AppSettings
 ) -> NewWebhookView:
     """A session is needed: a leaked API token must not be able to make a webhook."""
-    sessions.hold(acting.session, caller.session_id, acting.now)
+    sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
     webhook = webhooks.register(acting, body.url, secret=secret, local=local)

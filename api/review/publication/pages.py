@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, AppSettings, Caller, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, SignedIn, Viewer
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -42,7 +42,7 @@ def show_publication(
 def _page(
     acting: Acting,
     slug: str,
-    viewer: Caller,
+    viewer: Viewer,
     *,
     settings: Settings,
     final: bool | None = None,

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from api.evidence.sections import evidence_sections_of, generator_section_of
 from api.http.dependencies import (
     ActingReviewer,
-    KnownCaller,
+    KnownViewer,
     Now,
     Organizer,
     Reviewer,
@@ -64,7 +64,7 @@ QUEUE_TABS: dict[QueueState, str] = {
 def show_queue(
     slug: str,
     acting: ActingReviewer,
-    viewer: KnownCaller,
+    viewer: KnownViewer,
     state: QueueState = "open",
     after: SkipCount = 0,
     done: DoneKey = "",
@@ -116,7 +116,7 @@ class ReviewContext:
     submission_id: str
     begin: Transactions
     images: ZipImages
-    viewer: KnownCaller
+    viewer: KnownViewer
     now: Now
 
     def show(self, *, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from api.http.dependencies import ActingReader, AppSettings, CurrentCaller, DbSession
+from api.http.dependencies import ActingReader, AppSettings, CurrentViewer, DbSession
 from api.http.routing import ApiRouter, Router
 from scorer.submissions import receipts
 from scorer.submissions.receipts import Receipt
@@ -48,6 +48,6 @@ def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> Sig
 
 
 @well_known.get("/.well-known/kennel-keys.json")
-def keys(session: DbSession, caller: CurrentCaller) -> KeySetView:
+def keys(session: DbSession, viewer: CurrentViewer) -> KeySetView:
     """The public keys to check receipts by, as a JWK set. Keys that no longer sign stay in it."""
     return KeySetView(keys=[PublicKeyView.model_validate(key) for key in receipts.public_keys(session)])

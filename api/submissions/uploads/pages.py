@@ -9,11 +9,11 @@ from api.http.dependencies import (
     ActingSignedIn,
     AppSettings,
     BlobStore,
-    Caller,
     SignedIn,
     Transaction,
     Transactions,
     Uploader,
+    Viewer,
     utc_now,
 )
 from api.http.multipart import page_form
@@ -49,7 +49,7 @@ def _page(
     settings: Settings,
     slug: str,
     *,
-    viewer: Caller,
+    viewer: Viewer,
     error: KennelError | None = None,
     note: str = "",
 ) -> Response:
@@ -121,7 +121,7 @@ def _id_of(_: Session, submission: Submission) -> str:
 
 
 def _page_with_error(
-    begin: Transaction, settings: Settings, slug: str, *, viewer: Caller, error: KennelError, note: str
+    begin: Transaction, settings: Settings, slug: str, *, viewer: Viewer, error: KennelError, note: str
 ) -> Response:
     with begin() as session:
         acting = Acting(session, viewer.account, utc_now())

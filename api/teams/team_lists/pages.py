@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 from fastapi import Depends, Query
 from fastapi.responses import Response
 
-from api.http.dependencies import KnownCaller, Now, Organizer, RowId, SignedIn, Transactions
+from api.http.dependencies import KnownViewer, Now, Organizer, RowId, SignedIn, Transactions
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -33,7 +33,7 @@ def show_teams(
     slug: str,
     begin: Transactions,
     author: Organizer,
-    viewer: KnownCaller,
+    viewer: KnownViewer,
     now: Now,
     search: Annotated[str, Query(max_length=100)] = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
@@ -61,7 +61,7 @@ class OneTeam:
     slug: str
     team_id: RowId
     begin: Transactions
-    viewer: KnownCaller
+    viewer: KnownViewer
     now: Now
 
     def show(self, **outcome: Any) -> Response:

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -19,12 +19,12 @@ router = Router(include_in_schema=False)
 
 
 @router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
-def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
+def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
     """How well each extractor's distance separates labelled entries, and the private track's extractor."""
     return _page(acting, slug, viewer)
 
 
-def _page(acting: Acting, slug: str, viewer: Caller, **outcome: Any) -> Response:
+def _page(acting: Acting, slug: str, viewer: Viewer, **outcome: Any) -> Response:
     state = competition_state.state_of(acting.session, slug, acting.now)
     view = private_extractor_view(acting.session, state)
     compared = view.comparison.extractors

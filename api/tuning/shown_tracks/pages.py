@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, AppSettings, Caller, KnownCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, AppSettings, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, number_field, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
@@ -26,12 +26,12 @@ TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name 
 
 
 @router.api_route("", methods=["GET", "HEAD"])
-def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownCaller) -> Response:
+def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
     """The numbers that stand beside the ranked ones."""
     return _page(acting, slug, viewer)
 
 
-def _page(acting: Acting, slug: str, viewer: Caller, *, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
+def _page(acting: Acting, slug: str, viewer: Viewer, *, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
     state = competition_state.state_of(acting.session, slug, acting.now)
     statuses = shown_tracks.list_statuses(acting.session, state)
     return render_page(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingOrganizer, Caller, KnownCaller, SignedIn
+from api.http.dependencies import ActingOrganizer, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.problem_details import status_of
 from api.http.routing import Router
@@ -37,7 +37,7 @@ METHODS = {
 def show_thresholds(
     slug: str,
     acting: ActingOrganizer,
-    viewer: KnownCaller,
+    viewer: KnownViewer,
     track: TrackKind = "private",
     method: Annotated[str, Query(max_length=20)] = "",
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
@@ -54,7 +54,7 @@ def _page(
     state: CompetitionState,
     kind: TrackKind,
     *,
-    viewer: Caller,
+    viewer: Viewer,
     wanted: TuningRequest | None = None,
     status: int = 200,
     error: str | None = None,
