@@ -3,14 +3,17 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
+from scorer.accounts.roles import is_reviewer
 from scorer.competitions.competition_state import CompetitionState, visible_track
+from scorer.db import competitions
+from scorer.db.evidence import generators
 from scorer.db.evidence.evidence import newest_evidence_id
 from scorer.db.leaderboard import board, standard_errors
 from scorer.db.leaderboard.columns import final_as_of
@@ -51,6 +54,9 @@ class UncertainPlace:
     last_rank: int | None
     medals: Mapping[str, float] | None
     """The probability of each medal."""
+    other_generator: bool | None = None
+    """Whether the generator submitted with the entry does not produce it: its images are out of reach, or newly drawn
+    ones look different. Shown to reviewers, and to everybody with the final board; else null."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,8 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
     track, competition = visible_track(state, kind, account), state.competition
     counts = change_counts(session, state, track)
     evidence = newest_evidence_id(session.connection()), standard_errors.newest_share_id(session)
-    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence)
+    audits = generators.newest_recovery_id(session) if _shows_audits(session, state, account) else None
+    inputs = (track.id, state.phase, competition.medals, competition.prizes, counts, evidence, audits)
     return hashlib.sha256(repr(inputs).encode()).hexdigest()[:20]
 
 
@@ -101,12 +108,23 @@ def board_uncertainty(
     before publication."""
     visible_track(state, kind, account)
     listing, compared = _first_entries(session, state, kind)
+    places = _places(session, state.awards_on(kind), compared)
+    if _shows_audits(session, state, account):
+        refs = compared.refs[:MAX_PLACES]
+        others = generators.refs_of_other_generators(session, refs)
+        places = [replace(place, other_generator=ref in others) for place, ref in zip(places, refs, strict=True)]
     return BoardUncertainty(
         teams=len(listing),
-        places=_places(session, state.awards_on(kind), compared),
+        places=places,
         boundaries=_boundaries(state.awards_on(kind), compared),
         without_error=int(np.count_nonzero(~compared.known)),
     )
+
+
+def _shows_audits(session: Session, state: CompetitionState, account: Account | None) -> bool:
+    """Whether this person sees what audits of generators found: reviewers always, everybody with the final board."""
+    competition_id = state.competition.id
+    return competitions.is_final(session, competition_id) or is_reviewer(account, competition_id)
 
 
 def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind) -> list[UncertainPlace]:

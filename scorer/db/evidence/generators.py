@@ -1,16 +1,20 @@
 """SQL for generator uploads and what their audits found."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, func, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
 from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
 from scorer.lifecycle import Queue
 from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
+
+OTHER_GENERATOR = ("another-generator", "other-distribution")
+"""Verdicts on a generator that does not produce the entry (:mod:`scorer.metrics.copying.generator_match`)."""
 
 
 def count_since(session: Session, submission_ref: int, since: datetime) -> int:
@@ -41,6 +45,24 @@ def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tu
         .order_by(Recovery.job_id.desc())
     )
     return [(former, recovery) for former, recovery in session.execute(query)]
+
+
+def newest_recovery_id(session: Session) -> int:
+    """A number that grows with every audit of any competition."""
+    return int(session.scalar(select(func.max(Recovery.job_id))) or 0)
+
+
+def refs_of_other_generators(session: Session, refs: Collection[int]) -> set[int]:
+    """Those of these entries that the newest generator uploaded for them does not produce, by its newest audit."""
+    newest = (
+        select(GeneratorFile.submission_ref, Recovery.report["match"]["verdict"].astext.label("verdict"))
+        .join(Recovery, Recovery.generator_id == GeneratorFile.id)
+        .where(GeneratorFile.submission_ref.in_(refs))
+        .ext(distinct_on(GeneratorFile.submission_ref))
+        .order_by(GeneratorFile.submission_ref, GeneratorFile.id.desc(), Recovery.job_id.desc())
+        .subquery()
+    )
+    return set(session.scalars(select(newest.c.submission_ref).where(newest.c.verdict.in_(OTHER_GENERATOR))))
 
 
 def refs_with_overfitted_generator(competition_id: int) -> Select[Any]:

@@ -10,7 +10,7 @@ from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, table_rows
 from tests.api.conftest import Service
 from tests.api.leaderboard.arena import TAU, Arena, add_errors
-from tests.factories import add_measurement
+from tests.factories import add_measurement, add_recovery
 from tests.web.pages import session_of
 
 
@@ -149,3 +149,27 @@ def test_beside_tau_a_score_may_lie_on_either_side(service: Service) -> None:
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty").text
     assert page.count("may be chance</span>") == page.count("lies beside tau: whether it is penalised") == 1
     assert page.count("beside tau: 9.8") == 1
+
+
+def test_entries_that_their_generator_does_not_produce_are_marked(service: Service) -> None:
+    """What an audit has found is for reviewers until the final board."""
+    arena = Arena(service)
+    verdicts = {"ada": "other-distribution", "bob": "no-difference", "eve": "another-generator"}
+    entries = {who: arena.entry(who, 10.0 + number) for number, who in enumerate(verdicts)}
+    before = uncertainty(arena, "organizer")
+    with arena.begin() as session:
+        for who, verdict in verdicts.items():
+            add_recovery(session, session.merge(entries[who]), now=arena.now, report={"match": {"verdict": verdict}})
+        add_recovery(
+            session, session.merge(entries["eve"]), now=arena.now, report={"match": None}
+        )  # replaces the other
+    told = uncertainty(arena, "organizer")
+    assert told.headers["etag"] != before.headers["etag"]
+    assert [place["other_generator"] for place in told.json()["places"]] == [True, False, False]
+    for reader in (None, "ada"):
+        assert {place["other_generator"] for place in uncertainty(arena, reader).json()["places"]} == {None}
+    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    path = f"/competitions/{arena.slug}/uncertainty"
+    assert service.http.get(path, headers=cookie).text.count("not from its generator") == 1
+    service.http.cookies.clear()
+    assert "not from its generator" not in service.http.get(path).text
