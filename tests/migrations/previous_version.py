@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.compose.compose_file import ROOT
 
-COMMIT = "d96c856282dd53113c6480e62b924b5e8149ea3c"
+COMMIT = "81cc90daf5447e14f6b3d133e45dfa93698e7d9c"
 """The commit of 0.2.0. When you make a version, enter its commit here in the commit after it."""
 PATIENCE = 240
 QUEUES = "check,sweep,score,prepare"
