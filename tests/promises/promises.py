@@ -39,7 +39,7 @@ CLEANUP = "tests/api/submissions/test_cleanup.py"
 BROKER = "tests/api/submissions/test_absent_broker.py"
 SERVERS = "tests/faults/test_database_servers.py"
 QUOTAS = "tests/api/teams/test_quotas.py"
-HOLDER = "Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING).values(**values)"
+HOLDER = "Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING)"
 
 PROMISES = (
     Promise(
@@ -55,7 +55,7 @@ PROMISES = (
         f"{JOBS}::test_a_score_is_recorded_once_and_only_by_its_holder",
         "scorer/db/jobs/job_queue.py",
         HOLDER,
-        "Job.id == job_id).values(**values)",
+        "Job.id == job_id)",
         ("worker-wakes-up", "silent-worker"),
     ),
     Promise(
@@ -63,7 +63,7 @@ PROMISES = (
         f"{RECORDING}::test_a_commit_without_an_acknowledgement_is_recorded_once",
         "scorer/db/jobs/job_queue.py",
         HOLDER,
-        "Job.id == job_id).values(**values)",
+        "Job.id == job_id)",
         ("commit-not-acknowledged",),
         more=(
             (
