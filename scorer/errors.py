@@ -10,6 +10,20 @@ from typing import Any
 
 from kennel_client.errors import Invalid, KennelError
 
+__all__ = [
+    "Conflict",
+    "Forbidden",
+    "Invalid",
+    "KennelError",
+    "NotFound",
+    "OutOfSpace",
+    "StoreUnavailable",
+    "TooLarge",
+    "TooMany",
+    "Unauthenticated",
+    "Unavailable",
+]
+
 
 class Unauthenticated(KennelError):
     """Nobody is signed in, or the token is unknown, expired or revoked."""

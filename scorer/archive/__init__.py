@@ -22,3 +22,26 @@ from scorer.archive.pixel_hashes import (
 from scorer.archive.reference_image import BOTTLENECK
 from scorer.archive.reference_set import ReferenceImages, list_references, read_references, require_two
 from scorer.archive.zip_writing import ZipEntry, write_images, zip_headers
+
+__all__ = [
+    "BOTTLENECK",
+    "ExactDuplicates",
+    "ImageSpec",
+    "Listing",
+    "PixelHashes",
+    "ReferenceImages",
+    "TrainingImageCopies",
+    "ZipEntry",
+    "check_images",
+    "find_exact_duplicates",
+    "find_training_image_copies",
+    "hash_pixels",
+    "list_images",
+    "list_references",
+    "mirror_images",
+    "read_images_at",
+    "read_references",
+    "require_two",
+    "write_images",
+    "zip_headers",
+]

@@ -17,6 +17,17 @@ from scorer.extractors.options import ExtractorOptions
 from scorer.extractors.tiny import Tiny
 from scorer.metrics.cosine import Shortlister
 
+__all__ = [
+    "DeviceLost",
+    "Extractor",
+    "ExtractorOptions",
+    "Features",
+    "Images",
+    "ProgressCallback",
+    "fingerprint",
+    "load",
+]
+
 
 class Extractor(Protocol):
     """A loaded extractor."""

@@ -24,6 +24,16 @@ from scorer.metrics.cosine import (
 )
 from scorer.metrics.features import Features, Vector, require_same_dimension
 
+__all__ = [
+    "ClosestPair",
+    "Nearest",
+    "NormalisedFeatures",
+    "closest_pairs",
+    "memorization_distance",
+    "nearest",
+    "normalise",
+]
+
 MAX_CANDIDATES = 64
 """A row with more costs less as a whole in float64 than pair by pair."""
 _MAX_REDONE_AT_ONCE = 512

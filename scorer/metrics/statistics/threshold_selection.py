@@ -28,6 +28,16 @@ from scorer.metrics.statistics.class_separation import (
     relative_variance,
 )
 
+__all__ = [
+    "METHODS",
+    "Interval",
+    "LabelledDistances",
+    "ThresholdChoice",
+    "choose_tau",
+    "is_borderline",
+    "memorization_margin",
+]
+
 BLOCK_ROWS = 65_536
 
 
