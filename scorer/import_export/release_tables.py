@@ -49,7 +49,7 @@ def table_rows(session: Session, state: CompetitionState, table: str, *, names: 
 
 
 def _value(row: Row, column: Column, names: Pseudonyms) -> Any:
-    value = row.get(column.name) if column.nullable else row[column.name]
+    value = row[column.name]
     return value if column.pseudonym_of is None else names.of_optional(column.pseudonym_of, value)
 
 
@@ -62,9 +62,14 @@ def _as_read(row: Row) -> Iterator[Row]:
     yield row
 
 
+def _empty(table: str) -> Row:
+    """Null in the nullable columns of a table: what is stored as JSON need not have them."""
+    return {column.name: None for column in TABLES[table] if column.nullable}
+
+
 def _findings(row: Row) -> Iterator[Row]:
     for quantity in row["findings"]:
-        yield {**quantity, **row}
+        yield {**_empty("evidence"), **quantity, **row}
 
 
 def _cells(row: Row) -> Iterator[Row]:
@@ -78,7 +83,7 @@ def _shown_measurement(row: Row) -> Iterator[Row]:
 
 
 def _threshold(row: Row) -> Iterator[Row]:
-    yield {**row["choice"], **(row["choice"].get("confusion") or {}), **row}
+    yield {**_empty("thresholds"), **row["choice"], **(row["choice"].get("confusion") or {}), **row}
 
 
 def _ranks(session: Session, state: CompetitionState) -> Iterator[Row]:
@@ -91,10 +96,10 @@ def _ranks(session: Session, state: CompetitionState) -> Iterator[Row]:
 
 
 def _uncertainty(place: UncertainPlace | None) -> Row:
-    if place is None:
-        return {}
-    known = {name: getattr(place, name) for name in ("standard_error", "first_rank", "last_rank")}
-    return known | {f"{medal}_probability": (place.medals or {}).get(medal) for medal in MEDALS}
+    medals = {} if place is None or place.medals is None else place.medals
+    names = ("standard_error", "first_rank", "last_rank")
+    known = dict.fromkeys(names) if place is None else {name: getattr(place, name) for name in names}
+    return known | {f"{medal}_probability": medals.get(medal) for medal in MEDALS}
 
 
 _READERS: Mapping[str, tuple[Callable[[Session, int], Iterator[Row]], Callable[[Row], Iterator[Row]]]] = (
