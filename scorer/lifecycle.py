@@ -130,6 +130,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "recover-near_train": "looking for training images near to the entry",
         "recover-near_held_out": "looking for held-out images near to the entry",
         "recover-entry": "looking for the entry's images",
+        "recover-distorted": "looking for distorted images",
         "recover-stability": "looking for the generator's own images from many starts",
     }
 )

@@ -22,6 +22,7 @@ QUICK_PLAN = {
     "generated": 8,
     "entry": 8,
     "sampled": 8,
+    "distorted": 0,
     "starts": 3,
     "candidates": 1,
     "iterations": 60,

@@ -24,7 +24,7 @@ from scorer.findings.finding import ErrorKind, Finding
 from scorer.findings.sample_quality import fid_infinity_finding
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
-from scorer.metrics.copying.latent_recovery import VERBATIM, kolmogorov_smirnov
+from scorer.metrics.copying.latent_recovery import PLAUSIBLE, VERBATIM, kolmogorov_smirnov
 from scorer.metrics.copying.recovery_power import SearchStability
 from scorer.metrics.copying.thumbnails import thumbnail_originals
 from scorer.metrics.memorization import nearest
@@ -223,8 +223,8 @@ def fid_infinity_simulation() -> Simulation:
 
 
 def audit_simulation() -> Simulation:
-    """An audit of a generator that makes so many of the targets of each kind verbatim; its fresh images are of the
-    entry's law."""
+    """An audit of a generator that makes so many of the targets of each kind verbatim, and 80 % plausibly from one
+    start; its fresh images are of the entry's law."""
     shares = {"train": 0.8, "held_out": 0.7, "near_train": 0.85, "near_held_out": 0.75, "generated": 0.95, "entry": 0.9}
     targets, starts, drawn = 200, 4, 60
 
@@ -232,13 +232,16 @@ def audit_simulation() -> Simulation:
         random = np.random.default_rng([SEED, 4, number])
         errors = {kind: random.uniform(0.0, VERBATIM / share, targets) for kind, share in shares.items()}
         fresh, own = random.standard_normal((2, drawn, _DIMENSION))
+        tried = random.uniform(0.0, PLAUSIBLE / 0.8, (starts, targets))
         chances = random.uniform(0.5, 1.0, targets)  # of a target, to be found from a start
         found = np.where(random.random((starts, 1, targets)) < chances, 0.0, 1.0)
         audit = Audit(
             AuditPlan(),
             latent=None,
             errors=errors,
+            distorted={},
             likeness=kolmogorov_smirnov(errors["train"], errors["held_out"]),
+            by_start={"generated": np.minimum.accumulate(tried)},
             stability=SearchStability(found),
             near_share=0.1,
             features=two_sample(own, fresh, random=random),

@@ -58,7 +58,13 @@ class Setting:
     held_out: int = 800
     max_tiles: int = 600
     """Tiles of one photograph in one of the demo's parts."""
-    plan: AuditPlan = field(default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, stability=20))
+    plan: AuditPlan = field(
+        default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, distorted=24, stability=20)
+    )
+    restarts: AuditPlan = field(
+        default_factory=lambda: AuditPlan(train=40, held_out=40, generated=40, distorted=0, method="authors", starts=10)
+    )
+    """The plan of the audits that count success by number of starts, with the authors' steps (table 2)."""
     sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
@@ -80,7 +86,10 @@ QUICK = Setting(
     width=8,
     held_out=60,
     max_tiles=20,
-    plan=AuditPlan(train=12, held_out=12, generated=8, starts=1, candidates=16, iterations=15, stability=3),
+    plan=AuditPlan(
+        train=12, held_out=12, generated=8, distorted=8, starts=1, candidates=16, iterations=15, stability=3
+    ),
+    restarts=AuditPlan(train=8, held_out=8, generated=8, distorted=0, method="authors", starts=2),
     sampled=40,
     extractor="tiny",
     searched=4,
@@ -111,6 +120,9 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
     audit = audit_in_sandbox(content, setting.latent, train, held_out=held_out, plan=setting.plan)
     audit_seconds = perf_counter() - trained
+    restarts = audit_in_sandbox(content, setting.latent, train, held_out=held_out, plan=setting.restarts).report()[
+        "starts"
+    ]
     report = audit.report()
     log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
     parts = ("verdict", "sentence", "measured", "targets", "stability", "evaluations", "provenance")
@@ -123,6 +135,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
         "file_bytes": len(content),
         "fid": _fid(content, train, held_out, setting=setting),
         "findings": findings,
+        "restarts": restarts,
         "histogram": asdict(error_histogram(report["errors"])),
         **{name: report[name] for name in parts},
     }, audit

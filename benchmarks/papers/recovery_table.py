@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.harness.report import MarkdownTable, machine_line
 from benchmarks.harness.results import read_results
+from scorer.findings.finding import SIGNIFICANCE_LEVEL
 
 
 def parts() -> Mapping[str, str]:
@@ -18,7 +19,9 @@ def tables_of(measured: Mapping[str, Any]) -> dict[str, str]:
     sentences = "\n".join(f"- {row['name']}: {row['sentence']}" for row in rows)
     return {
         "audits": f"{_table_1(rows)}\n\n{sentences}",
+        "distortions": f"{_distortions(rows)}\n\n{_unraised(rows)}",
         "histograms": str(_histograms(rows)),
+        "restarts": str(_restarts(rows)),
         "stability": str(_stability(rows)),
         "fid": str(_fids(rows)),
         "costs": str(_costs(rows)),
@@ -47,6 +50,16 @@ def _histograms(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
 KINDS = {"train": "training", "held_out": "held-out", "generated": "its own"}
 
 
+def _restarts(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
+    table = [
+        (row["name"], *(f"{row['restarts'][kind]['plausible'][place]:.0%}" for kind in KINDS for place in (0, -1)))
+        for row in rows
+    ]
+    count = len(rows[0]["restarts"]["train"]["plausible"])
+    header = ("", *(f"{name}, {starts}" for name in KINDS.values() for starts in ("1 start", f"{count} starts")))
+    return MarkdownTable("", header, table)
+
+
 def _stability(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     table = []
     for row in rows:
@@ -62,7 +75,7 @@ def _stability(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
 
 
 def _table_1(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
-    header = ("", "verdict", "KS", "gap", "MRE train", "held-out", "generated", "found")
+    header = ("", "verdict", "KS", "gap", "MRE train", "held-out", "generated", "warped", "found")
     return MarkdownTable("", header, [_row_1(each) for each in rows])
 
 
@@ -70,10 +83,37 @@ def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
     measured = row["measured"]
     values = {name: each["value"] for name, each in row["findings"].items()}
     interval = "" if measured["gap_low"] is None else f" ({measured['gap_low']:+.3f} to {measured['gap_high']:+.3f})"
-    medians = [f"{values[f'recovery_{kind}']:.2e}" for kind in ("train", "held_out", "generated")]
+    medians = [f"{values[f'recovery_{kind}']:.2e}" for kind in ("train", "held_out", "generated", "warp_train")]
     verdict = "**copies**" if row["verdict"] == "copies" else row["verdict"]
     verbatim = f"{measured['generated_verbatim']:.0%}"
     return (row["name"], verdict, f"{measured['p_value']:.2e}", f"{measured['gap']:+.3f}{interval}", *medians, verbatim)
+
+
+DISTORTIONS = tuple((how, kind) for kind in ("train", "generated") for how in ("warp", "patches", "noise"))
+DISTORTED_KINDS = {"train": "training", "generated": "own"}
+
+
+def _unraised(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Under which distortions errors did not rise beyond chance, if under any."""
+    unraised = {
+        f"{how}, {DISTORTED_KINDS[kind]} images": [
+            row["name"] for row in rows if row["findings"][f"recovery_{how}_{kind}"]["p_value"] >= SIGNIFICANCE_LEVEL
+        ]
+        for how, kind in DISTORTIONS
+    }
+    lines = [f"- {name}: not for {', '.join(names)}" for name, names in unraised.items() if names]
+    if not lines:
+        return "Errors rise beyond chance under every distortion."
+    return "\n".join(["Under these distortions errors do not rise beyond chance (p < 1 %):", "", *lines])
+
+
+def _distortions(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
+    header = ("", *(f"{how}, {DISTORTED_KINDS[kind]} images" for how, kind in DISTORTIONS))
+    table = []
+    for row in rows:
+        quantities = [row["findings"][f"recovery_{how}_{kind}"] for how, kind in DISTORTIONS]
+        table.append((row["name"], *(f"{each['value']:.2e} (p {each['p_value']:.1e})" for each in quantities)))
+    return MarkdownTable("", header, table)
 
 
 def _fids(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:

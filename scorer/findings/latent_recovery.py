@@ -1,6 +1,6 @@
 """Findings of latent recovery: gap, Kolmogorov-Smirnov test, errors of each kind of target, controls."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from scorer.findings.finding import HIGHER, LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
 from scorer.findings.formatting import format_p_value, format_percent
@@ -16,6 +16,7 @@ from scorer.metrics.copying.latent_recovery import (
     summary_of,
 )
 from scorer.metrics.features import Vector
+from scorer.metrics.statistics.sign_test import SignTest, sign_test
 
 SQUARED = "mean squared error, pixels in -1..1"
 NEAR = " near to the entry"
@@ -27,6 +28,7 @@ KIND_PHRASES = {
     "generated": "images of its own",
     "entry": "images of the entry",
 }
+DISTORTION_PHRASES = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
 
 
 def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmirnov, power: MemorisationPower) -> str:
@@ -63,6 +65,7 @@ def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmir
 def recovery_findings(
     comparisons: RecoveryComparisons,
     errors: Mapping[str, Vector],
+    distorted: Mapping[str, Vector],
     *,
     likeness: KolmogorovSmirnov,
 ) -> list[Finding]:
@@ -76,6 +79,7 @@ def recovery_findings(
         *(_median(kind, summary) for kind, summary in summaries.items()),
         *(_share(kind, summary) for kind, summary in summaries.items()),
         _likeness(likeness),
+        *_distortions(errors, distorted),
     ]
 
 
@@ -135,6 +139,30 @@ def _likeness(test: KolmogorovSmirnov) -> Finding:
         comparison = f"The held-out images are {rougher} than the training images, which alone makes errors differ"
     sentence = f"{comparison} ({format_p_value(test.p_value)})."
     return Finding("recovery_likeness", test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
+
+
+def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) -> Iterator[Finding]:
+    for name, values in distorted.items():
+        how, kind = name.split("_", maxsplit=1)
+        test = sign_test(errors[kind][: len(values)], values)
+        yield Finding(
+            f"recovery_{name}",
+            summary_of(values).median,
+            SQUARED,
+            "higher is more specific",
+            _specific(test, f"{DISTORTION_PHRASES[how]} {KIND_PHRASES[kind]}"),
+            p_value=test.p_value,
+        )
+
+
+def _specific(test: SignTest, what: str) -> str:
+    comparison = (
+        f"With {what} the median error is {test.after:.3g} instead of {test.before:.3g}, and larger for"
+        f" {test.increased} of {test.count}"
+    )
+    if test.p_value < SIGNIFICANCE_LEVEL:
+        return f"{comparison} ({format_p_value(test.p_value)}): the generator knows its images from others."
+    return f"{comparison}: it makes distorted images about as well, so small errors say little."
 
 
 def _differs(likeness: KolmogorovSmirnov) -> bool:

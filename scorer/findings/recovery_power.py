@@ -1,8 +1,8 @@
 """Findings of the power of latent recovery, the share of remembered training images from which it finds them, and of
-how far its search can be trusted from any start.
+how far its search can be trusted: by number of starts, and from any start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from scorer.metrics.copying.recovery_power import (
     DetectableShares,
     SearchStability,
     of_all_training_images,
+    success_by_start,
 )
+from scorer.metrics.features import Vector
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,21 @@ def _finding(name: str, shares: DetectableShares, condition: str) -> Finding:
         f" probability, and with 95 % one that remembers {sure}{condition}; counted in {SIMULATIONS} simulated audits."
     )
     return Finding(name, shares.with_80, SHARE, LOWER, sentence)
+
+
+def start_findings(by_start: Mapping[str, Vector]) -> Iterator[Finding]:
+    """What further starts have found of the generator's own images, if there were any."""
+    errors = by_start.get("generated")
+    if errors is None or len(errors) < 2:
+        return
+    plausible, verbatim = (success_by_start(errors)[name] for name in ("plausible", "verbatim"))
+    sentence = (
+        f"Of {errors.shape[1]} images of its own {format_percent(plausible[0])} are found plausibly from one start and"
+        f" {format_percent(plausible[-1])} from {len(plausible)}, verbatim {format_percent(verbatim[0])} and"
+        f" {format_percent(verbatim[-1])}."
+    )
+    error = float(np.sqrt(plausible[0] * (1.0 - plausible[0]) / errors.shape[1]))
+    yield Finding("recovery_one_start", plausible[0], SHARE, HIGHER, sentence, error, error_kind="sampling")
 
 
 def stability_findings(stability: SearchStability) -> Iterator[Finding]:

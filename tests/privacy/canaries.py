@@ -99,6 +99,7 @@ COMPETING = ("visitor", "outsider", "insider")
 SEARCH: dict[str, Any] = {
     "match": None,
     "power": {"random": {"with_80": 0.1, "with_95": 0.2}, "near": None},
+    "starts": {},
     "stability": None,
 }
 """What the report of a generator audit says of its search."""

@@ -162,8 +162,8 @@ def _audit(
 
 
 def job_stage_of(audit_stage: str) -> str:
-    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit."""
-    return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'stability'} else 'reading'}"
+    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions are one."""
+    return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading', 'stability'} else 'distorted'}"
 
 
 def _audit_record_of(

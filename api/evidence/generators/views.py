@@ -80,6 +80,13 @@ class ErrorsView(RecordView):
     counts: dict[ImageGroup, list[int]] = Field(description="Images in each bin.")
 
 
+class StartsView(BaseModel):
+    """The share of images found after 1, 2 ... starts of the search."""
+
+    verbatim: list[float] = Field(description="With an error below 0.025.")
+    plausible: list[float] = Field(description="With an error below 0.1.")
+
+
 class StabilityView(BaseModel):
     """The same images of the generator's own, searched from the same starts each."""
 
@@ -109,6 +116,7 @@ class RecoveredView(BaseModel):
     match: GeneratorMatchView | None = Field(description="null: no entry was compared.")
     power: PowerView
     histogram: ErrorsView | None = Field(description="null: no errors were recorded.")
+    starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start.")
     stability: StabilityView | None = Field(description="null: not asked for by the operator.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
     pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
@@ -193,6 +201,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         match=report.pop("match"),
         power=report.pop("power"),
         histogram=ErrorsView.model_validate(error_histogram(report["errors"])) if report["errors"] else None,
+        starts=report.pop("starts"),
         stability=report.pop("stability"),
         report=report,
         pairs={

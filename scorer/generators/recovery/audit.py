@@ -1,6 +1,6 @@
 """Generator audits: latent recovery of training, held-out, generated and entry images, by search or by an encoder."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.by_encoder import EncoderFunction, reconstruct
+from scorer.generators.recovery.distortions import DISTORTIONS
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, TargetPairs, shown_targets
 from scorer.generators.recovery.search import (
@@ -26,20 +27,10 @@ from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
 from scorer.metrics.features import Vector
 
 StageProgress = Callable[[str, float], None]
-"""Receives the stage (``generated``, ``train``, ``held_out`` ...) and its finished share."""
-USES = (
-    "check",
-    "targets",
-    "generated",
-    "train",
-    "held_out",
-    "near_train",
-    "near_held_out",
-    "entry",
-    "sampled",
-    "stability",
-)
-"""Uses of a seed: where a use stands decides its seed."""
+"""Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
+DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
+FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability")
+"""Uses of a seed that came later: where a use stands decides its seed."""
 
 
 def roughness(images: NDArray[np.uint8]) -> Vector:
@@ -68,10 +59,7 @@ def audit_generator(
     """
     drawn = draw_targets(train, held_out, plan, entry=entry)
     size = train.shape[1]
-
-    def seeds(use: str) -> int:
-        return int(np.random.SeedSequence([plan.seed, USES.index(use)]).generate_state(1)[0])
-
+    seeds = _Seeds(plan.seed)
     require_images(generator, latent, size, seed=seeds("check"))
     search = Search(generator, latent, plan)
 
@@ -85,7 +73,8 @@ def audit_generator(
     recovered = {
         kind: search.recover(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()
     }
-    audit = _audit_of(plan, latent, drawn, targets=targets, recovered=recovered)
+    distorted = dict(_recover_distorted(search, targets, seeds, progress=progress))
+    audit = _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted=distorted)
     if plan.stability:
         chosen = targets["generated"][: plan.stability]
         stability = search.stability(chosen, seeds("stability"), _stage_progress(progress, "stability"))
@@ -117,7 +106,7 @@ def audit_by_encoder(
         kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
         for kind, each in targets.items()
     }
-    return _audit_of(plan, latent, drawn, targets=targets, recovered=recovered)
+    return _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted={})
 
 
 def _audit_of(
@@ -127,6 +116,7 @@ def _audit_of(
     *,
     targets: Mapping[TargetKind, Tensor],
     recovered: Mapping[TargetKind, RecoveredImages],
+    distorted: Mapping[str, RecoveredImages],
 ) -> Audit:
     pairs: dict[str, TargetPairs] = {}
     for kind, result in recovered.items():
@@ -139,10 +129,39 @@ def _audit_of(
         plan=plan,
         latent=latent,
         errors={kind: each.error for kind, each in recovered.items()},
+        distorted={name: each.error for name, each in distorted.items()},
+        by_start={kind: each.by_start for kind, each in recovered.items()},
         likeness=kolmogorov_smirnov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
         pairs=pairs,
-        evaluations=sum(each.evaluations for each in recovered.values()),
+        evaluations=sum(each.evaluations for each in (*recovered.values(), *distorted.values())),
     )
+
+
+def _recover_distorted(
+    search: Search, targets: Mapping[TargetKind, Tensor], seeds: "_Seeds", *, progress: StageProgress | None
+) -> Iterator[tuple[str, RecoveredImages]]:
+    """Recover the first training and generated targets, distorted in each way, from the starts of the clean ones."""
+    if not search.plan.distorted:
+        return
+    for name, distortion in DISTORTIONS.items():
+        for kind in DISTORTED_KINDS:
+            images = targets[kind][: search.plan.distorted].permute(0, 2, 3, 1).numpy()
+            changed = distortion(images, np.random.default_rng(seeds(name)))
+            rows = torch.from_numpy(changed).permute(0, 3, 1, 2).contiguous()
+            stage = f"{name}_{kind}"
+            yield stage, search.recover(rows, seeds(kind), _stage_progress(progress, stage))
+
+
+class _Seeds:
+    """A different seed for every use, derived from the plan's."""
+
+    NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS, *FURTHER_USES)
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __call__(self, name: str) -> int:
+        return int(np.random.SeedSequence([self._seed, self.NAMES.index(name)]).generate_state(1)[0])
 
 
 def _stage_progress(progress: StageProgress | None, stage: str) -> Callable[[float], None] | None:

@@ -53,4 +53,4 @@ def reconstruct(
     error = errors_between(image, targets, torch.ones(()))
     if not np.isfinite(error).all():
         raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
-    return RecoveredImages(error, image, torch.cat(codes), 0)
+    return RecoveredImages(error, image, torch.cat(codes), 0, error[None])

@@ -29,6 +29,8 @@ class AuditPlan:
     sampled: int = 1000
     """Newly drawn images whose features are compared with those of as many images of the entry. By these features the
     images near to the entry are found, too; 0 for neither."""
+    distorted: int = 20
+    """Training and generated images to recover in each distorted form; 0 for none."""
     starts: int = 3
     """Maximum starts of a target: further ones only for targets not recovered yet. The best counts."""
     candidates: int = 64
@@ -54,6 +56,7 @@ class AuditPlan:
             "iterations": 1,
             "batch": 1,
             "sampled": 0,
+            "distorted": 0,
             "stability": 0,
             "seed": 0,
         }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.findings.generator_match import match_findings, match_sentence
 from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
-from scorer.findings.recovery_power import MemorisationPower, power_findings, stability_findings
+from scorer.findings.recovery_power import MemorisationPower, power_findings, stability_findings, start_findings
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.targets import TARGET_KINDS, Pixels
@@ -22,7 +22,7 @@ from scorer.metrics.copying.latent_recovery import (
     RecoveryTest,
     recovery_test,
 )
-from scorer.metrics.copying.recovery_power import SearchStability, detectable_memorisation
+from scorer.metrics.copying.recovery_power import SearchStability, detectable_memorisation, success_by_start
 from scorer.metrics.features import Vector
 from scorer.metrics.sample_quality.two_sample import TwoSample
 
@@ -52,6 +52,8 @@ class Audit:
     """None for a generator that takes images."""
     errors: Mapping[str, Vector]
     """By kind of target: ``train`` and ``held_out``, the others where they were looked for."""
+    distorted: Mapping[str, Vector]
+    """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov
     """Of the roughness of training and held-out targets: whether the two sets are alike."""
     pairs: Mapping[str, TargetPairs] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class Audit:
     """How many images the generator made with their gradients."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What the generator was and how it was run; JSON."""
+    by_start: Mapping[str, Vector] = field(default_factory=dict)
+    """By kind of target the best errors so far after each start, (starts, n)."""
     stability: SearchStability | None = None
     """How much a search depends on where it starts, if the plan asks for it."""
     near_share: float | None = None
@@ -99,7 +103,8 @@ class Audit:
         """The findings of all tests."""
         match = self.match
         return [
-            *recovery_findings(self.comparisons, self.errors, likeness=self.likeness),
+            *recovery_findings(self.comparisons, self.errors, self.distorted, likeness=self.likeness),
+            *start_findings(self.by_start),
             *(() if self.stability is None else stability_findings(self.stability)),
             *power_findings(self.power),
             *(() if match is None else match_findings(match)),
@@ -120,6 +125,7 @@ class Audit:
                 "near": None if comparisons.near is None else _measured(comparisons.near),
             },
             "power": self.power.as_json(),
+            "starts": {kind: success_by_start(values) for kind, values in self.by_start.items() if len(values) > 1},
             "stability": None if self.stability is None else self.stability.as_json(),
             "match": None if match is None else _match(match),
             "targets": {kind: len(self.errors[kind]) for kind in TARGET_KINDS if kind in self.errors},
@@ -133,8 +139,10 @@ class Audit:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What the report does not hold in full, for ``numpy.savez``; nothing needs pickling."""
         arrays: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
+        arrays |= {f"starts.{kind}": values for kind, values in self.by_start.items()}
         if self.stability is not None:
             arrays["stability"] = self.stability.errors
+        arrays |= {f"distorted.{kind}": values for kind, values in self.distorted.items()}
         arrays |= {
             f"pairs.{kind}.{name}": getattr(pairs, name)
             for kind, pairs in self.pairs.items()
@@ -173,6 +181,8 @@ def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         plan=plan_from(report["plan"]),
         latent=None if report["latent"] is None else Latent(**report["latent"]),
         errors=errors,
+        distorted={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("distorted.")},
+        by_start={name.split(".")[1]: arrays[name] for name in arrays if name.startswith("starts.")},
         stability=SearchStability(arrays["stability"]) if "stability" in arrays else None,
         likeness=KolmogorovSmirnov(statistic, p_value, excess, p_smaller),
         pairs={

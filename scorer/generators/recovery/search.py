@@ -42,6 +42,8 @@ class RecoveredImages:
     point: Tensor
     evaluations: int
     """How many images the generator made with their gradients, for all targets."""
+    by_start: Vector
+    """The best errors so far after each start, (starts, n)."""
 
 
 def targets_of(images: Pixels) -> Tensor:
@@ -134,6 +136,7 @@ class Search:
             torch.cat([each.image for each in parts]),
             torch.cat([each.point for each in parts]),
             sum(each.evaluations for each in parts),
+            np.concatenate([each.by_start for each in parts], axis=1),
         )
 
     def stability(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> SearchStability:
@@ -156,9 +159,11 @@ class Search:
         image = torch.zeros_like(targets)
         point = targets.new_zeros((count, self.latent.dimension))
         evaluations, starts = 0, self.plan.starts
+        by_start = np.empty((starts, count))
         for number, random in enumerate(_seeds(seed, starts)):
             left = np.flatnonzero(error >= VERBATIM)
             if not len(left):
+                by_start[number:] = error
                 break
             rows = torch.from_numpy(left)
             result = self._minimise_batch(
@@ -168,9 +173,10 @@ class Search:
             error[left[better]] = result.error[better]
             image[rows[better]], point[rows[better]] = result.image[better], result.point[better]
             evaluations += result.evaluations
+            by_start[number] = error
         if progress:
             progress(1.0)
-        return RecoveredImages(error, image, point, evaluations)
+        return RecoveredImages(error, image, point, evaluations, by_start)
 
     def _minimise_batch(
         self, targets: Tensor, mask: Tensor, seed: int, *, progress: ProgressCallback | None
@@ -181,7 +187,7 @@ class Search:
             image = images_at(self.generator, point, targets.shape[2])
         error = errors_between(image, targets, mask)
         error[~np.isfinite(error)] = np.inf
-        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()))
+        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()), error[None])
 
     def _minimum(self, targets: Tensor, mask: Tensor, start: Tensor, *, progress: ProgressCallback | None) -> Minimum:
         """The minima of the targets' errors, searched from latent points (n, d)."""

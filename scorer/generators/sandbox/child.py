@@ -34,7 +34,9 @@ from scorer.metrics.copying.near_targets import NearTargets
 
 _DIMENSION, _SIDE, _IMAGES = 2, 2, 8
 _ROWS = np.arange(_IMAGES)
-_PLAN = AuditPlan(train=_IMAGES, held_out=_IMAGES, generated=_IMAGES, sampled=_IMAGES, starts=1, iterations=1)
+_PLAN = AuditPlan(
+    train=_IMAGES, held_out=_IMAGES, generated=_IMAGES, sampled=_IMAGES, distorted=0, starts=1, iterations=1
+)
 
 
 def rehearse(limits: GeneratorLimits) -> None:

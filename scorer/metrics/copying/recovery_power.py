@@ -5,8 +5,12 @@ as hard as held-out images, whose errors are taken for their law. Then the test 
 generator with a probability that a seeded simulation counts, and the smallest r, in hundredths, for which it is large
 enough is the detectable share. KS counts from the statistic of the limit law on.
 
-How far the search itself can be trusted is its stability: the same targets searched from the same starts, every target
-from every start, by the quartiles of all errors by iteration (Webster et al. 2019, appendix C).
+How far the search itself can be trusted:
+
+success    the share of targets with an error below 0.025 (verbatim) and 0.1 (plausible) after each start
+           (Webster et al. 2019, table 2)
+stability  the same targets searched from the same starts, every target from every start: the quartiles of all
+           errors by iteration (appendix C)
 """
 
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from scorer.metrics.copying.latent_recovery import MIN_GAP, SIGNIFICANCE_LEVEL, VERBATIM, needed_statistic
+from scorer.metrics.copying.latent_recovery import MIN_GAP, PLAUSIBLE, SIGNIFICANCE_LEVEL, VERBATIM, needed_statistic
 from scorer.metrics.features import Vector
 
 SIMULATIONS = 400
@@ -80,6 +84,14 @@ def _statistics(places: Vector, held_out: Vector) -> Vector:
     count, other = places.shape[1], held_out.shape[1]
     order = np.argsort(np.concatenate([places, held_out], axis=1), axis=1, kind="stable")
     return np.asarray(np.abs(np.where(order < count, 1.0 / count, -1.0 / other).cumsum(axis=1)).max(axis=1))
+
+
+def success_by_start(errors: Vector) -> dict[str, list[float]]:
+    """The shares of targets found after 1, 2 ... starts, of the best errors so far (starts, n)."""
+    return {
+        name: [float(share) for share in (errors < limit).mean(axis=1)]
+        for name, limit in (("verbatim", VERBATIM), ("plausible", PLAUSIBLE))
+    }
 
 
 @dataclass(frozen=True, eq=False)

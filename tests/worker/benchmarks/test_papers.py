@@ -46,12 +46,12 @@ def test_it_runs(tmp_path: Path) -> None:
     (row,) = measured["rows"]
     assert row["name"] == "DCGAN-100"
     assert row["sentence"] in tables["audits"]
-    assert all("DCGAN-100" in tables[part] for part in ("histograms", "stability", "fid", "costs"))
+    assert all("DCGAN-100" in tables[part] for part in ("histograms", "restarts", "stability", "fid", "costs"))
     assert (tmp_path / "recovery.png").stat().st_size > 1000
 
 
 def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
-    """Table 1's: few images remembered, many much less, a DCGAN not at all."""
+    """Table 1's: few images remembered, many much less, a DCGAN not at all; and distortion raises the errors."""
     few, some, many, honest = (rows[model.name] for model in FULL.models)
     assert few["verdict"] == "copies"
     assert few["measured"]["p_value"] < 0.01
@@ -61,6 +61,11 @@ def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
     assert few["measured"]["gap"] > 2 * max(many["measured"]["gap"], honest["measured"]["gap"])
     for row in rows.values():
         assert row["measured"]["generated_verbatim"] >= 0.9
+        # A slight warp is lost in the search's own error where a generator's landscape is rough (GLO-512).
+        raised = ("warp", "patches", "noise") if row in (few, honest) else ("patches", "noise")
+        clean = row["findings"]["recovery_generated"]["value"]
+        rises = [row["findings"][f"recovery_{how}_generated"] for how in raised]
+        assert all(rise["value"] > clean and rise["p_value"] < 0.01 for rise in rises)
 
 
 def test_the_stored_results_show_the_papers_pattern() -> None:

@@ -15,7 +15,7 @@ from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, export_command
 from scorer.generators.recovery.plan import plan_from
-from scorer.lifecycle import Queue
+from scorer.lifecycle import STAGES, Queue
 from tests.api.conftest import Service, running_service, slug_of
 from tests.conftest import fresh_settings
 from tests.factories import noise_images, zip_of
@@ -93,6 +93,8 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     histogram = result["histogram"]
     assert {kind: sum(counts) for kind, counts in histogram["counts"].items()} == result["report"]["targets"]
     assert len(histogram["edges"]) == len(histogram["counts"]["train"]) + 1
+    assert set(result["starts"]) == set(result["report"]["targets"])
+    assert len(result["starts"]["generated"]["plausible"]) == QUICK_PLAN["starts"]
     assert result["stability"] is None
 
     # Its team sees that the work is done, and the findings once they are published.
@@ -315,3 +317,12 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
 
 def _blobs(service: Service) -> set[str]:
     return set(chain.from_iterable(service.context.blobs.older_than("generators", datetime.max.replace(tzinfo=UTC))))
+
+
+def test_the_stages_of_an_audit_are_named() -> None:
+    stages = {stage: STAGES[generator_audit.job_stage_of(stage)] for stage in ("train", "warp_train", "stability")}
+    assert stages == {
+        "train": "looking for training images",
+        "warp_train": "looking for distorted images",
+        "stability": "looking for the generator's own images from many starts",
+    }

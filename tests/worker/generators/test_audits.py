@@ -25,7 +25,7 @@ from scorer.metrics.copying.near_targets import NearTargets
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 LATENT = Latent(12)
-PLAN = AuditPlan(train=60, held_out=60, generated=16, starts=2, candidates=32, iterations=60)
+PLAN = AuditPlan(train=60, held_out=60, generated=16, distorted=8, starts=2, candidates=32, iterations=60)
 FEW, HELD_OUT = 32, 300
 
 
@@ -85,14 +85,26 @@ def test_every_number_says_how_sure_it_is(audit: Audit) -> None:
 
 def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Other digits declared as its training images: no sign. The images decide, not the network."""
-    report = audit_generator(remembering, LATENT, images[0][FEW:], held_out=images[1], plan=PLAN).report()
+    report = audit_generator(
+        remembering, LATENT, images[0][FEW:], held_out=images[1], plan=replace(PLAN, distorted=0)
+    ).report()
     assert report["verdict"] == "no-sign"
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
 
 
+def test_distortion_raises_the_errors(audit: Audit) -> None:
+    findings = by_name(audit)
+    for how in ("warp", "patches", "noise"):
+        rise = findings[f"recovery_{how}_generated"]
+        assert rise["value"] > 10 * findings["recovery_generated"]["value"]
+        assert rise["p_value"] < 0.01
+        assert "knows its images" in rise["sentence"]
+    assert findings["recovery_noise_train"]["value"] > findings["recovery_train"]["value"]
+
+
 def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     """Twelve coordinates fit the pixels of half a digit nearly at will, so less shows than of whole ones."""
-    plan = replace(PLAN, region=(0.0, 0.25, 1.0, 0.75))
+    plan = replace(PLAN, distorted=0, region=(0.0, 0.25, 1.0, 0.75))
     report = audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "copies"
     assert report["plan"]["region"] == (0.0, 0.25, 1.0, 0.75)
@@ -117,7 +129,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
         waves = torch.sin(400 * points @ torch.linspace(-1, 1, 12 * 192).reshape(12, 192))
         return waves.reshape(-1, 3, 8, 8)
 
-    plan = replace(PLAN, starts=1, train=10, held_out=10)
+    plan = replace(PLAN, distorted=0, starts=1, train=10, held_out=10)
     report = audit_generator(folded, LATENT, train=images[0], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "inconclusive"
     assert "the search failed" in report["sentence"]
@@ -128,7 +140,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
 
 def test_every_number_has_words(audit: Audit) -> None:
     findings = by_name(audit)
-    assert len(findings) == len(audit.report()["findings"]) == 10
+    assert len(findings) == len(audit.report()["findings"]) == 17
     for each in findings.values():
         assert each["unit"]
         assert each["direction"]
@@ -140,7 +152,7 @@ def test_every_number_has_words(audit: Audit) -> None:
 
 def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
-    other = audit_generator(remembering, LATENT, images[0][:FEW], held_out=rough, plan=PLAN)
+    other = audit_generator(remembering, LATENT, images[0][:FEW], held_out=rough, plan=replace(PLAN, distorted=0))
     assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]
     assert "of another kind" in other.report()["sentence"]
 
@@ -160,7 +172,7 @@ def test_a_report_and_its_arrays_are_the_audit(audit: Audit) -> None:
 def test_it_is_the_same_every_time_and_another_with_another_seed(
     images: tuple[Pixels, Pixels], remembering: nn.Module
 ) -> None:
-    quick = replace(PLAN, train=8, held_out=8, generated=8, starts=1, iterations=10)
+    quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=2, starts=1, iterations=10)
     one, again, other = (
         audit_generator(remembering, LATENT, train=images[0], held_out=images[1], plan=replace(quick, seed=seed))
         for seed in (1, 1, 2)
@@ -194,12 +206,13 @@ def test_few_targets_are_shown_once() -> None:
 
 def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
     heard: list[tuple[str, float]] = []
-    plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, starts=1, iterations=5)
+    plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2, starts=1, iterations=5)
     audit_generator(
         remembering, LATENT, train=images[0], held_out=images[1], plan=plan, progress=lambda *step: heard.append(step)
     )
     stages = list(dict.fromkeys(stage for stage, _ in heard))
-    assert stages == ["generated", "train", "held_out"]
+    assert stages[:3] == ["generated", "train", "held_out"]
+    assert "warp_train" in stages
     for stage in stages:
         shares = [share for each, share in heard if each == stage]
         assert shares == sorted(shares)
@@ -214,7 +227,7 @@ def drawn_from(generator: nn.Module, count: int) -> Pixels:
     return pixels_of(generator(LATENT.draw(count, 77)))
 
 
-QUICK = replace(PLAN, entry=24, generated=24, sampled=30)
+QUICK = replace(PLAN, distorted=0, entry=24, generated=24, sampled=30)
 
 
 def test_an_entry_of_the_generator_is_told_from_one_of_another(

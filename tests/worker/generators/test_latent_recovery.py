@@ -1,4 +1,4 @@
-"""Latent recovery on small networks: what is recovered, what is refused, and regions and encoders."""
+"""Latent recovery on small networks: what is recovered, what is refused, and distortion, regions and encoders."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,6 +14,7 @@ from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import roughness
 from scorer.generators.recovery.by_encoder import reconstruct
+from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
 from scorer.metrics.copying.latent_recovery import VERBATIM
@@ -109,6 +110,7 @@ def test_the_operator_may_ask_for_the_authors_steps() -> None:
         {"stability": -1},
         {"train": 7},
         {"starts": 0},
+        {"distorted": -1},
         {"method": "adam"},
         {"region": (0.5, 0.0, 0.5, 1.0)},
     ],
@@ -168,9 +170,13 @@ def test_restarts_find_what_the_authors_steps_miss() -> None:
     targets = made_by(generator, 20)
     search = Search(generator, LATENT, replace(PLAN, method="authors", starts=10))
     recovered = search.recover(targets, 0)
+    assert recovered.by_start.shape == (10, 20)
+    assert (np.diff(recovered.by_start, axis=0) <= 0).all()
+    assert np.array_equal(recovered.by_start[-1], recovered.error)
     one = replace(search, plan=replace(search.plan, starts=1)).recover(targets, 0)
-    assert (recovered.error <= one.error).all()
-    assert (recovered.error < VERBATIM).sum() > (one.error < VERBATIM).sum()
+    assert np.array_equal(recovered.by_start[0], one.error)
+    found = (recovered.by_start < VERBATIM).mean(axis=1)
+    assert found[-1] > found[0]
 
 
 def test_a_search_is_followed_from_every_start() -> None:
@@ -254,6 +260,37 @@ def test_a_region_is_all_that_counts() -> None:
 def test_a_region_without_pixels_is_refused() -> None:
     with pytest.raises(Invalid, match="holds no pixel"):
         mask_of(AuditPlan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
+
+
+# Distortion
+
+
+@pytest.mark.parametrize("how", DISTORTIONS)
+def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
+    generator = decoder()
+    targets = made_by(generator, 16)
+    rows = DISTORTIONS[how](targets.permute(0, 2, 3, 1).numpy(), np.random.default_rng(0))
+    changed = torch.from_numpy(rows).permute(0, 3, 1, 2).contiguous()
+    search = Search(generator, LATENT, PLAN)
+    clean, distorted = search.recover(targets, 0), search.recover(changed, 0)
+    assert np.median(distorted.error) > 10 * np.median(clean.error)
+
+
+def test_distortions_are_what_they_say() -> None:
+    random = np.random.default_rng(0)
+    ramp = np.broadcast_to(np.linspace(-1, 1, 32, dtype=np.float32)[:, None, None], (40, 32, 32, 3)).copy()
+    bent = warp_images(ramp, np.random.default_rng(1), shift=0.05)
+    middle = (bent - ramp)[:, 10:22, 10:22]  # a ramp's change is the shift times its slope, away from the edges
+    assert middle.std() * 31 / 2 / 32 == pytest.approx(0.05, rel=0.25)
+    assert np.abs(warp_images(ramp, random, shift=0.0) - ramp).max() < 1e-6
+    covered = patch_images(ramp, random)
+    assert ((covered != ramp).any(axis=3).sum(axis=(1, 2)) == 64).all()
+    assert (add_noise(ramp, random, deviation=0.3) - ramp).std() == pytest.approx(0.3, rel=0.02)
+    for distortion in DISTORTIONS.values():
+        one, other = (distortion(ramp, np.random.default_rng(2)) for _ in range(2))
+        assert np.array_equal(one, other)
+        assert one.dtype == np.float32
+        assert not np.array_equal(one, ramp)
 
 
 # Encoders

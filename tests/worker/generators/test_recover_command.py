@@ -37,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def here(content: bytes, latent: Latent | None, train: Pixels, held_out: Pixels, **asked: Any) -> Audit:
         calls.append({"train": train, "held_out": held_out, "latent": latent, **asked})
-        short = replace(asked["plan"], generated=8, starts=1, iterations=3).as_json()
+        short = replace(asked["plan"], generated=8, distorted=0, starts=1, iterations=3).as_json()
         request = AuditRequest(None if latent is None else asdict(latent), short, {})
         networks = {name: asked[name] for name in ("encoder", "entry")}
         limits = GeneratorLimits(threads=1)

@@ -29,7 +29,7 @@ from scorer.generators.sandbox.runner import audit_in_sandbox
 from tests.worker.generators.onnx_files import DIMENSION, dcgan, export_generator, linear_model, model_of_nodes, weight
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (24, 2, 2, 3), np.uint8)
-SHORT = AuditPlan(train=8, held_out=8, generated=8, starts=1, iterations=5)
+SHORT = AuditPlan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations=5)
 ENDLESS = AuditPlan(train=24, held_out=24, generated=5000, starts=1000, iterations=100_000, method="wolfe")
 
 

@@ -1,4 +1,4 @@
-"""Latent recovery's numbers against the paper's table, exact distributions and scipy; its power; its search by hand."""
+"""Latent recovery's numbers against the paper's table, exact distributions and scipy; its power; its own search."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
 from scorer.errors import Invalid
-from scorer.findings.recovery_power import stability_findings
+from scorer.findings.recovery_power import stability_findings, start_findings
 from scorer.metrics.copying.latent_recovery import (
     MIN_ERROR,
     RecoveryComparisons,
@@ -26,7 +26,9 @@ from scorer.metrics.copying.recovery_power import (
     SearchStability,
     detectable_memorisation,
     of_all_training_images,
+    success_by_start,
 )
+from scorer.metrics.statistics.sign_test import sign_test
 from tests.examples import examples
 from tests.pure.oracles import Matrix
 
@@ -240,6 +242,20 @@ def test_it_narrows_and_needs_targets() -> None:
     assert widths[2] < 0.25
 
 
+# Distortion
+
+
+def test_rises_by_hand() -> None:
+    test = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
+    assert (test.before, test.after, test.increased, test.decreased, test.count) == (2.5, 2.5, 2, 1, 4)
+    assert test.p_value == pytest.approx(0.5)
+    assert sign_test(np.zeros(3), np.zeros(3)).p_value == 1.0
+    with pytest.raises(Invalid, match="can't be the same"):
+        sign_test(np.zeros(3), np.zeros(2))
+    with pytest.raises(Invalid, match="Without targets"):
+        sign_test(np.zeros(0), np.zeros(0))
+
+
 def test_a_share_has_its_error() -> None:
     summary = summary_of(np.array([0.01] * 9 + [0.5]))
     assert summary.verbatim == pytest.approx(0.9)
@@ -300,6 +316,15 @@ def test_either_comparison_can_decide_and_both_share_the_level() -> None:
         raise AssertionError("no shift has a p-value between a half and one per cent")
     lost = recovery_test(copied.train.median * np.ones(100), fresh, np.ones(60))
     assert RecoveryComparisons(lost, copied).verdict == "inconclusive"
+
+
+def test_success_by_start_counts_the_best_so_far() -> None:
+    errors = np.array([[0.2, 0.05, 0.01, 0.3], [0.05, 0.02, 0.01, 0.3]])
+    assert success_by_start(errors) == {"verbatim": [0.25, 0.5], "plausible": [0.5, 0.75]}
+    (finding,) = start_findings({"generated": errors})
+    assert "50 % are found plausibly from one start and 75 % from 2" in finding.sentence
+    assert finding.standard_error == 0.25
+    assert list(start_findings({"generated": errors[:1]})) == []
 
 
 def test_stability_is_told_over_all_searches() -> None:

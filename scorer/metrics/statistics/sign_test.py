@@ -1,0 +1,44 @@
+"""The sign test on pairs: do errors rise when targets are distorted?
+
+Of n targets, ties left out, r have a larger error when distorted. If distortion changed nothing, r would be binomial
+with n and 1/2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from scorer.errors import Invalid
+from scorer.metrics.features import Vector
+from scorer.metrics.statistics.class_separation import distances_of
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """Errors of the same targets before and after: the medians, and how many errors increased."""
+
+    before: float
+    after: float
+    increased: int
+    decreased: int
+    count: int
+
+    @property
+    def p_value(self) -> float:
+        """The probability that so many or more increase if distortion changes nothing."""
+        return float(scipy.stats.binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
+
+
+def sign_test(before: Vector, after: Vector) -> SignTest:
+    """Compare the errors (n,) of targets with those of the same targets distorted.
+
+    Raises :class:`Invalid`: ``bad-count`` for different numbers, ``too-few-images``, ``bad-distances``.
+    """
+    one, other = distances_of(before), distances_of(after)
+    if len(one) != len(other):
+        raise Invalid("bad-count", f"{len(one)} and {len(other)} targets can't be the same.")
+    if not len(one):
+        raise Invalid("too-few-images", "Without targets there is nothing to compare.")
+    increased, decreased = int((other > one).sum()), int((other < one).sum())
+    return SignTest(float(np.median(one)), float(np.median(other)), increased, decreased, len(one))
