@@ -530,8 +530,8 @@ class FlaggedView(TypedDict):
 
 
 class ScoreReproduction(TypedDict):
-    """How well the table's scores are reproduced: the largest relative difference over ``compared`` submissions, those
-    with a score that are not disqualified (None if there are none)."""
+    """How well the table's scores are reproduced: the largest relative difference over the submissions `compared`,
+    which have a score and are not disqualified (null if there are none)."""
 
     compared: int
     largest_relative_difference: float | None
@@ -779,7 +779,7 @@ class ImpactCounts(TypedDict):
 class ReviewWorkload(TypedDict):
     """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising.
     Entries known to memorise are passed over, since they will not keep their place, and the next best entry
-    counts. An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that
+    counts. An undecided entry may still turn out to memorise, so `open` is a lower bound of the reviews that
     are left."""
 
     places: int

@@ -39,7 +39,7 @@ class Origin:
 
     @property
     def decision(self) -> dict[str, Any]:
-        """The columns of whoever decides about an entry, and when."""
+        """The columns that say who decides about an entry, and when."""
         return {"author_id": self.account_id, "created_at": self.now}
 
 

@@ -12,7 +12,7 @@ RowT = TypeVar("RowT", bound=DeclarativeBase)
 
 
 def newest_row(session: Session, table: type[RowT], **columns: int | str) -> RowT | None:
-    """The newest row of a table with these values of columns, the one that counts; None without any."""
+    """The newest row of a table with these values of columns, which counts; None without any."""
     (key,) = table.__mapper__.primary_key
     return session.scalars(select(table).filter_by(**columns).order_by(key.desc()).limit(1)).one_or_none()
 

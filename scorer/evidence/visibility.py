@@ -87,9 +87,8 @@ def visible_evidence(
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
-    job = newest_job(
-        session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE
-    )  # first: one that ends meanwhile has evidence
+    # Before the evidence: a job that ends meanwhile has some.
+    job = newest_job(session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE)
     evidence = rows.newest_evidence(session, submission.ref, track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = is_reviewer(account, submission.competition_id)

@@ -58,8 +58,8 @@ class ImportRequest(BaseModel):
 
 @dataclass(frozen=True)
 class ScoreReproduction:
-    """How well the table's scores are reproduced: the largest relative difference over ``compared`` submissions, those
-    with a score that are not disqualified (None if there are none)."""
+    """How well the table's scores are reproduced: the largest relative difference over the submissions `compared`,
+    which have a score and are not disqualified (null if there are none)."""
 
     compared: int
     largest_relative_difference: float | None

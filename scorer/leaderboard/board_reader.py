@@ -25,7 +25,7 @@ PLACES_AT_A_TIME = 2_000
 
 @dataclass(frozen=True)
 class BoardReader:
-    """A board, of which names, labels, shown values and reasons are read for the rows of a page alone."""
+    """A board. Names, labels, shown values and reasons are read only for the rows of a page."""
 
     state: CompetitionState
     track: Track
@@ -80,8 +80,8 @@ class BoardReader:
         return np.arange(1, len(listing) + 1) if self.found is None else listing.ranks_of_teams(self.found)
 
     def places(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[Place]]:
-        """All places, some thousands at a time. Names are read in a transaction for each part, since whoever receives
-        them may be slow."""
+        """All places, some thousands at a time. Names are read in a transaction for each part, since the
+        receiver may be slow."""
         ranks = self.ranks
         for start in range(0, len(ranks), PLACES_AT_A_TIME):
             with begin() as session:

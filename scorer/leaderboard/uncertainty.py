@@ -44,7 +44,7 @@ class UncertainPlace:
     standard_error: float | None
     """Of the score, over new images of the same generator, penalised or not as it was measured."""
     lowest_score: float | None
-    """The 95 % interval of the score, to `highest_score`. Beside tau it reaches from the score without the penalty to
+    """The 95 % interval of the score, to `highest_score`. Close to tau it reaches from the score without the penalty to
     that with it."""
     highest_score: float | None
     beside_tau: bool | None
@@ -73,8 +73,8 @@ class AwardBoundary:
     in_standard_errors: float | None
     """Null where the difference has no error."""
     lowest_difference: float
-    """The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an entry beside
-    tau."""
+    """The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an entry close
+    to tau."""
     highest_difference: float
 
 

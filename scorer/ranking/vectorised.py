@@ -77,7 +77,7 @@ class BoardListing:
         return self.at_ranks(np.arange(after + 1, end + 1))
 
     def stream(self) -> Iterator[BoardRow]:
-        """All ranked rows, of which some thousands at a time are in memory."""
+        """All ranked rows, some thousands in memory at a time."""
         for after in range(0, len(self), STREAMED_ROWS):
             yield from self.page(after, STREAMED_ROWS)
 

@@ -37,7 +37,7 @@ class ReviewWorkload:
     """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising.
 
     Entries known to memorise are passed over, since they will not keep their place, and the next best entry counts.
-    An undecided entry may still turn out to memorise, so ``open`` is a lower bound of the reviews that are left.
+    An undecided entry may still turn out to memorise, so `open` is a lower bound of the reviews that are left.
     """
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
@@ -47,7 +47,7 @@ class ReviewWorkload:
     looked: int
     """Entries from rank 1 down to the one that fills the last place."""
     open: int
-    """How many of these have no decided label: at least so many reviews are left."""
+    """How many of these have no decided label: at least as many reviews are left."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def test_a_clock_that_is_set_back_stops_no_periodic_task(
 
 
 class Rounds:
-    """An event that is set after so many waits, each of which may do something else first."""
+    """An event that is set after this many waits; each wait may do something else first."""
 
     def __init__(self, *meanwhile: Callable[[], object]) -> None:
         self.meanwhile = list(meanwhile)

@@ -86,7 +86,7 @@ class AxisMark:
 
 
 def mark_of(name: str, value: float, share: float) -> AxisMark:
-    """A distance with its name, at a share (0 to 1) of the width, beside which its text is inside the chart."""
+    """A distance with its name, at a share (0 to 1) of the width; its text is on the side that has room."""
     return AxisMark(100 * share, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
 
 

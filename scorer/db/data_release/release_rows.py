@@ -42,7 +42,7 @@ Row = Mapping[Any, Any]
 
 
 def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
-    """The rows of a query, of which a batch at a time is in memory: a release may have a million entries."""
+    """The rows of a query, one batch in memory at a time: a release may have a million entries."""
     yield from session.execute(query, execution_options={"yield_per": BATCH_ROWS}).mappings()
 
 

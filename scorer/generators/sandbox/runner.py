@@ -56,9 +56,9 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8. Without a ``latent``
     space the file maps images to images, those that the ``encoder`` makes, or else the targets themselves.
 
-    ``encoder``, an ONNX file from images to the generator's inputs, takes the place of the search, which alone compares
-    an ``entry``, too. ``accept_weaker`` opens
-    the file although a required measure cannot be taken here. Raises ``Invalid`` as
+    ``encoder``, an ONNX file from images to the generator's inputs, replaces the search; only the search also
+    compares an ``entry``. ``accept_weaker`` opens the file although a required measure cannot be taken here. Raises
+    ``Invalid`` as
     :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder`,
     :func:`~scorer.generators.onnx.encoder.read_image_to_image` and
     :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,

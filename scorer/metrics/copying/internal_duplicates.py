@@ -98,9 +98,9 @@ def grouped_share_error(sizes: Indices, counted: Indices) -> float:
 
 
 class AlikePairs:
-    """Finds the alike images, by the cosine distance 1 - cos, among all pairs of the images of an entry, of which
-    ``cosines`` are. ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training
-    images; with a limit of 0, nothing is alike. Raises :class:`Invalid` (``bad-count``)."""
+    """Finds the alike images, by the cosine distance 1 - cos, among all pairs of an entry's images, whose
+    ``cosines`` these are. ``held_out`` has the limit, from the cosine distances of held-out images to ``training``
+    training images; with a limit of 0, nothing is alike. Raises :class:`Invalid` (``bad-count``)."""
 
     def __init__(
         self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, *, training: int

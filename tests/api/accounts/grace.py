@@ -33,7 +33,7 @@ def browse(service: Service, method: str, path: str, csrf: str = "", **options: 
 
 
 def mails(service: Service) -> list[Mail]:
-    """What lies in the outbox, oldest first."""
+    """What is in the outbox, oldest first."""
     with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
 
@@ -100,7 +100,7 @@ MOMENT = datetime.now(UTC)
 
 
 def code_of(key: str, steps: int = 0) -> str:
-    """The code of a key at that time, or so many steps of 30 s away."""
+    """The code of a key at that time, or this many steps of 30 s away."""
     return pyotp.TOTP(key).at(MOMENT.timestamp() + 30 * steps)
 
 

@@ -1,4 +1,4 @@
-"""Requests that are too large, too slow or too many are ended, whatever their type; an account has so many at once."""
+"""Requests that are too large, too slow or too many are ended, whatever their type; an account has few at a time."""
 
 import json
 import re

@@ -13,7 +13,7 @@ SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
 
 
 def closed_competition(service: Service) -> str:
-    """A closed competition of three teams, of which the second memorises."""
+    """A closed competition of three teams; the second memorises."""
     slug = service.competition()
     for seed, who in ((10, "ada"), (11, "bob"), (12, "eve")):
         entry = service.scored(who, slug, noise_images(seed))["id"]

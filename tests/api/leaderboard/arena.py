@@ -37,7 +37,7 @@ class Arena:
     def entry(
         self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
     ) -> Any:
-        """An entry that was accepted and measured so many days ago."""
+        """An entry that was accepted and measured this many days ago."""
         with self.begin() as session:
             at = self.now - timedelta(days=days)
             made = make_scored(session, self.state, self.team(session, handle), fid=public, distance=s, now=at)

@@ -38,7 +38,7 @@ def released_ranks(arena: Arena) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def arena(service: Service) -> Arena:
-    """A competition of three entries, of which Ada's leads by half a standard error once errors are known."""
+    """A competition of three entries; Ada's leads by half a standard error once errors are known."""
     prizes = [{"place": 1, "amount": "a bone"}, {"place": 7, "amount": "nothing"}]
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=prizes, final_picks=1)
     for who, public, private in (("ada", 10.0, 20.0), ("bob", 10.1, 20.1), ("eve", 15.0, 25.0)):

@@ -1,4 +1,4 @@
-"""A competition through all its phases: what may be seen and done in each, and who is told of an appeal."""
+"""A competition through all its phases: what may be seen and done in each, and who is notified of an appeal."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -368,7 +368,7 @@ def test_an_early_disqualification_says_when_appeals_are_taken(walk: Walk) -> No
 
 
 def test_an_entry_that_is_measured_late_can_be_appealed_for_as_long(walk: Walk) -> None:
-    """A score that was started anew on the provisional board's last day."""
+    """A score that was started again on the provisional board's last day."""
     walk.arena.publish(final=False, days=7.1)
     assert slug_of(walk.rebut("bob")) == (409, "review-over")
     appeals = "Teams could appeal against the provisional board: 1 open"

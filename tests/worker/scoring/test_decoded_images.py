@@ -83,7 +83,7 @@ def test_images_removed_by_another_process_are_decoded_again(service: Service, m
 
 
 def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
-    """The sprite of so many images of noise."""
+    """The sprite of this many images of noise."""
     return np.asarray(
         Image.open(io.BytesIO(sprite_sheet_of(noise_images(1, count, size), np.random.default_rng(seed))))
     )
