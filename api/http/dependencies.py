@@ -211,16 +211,19 @@ async def uploader(viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) ->
     return viewer
 
 
-async def reader(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """An account that reads what belongs to it (scope ``read``)."""
-    api_tokens.require_scope(viewer.scopes, "read")
-    return viewer.account
+def account_with(scope: api_tokens.Scope, known: Callable[..., Any]) -> Callable[..., Any]:
+    """The dependency of an account that reads what belongs to it (scope ``read``) or acts as a participant
+    (``submit``); ``known`` is the dependency of its viewer."""
+
+    async def account(viewer: Annotated[Viewer, Depends(known)]) -> Account:
+        api_tokens.require_scope(viewer.scopes, scope)
+        return viewer.account
+
+    return account
 
 
-async def submitter(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """An account that acts as a participant (scope ``submit``)."""
-    api_tokens.require_scope(viewer.scopes, "submit")
-    return viewer.account
+reader = account_with("read", known_viewer)
+submitter = account_with("submit", known_viewer)
 
 
 def organizer(

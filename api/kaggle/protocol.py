@@ -22,6 +22,7 @@ from api.http.dependencies import (
     Now,
     Transactions,
     Viewer,
+    account_with,
     acting_as,
     identify_viewer,
     viewer_of_token,
@@ -29,7 +30,6 @@ from api.http.dependencies import (
 from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
 from api.http.routing import ApiRouter
 from api.kaggle.schemas import IntrospectRequest, IntrospectResponse
-from scorer.accounts import api_tokens
 from scorer.acting import Acting
 from scorer.db.session import UNAVAILABLE, unavailability
 from scorer.db.tables import Account
@@ -157,18 +157,8 @@ async def counted_viewer(request: Request, viewer: Annotated[Viewer, Depends(aut
     return viewer
 
 
-async def reader(viewer: Annotated[Viewer, Depends(counted_viewer)]) -> Account:
-    """The account of a token that may read."""
-    api_tokens.require_scope(viewer.scopes, "read")
-    return viewer.account
-
-
-async def submitter(viewer: Annotated[Viewer, Depends(counted_viewer)]) -> Account:
-    """The account of a token that may submit."""
-    api_tokens.require_scope(viewer.scopes, "submit")
-    return viewer.account
-
-
+reader = account_with("read", counted_viewer)
+submitter = account_with("submit", counted_viewer)
 Reader = Annotated[Account, Depends(reader)]
 Submitter = Annotated[Account, Depends(submitter)]
 ActingReader = Annotated[Acting, Depends(acting_as(reader))]
