@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import Compiled
 from sqlalchemy.orm import Session
 
-from scorer.db.leaderboard import binary_copy, columns
+from scorer.db.leaderboard import binary_copy, ranked_entries
 from scorer.db.tables import Table
 
 READING_ALL = frozenset({"Sort", "Incremental Sort", "Aggregate", "Hash", "WindowAgg", "ModifyTable"})
@@ -69,7 +69,7 @@ def counted_rows() -> Iterator[list[int]]:
     whole = binary_copy.read_columns
     event.listen(Engine, "after_cursor_execute", note)
     try:
-        with patch.object(columns, "read_columns", read_columns):
+        with patch.object(ranked_entries, "read_columns", read_columns):
             yield rows
     finally:
         event.remove(Engine, "after_cursor_execute", note)

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import rescoring, tuning
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.newest_rows import newest_row
 from scorer.db.review import rulings as rows
 from scorer.db.review.publication import scores_of
@@ -132,7 +132,7 @@ def grounds_of(session: Session, state: CompetitionState, submission: Submission
     if ruling is not None and ruling.kind != "keep":
         return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
     track: TrackKind = "private" if state.published else "public"
-    score = board.score_of(session, state.tracks[track].id, submission.ref)
+    score = board_details.score_of(session, state.tracks[track].id, submission.ref)
     if score is None or not (score.penalised or score.copy):
         return None
     threshold = tuning.newest_threshold(session, state.tracks[track].id)

@@ -18,7 +18,7 @@ from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
 from scorer.db.evidence import shared_images as rows
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import submissions_by_ref
@@ -121,7 +121,7 @@ def tracks_shown_to_team(session: Session, state: CompetitionState, submission: 
 
 
 def _is_penalised(session: Session, track: Track, submission: Submission) -> bool:
-    score = board.score_of(session, track.id, submission.ref)
+    score = board_details.score_of(session, track.id, submission.ref)
     return score is not None and (score.penalised or score.copy)
 
 

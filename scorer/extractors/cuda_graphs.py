@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from scorer.extractors.batches import Features, Images, Slot, require_images
-from scorer.extractors.devices import OutOfMemorySuppressed
+from scorer.extractors.out_of_memory import OutOfMemorySuppressed
 
 IN_FLIGHT = 2
 """Batches in flight at once: one is read and copied while the other is computed."""

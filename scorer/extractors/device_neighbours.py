@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scorer.extractors.devices import OutOfMemorySuppressed, exact_arithmetic, translated_device_errors
+from scorer.extractors.devices import exact_arithmetic, translated_device_errors
+from scorer.extractors.out_of_memory import OutOfMemorySuppressed
 from scorer.metrics.cosine import (
     TILE_COLUMNS,
     TILE_ROWS,

@@ -5,7 +5,6 @@ settings with which the same images give the same bits (``docs/explanation/metri
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -13,10 +12,8 @@ import torch
 from scorer.errors import Unavailable
 from scorer.extractors.batches import DeviceLost
 from scorer.extractors.options import ExtractorOptions
+from scorer.extractors.out_of_memory import is_out_of_memory
 
-_MEMORY_ALLOCATION = 2
-"""CUDA's cudaErrorMemoryAllocation. Unlike its other errors it leaves the process as it was."""
-_OUT_OF_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 _DEVICE_ERRORS = ("CUDA error", "CUDA driver error", "CUBLAS_STATUS_", "CUDNN_STATUS_", "NVML")
 
 
@@ -35,37 +32,10 @@ def device_of(options: ExtractorOptions) -> torch.device:
     raise Unavailable("no-gpu", f"The device '{name}' was asked for, and torch finds {found}.")
 
 
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error says that a GPU has too little memory, or was raised while one that says so was handled: ending
-    a capture that has failed is an error of its own."""
-    while error is not None:
-        is_allocation = getattr(error, "error_code", None) == _MEMORY_ALLOCATION
-        if isinstance(error, torch.OutOfMemoryError) or is_allocation or _says(error, _OUT_OF_MEMORY):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def is_device_error(error: BaseException) -> bool:
     """Whether an error is one of CUDA or its libraries."""
-    return isinstance(error, torch.AcceleratorError) or _says(error, _DEVICE_ERRORS)
-
-
-def _says(error: BaseException, texts: tuple[str, ...]) -> bool:
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
-
-
-class OutOfMemorySuppressed:
-    """A context that a lack of GPU memory ends early. Behind it nothing holds the memory of what was begun there, as an
-    error's traceback does."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        return isinstance(error, RuntimeError) and is_out_of_memory(error)
+    is_from_library = isinstance(error, RuntimeError) and any(text in str(error) for text in _DEVICE_ERRORS)
+    return isinstance(error, torch.AcceleratorError) or is_from_library
 
 
 @contextmanager

@@ -33,12 +33,13 @@ from scorer.extractors.cuda_graphs import (
     largest_safe_batch,
 )
 from scorer.extractors.device_neighbours import shortlister_on
-from scorer.extractors.devices import OutOfMemorySuppressed, device_of, exact_arithmetic, translated_device_errors
+from scorer.extractors.devices import device_of, exact_arithmetic, translated_device_errors
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.gpu_layout import lay_out
 from scorer.extractors.networks import build_network
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
+from scorer.extractors.out_of_memory import OutOfMemorySuppressed
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
 from scorer.metrics.cosine import Shortlister, host_shortlist

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import require_results
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.shown_tracks import values_on
 from scorer.db.tables import Account, ShownTrack
 from scorer.errors import KennelError
@@ -165,8 +165,8 @@ def _names_of_entries() -> NameColumns:
     names: dict[int, str] = {}
 
     def columns(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-        entries = board.ids_and_teams_of(session, part["entry"])
-        names.update(board.team_names_of(session, {team for _, team in entries.values()} - names.keys()))
+        entries = board_details.ids_and_teams_of(session, part["entry"])
+        names.update(board_details.team_names_of(session, {team for _, team in entries.values()} - names.keys()))
         rows = [entries[ref] for ref in part["entry"]]
         return {"entry": [each for each, _ in rows], "team": [names[team] for _, team in rows]}
 
@@ -174,7 +174,7 @@ def _names_of_entries() -> NameColumns:
 
 
 def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-    names = board.team_names_of(session, part["team"])
+    names = board_details.team_names_of(session, part["team"])
     return {"team": [names[team] for team in part["team"]]}
 
 

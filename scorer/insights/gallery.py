@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.sprite_sheet import Layout, layout_of
 from scorer.competitions.competition_state import CompetitionState, require_results
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.submissions import duplicates
 from scorer.db.submissions.duplicates import SharedEntry
 from scorer.db.submissions.submissions import submissions_by_ref
@@ -50,7 +50,7 @@ def gallery_entries(
     listing = rows_of(session, state, kind)
     rows = listing.at_ranks(np.array([rank for rank in RANKS if rank <= len(listing)], np.int64))
     refs = [row.ref for row in rows]
-    names = board.entry_info_of(session, refs)
+    names = board_details.entry_info_of(session, refs)
     submissions = submissions_by_ref(session, refs)
     return [
         GalleryEntry(row.rank, names[row.ref].team, row.score, submission)

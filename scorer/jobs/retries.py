@@ -1,12 +1,11 @@
-"""Jobs that did not succeed: retries, deferrals, giving back, failing, and the sweep of expired leases."""
+"""Jobs that did not succeed: retries, deferrals, giving back and failing."""
 
 import logging
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from scorer.db.jobs import job_queue, sweeps
+from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Submission
@@ -25,10 +24,6 @@ the worker is the cause."""
 
 DEFERRALS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
 """When a job is due again after its first, second and later deferrals."""
-
-MAX_SENT = 1_000
-"""Messages that a sweep sends for a queue: more than workers do until the next one. A broker that has lost a million
-is not kept busy by all of them."""
 
 MAX_DEFERRALS = 20
 """Some five hours."""
@@ -50,7 +45,7 @@ def retry_or_fail(
     job = job_queue.lock_held(session, claim.job_id, claim.holder)
     if job is not None:
         delay = factor * RETRIES[min(job.attempts, len(RETRIES)) - 1]
-        _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
+        retry_or_fail_locked(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
 
 
 def release(session: Session, claim: Claim, *, now: datetime) -> None:
@@ -82,7 +77,7 @@ def defer_or_fail(
         return
     if job.deferrals >= MAX_DEFERRALS:
         delay = factor * DEFERRALS[-1]
-        _retry_or_fail(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
+        retry_or_fail_locked(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
         return
     _defer(session, job, error=error, now=now, factor=factor)
 
@@ -103,10 +98,10 @@ def _release_hold(job: Job) -> None:
     job.stage = job.fraction = None
 
 
-def _retry_or_fail(
+def retry_or_fail_locked(
     session: Session, job: Job, *, error: str, delay: timedelta, now: datetime, max_attempts: int
 ) -> None:
-    """Set the job back to waiting for ``delay``, or fail it after its last attempt."""
+    """Set a locked job back to waiting for ``delay``, or fail it after its last attempt."""
     if job.attempts < max_attempts:
         job.error = error
         _requeue(session, job, delay=delay, now=now)
@@ -175,53 +170,3 @@ def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime)
         if _move_submission(session, job, from_=working, to=Status.FAILED, now=now, reason=reason, finished_at=now):
             submission = session.get_one(Submission, job.submission_ref)
             notices.notify_end(session, submission, notices.Kind.ENTRY_FAILED, reason=reason, now=now)
-
-
-def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:
-    """Free jobs whose lease has expired; returns how many. Safe to run at any time and concurrently."""
-    expired = job_queue.lock_expired(session)
-    for job in expired:
-        _retry_or_fail(
-            session,
-            job,
-            error="The worker vanished in the middle of the job.",
-            delay=timedelta(),
-            now=now,
-            max_attempts=max_attempts,
-        )
-    session.flush()
-    return len(expired)
-
-
-def announce_due(session: Session, announced: Mapping[Queue, int]) -> dict[str, int]:
-    """Send messages for due jobs that have none (``announced``: messages waiting, by queue), at most ``MAX_SENT`` for
-    each queue; returns how many, by queue, for the log."""
-    sent = {}
-    for queue, due in job_queue.count_due(session).items():
-        missing = min(due - announced.get(queue, 0), MAX_SENT)
-        if missing > 0:
-            send_after_commit(session, queue, count=missing)
-            sent[f"announced_{queue}"] = missing
-    return sent
-
-
-MISSED_SWEEPS = 2
-"""So many intervals between sweeps without one, and at least half of a lease, are a gap."""
-EXTENDED_EVERY = 3
-"""Leases are extended at most once in so many leases: where sweeps are always late, vanished workers are found, too."""
-
-
-def sweep_leases(
-    session: Session, *, now: datetime, lease: timedelta, interval: timedelta, max_attempts: int
-) -> dict[str, int]:
-    """Free the jobs whose lease has expired, and count the attempt. If nobody has swept for longer than sweeps take
-    (``interval``), the database was away or silent, and workers could not renew their leases: these begin anew, and
-    jobs whose worker has vanished as well are freed a lease later. If the last sweep is in the future, the database's
-    clock has been set back, and what is due goes back with it. Returns how many jobs, by kind of change."""
-    since_sweep, since_extended = sweeps.begin_sweep(session)
-    if since_sweep is not None and -since_sweep > interval:
-        return {"set_back": sweeps.set_back(session, -since_sweep, lease)}
-    is_gap = since_sweep is not None and since_sweep > max(MISSED_SWEEPS * interval, lease / 2)
-    if is_gap and (since_extended is None or since_extended > EXTENDED_EVERY * lease):
-        return {"extended": sweeps.extend_expired(session, lease)}
-    return {"expired": free_expired(session, now=now, max_attempts=max_attempts)}

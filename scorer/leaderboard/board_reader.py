@@ -9,8 +9,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.leaderboard import board
-from scorer.db.leaderboard.board import UnrankedReason
+from scorer.db.leaderboard import board_details
+from scorer.db.leaderboard.board_details import UnrankedReason
 from scorer.db.leaderboard.shown_tracks import values_of_entries
 from scorer.db.submissions import labels
 from scorer.db.tables import ShownTrack, Track
@@ -90,7 +90,7 @@ class BoardReader:
 
     def _places(self, session: Session, rows: Sequence[BoardRow]) -> list[Place]:
         refs = [row.ref for row in rows]
-        entries = board.entry_info_of(session, refs, late=self.late, at=self.as_of)
+        entries = board_details.entry_info_of(session, refs, late=self.late, at=self.as_of)
         labels = self._labels(session, refs)
         shown = values_of_entries(session, self.shown, refs, until=self.as_of)
         others = dict(list(self.measured_by.items())[1:])
@@ -118,9 +118,9 @@ class BoardReader:
     def _unranked_teams(self, session: Session, rows: Ints, why: Callable[[UnrankedReason], str]) -> list[UnrankedTeam]:
         unranked = self._unranked_rows(rows)
         refs = [row.ref for row in unranked]
-        entries = board.entry_info_of(session, refs, late=self.late, at=self.as_of)
+        entries = board_details.entry_info_of(session, refs, late=self.late, at=self.as_of)
         labels = self._labels(session, refs)
-        reasons = board.unranked_reasons_of(session, refs, at=self.as_of)
+        reasons = board_details.unranked_reasons_of(session, refs, at=self.as_of)
         return [
             UnrankedTeam(
                 team=entries[row.ref].team,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, visible_track
 from scorer.db.competitions import tracks_at
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.tables import Account, Publication
 from scorer.leaderboard.rows import ranked_board_of, rows_of
 from scorer.lifecycle import Phase
@@ -26,7 +26,7 @@ class RankChange:
 
 def rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
     """Moves with the names of the teams."""
-    names = board.team_names_of(session, moves.team.tolist())
+    names = board_details.team_names_of(session, moves.team.tolist())
     rows: Iterable[tuple[int, int, int]] = zip(*(column.tolist() for column in moves), strict=True)
     return [RankChange(names[team], before or None, after or None) for team, before, after in rows]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scorer.competitions.competition_state import CompetitionState, may_see_private
-from scorer.db.leaderboard import board, columns
+from scorer.db.leaderboard import board_details, ranked_entries
 from scorer.db.leaderboard.changes import BESIDE_RANKS, ChangeFeed, FeedRow
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
@@ -160,7 +160,7 @@ class CachedBoards:
 
     def _ranked(self, connection: Connection, key: BoardKey) -> RankedBoard:
         private = key.track_id != self.public_id
-        as_of = columns.final_as_of(connection, self.feed.competition_id) if private else None
+        as_of = ranked_entries.final_as_of(connection, self.feed.competition_id) if private else None
         if as_of is None:
             return order_of(self._with_finals(connection, key.track_id), late=key.late)
         final_key = key._replace(at=as_of)
@@ -244,25 +244,25 @@ class CachedBoards:
     def teams_named(self, connection: Connection, text: str, listed: Ints) -> Ints:
         """Those of the teams ``listed`` whose name contains ``text``, in NFKC and whatever the letter case."""
         if self._names is None:
-            self._names = TeamNames.of(board.normalised_names(connection, self.feed.competition_id))
+            self._names = TeamNames.of(board_details.normalised_names(connection, self.feed.competition_id))
         unknown = self._names.unknown(listed)
         if len(unknown):
-            self._names = self._names.with_names(board.normalised_names_of(connection, unknown.tolist()))
-        return self._names.containing(board.normalised_text(connection, text), among=listed)
+            self._names = self._names.with_names(board_details.normalised_names_of(connection, unknown.tolist()))
+        return self._names.containing(board_details.normalised_text(connection, text), among=listed)
 
     def _with_finals(self, connection: Connection, track_id: int) -> JudgedEntries:
         judged = self._judge(connection, track_id)
         if track_id == self.public_id:
             return judged
         if self._picks is None:
-            self._picks = columns.picks_of(connection, self.feed.competition_id)
+            self._picks = ranked_entries.picks_of(connection, self.feed.competition_id)
         public = self._judge(connection, self.public_id)
         return judged.with_finals(finals_of(public, self._picks, self.max_final_picks))
 
     def _judge(self, connection: Connection, track_id: int) -> JudgedEntries:
         former = self._judged.get(track_id)
         if former is None or track_id in self._unsure_judged:
-            rules = columns.judging_rules_of(connection, track_id)
+            rules = ranked_entries.judging_rules_of(connection, track_id)
             current = self._current_columns(connection, track_id)
             self._judged[track_id] = former = judged_by(rules, current, former)
             self._unsure_judged.discard(track_id)
@@ -272,12 +272,12 @@ class CachedBoards:
         """The columns of a track's entries, of which those that have changed are read again."""
         stale = self._stale_refs.get(track_id, set())
         if track_id not in self._columns:
-            self._columns[track_id] = columns.columns_of(connection, track_id)
+            self._columns[track_id] = ranked_entries.columns_of(connection, track_id)
         elif stale:
-            reread = columns.columns_of(connection, track_id, refs=stale)
+            reread = ranked_entries.columns_of(connection, track_id, refs=stale)
             self._columns[track_id] = self._columns[track_id].without(stale).updated_with(reread)
             if track_id in self._superseded:
-                earlier = columns.superseded_columns_of(connection, track_id, refs=stale)
+                earlier = ranked_entries.superseded_columns_of(connection, track_id, refs=stale)
                 self._superseded[track_id] = self._superseded[track_id].without(stale).updated_with(earlier)
         self._stale_refs.pop(track_id, None)  # last: what could not be read is read again
         return self._columns[track_id]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scorer.db import rescoring
-from scorer.db.leaderboard import columns
+from scorer.db.leaderboard import ranked_entries
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey
 from scorer.ranking.columns import EntryColumns, JudgingRules
@@ -43,18 +43,22 @@ class PastBoard:
         """Move the moment back to the last change until then: the boards of both are the same. To now (None) if nothing
         has changed since. While a final board was published, that is the board."""
         if self.key.track_id != self.public_id:
-            self.key = self.key._replace(at=columns.final_as_of(connection, self.competition_id, at=self.at) or self.at)
-        at, changed_later = columns.rule_changes_around(connection, self.competition_id, list(self.current), at=self.at)
-        asked = columns.to_microseconds(self.at)
-        never = columns.to_microseconds(NEVER)
-        last = never if at is None else columns.to_microseconds(at)
+            self.key = self.key._replace(
+                at=ranked_entries.final_as_of(connection, self.competition_id, at=self.at) or self.at
+            )
+        at, changed_later = ranked_entries.rule_changes_around(
+            connection, self.competition_id, list(self.current), at=self.at
+        )
+        asked = ranked_entries.to_microseconds(self.at)
+        never = ranked_entries.to_microseconds(NEVER)
+        last = never if at is None else ranked_entries.to_microseconds(at)
         for track_id, current in self.current.items():
             earlier = self._superseded(connection, track_id)
             for measured_at in (current.measured_at, earlier.measured_at):
                 past = measured_at[measured_at <= asked]
                 changed_later |= len(past) < len(measured_at)
                 last = max(last, int(past.max(initial=last)))
-        self.key = self.key._replace(at=columns.from_microseconds(last) if changed_later else None)
+        self.key = self.key._replace(at=ranked_entries.from_microseconds(last) if changed_later else None)
 
     def listing(self, connection: Connection) -> BoardListing:
         """The board of that moment, as far as it is listed."""
@@ -64,14 +68,14 @@ class PastBoard:
         """The board of that moment."""
         judged = self._judged(connection, self.key.track_id)
         if self.key.track_id != self.public_id:  # the private track, or a former one
-            picks = columns.picks_of(connection, self.competition_id, at=self.at)
+            picks = ranked_entries.picks_of(connection, self.competition_id, at=self.at)
             public = self._judged(connection, self.public_id)
             judged = judged.with_finals(finals_of(public, picks, self.max_final_picks))
         return order_of(judged, late=self.key.late)
 
     def rules(self, connection: Connection, track_id: int) -> JudgingRules:
         """The rules that judged a track's entries at that moment."""
-        return columns.judging_rules_of(connection, track_id, at=self.at)
+        return ranked_entries.judging_rules_of(connection, track_id, at=self.at)
 
     def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
         rules = self.rules(connection, track_id)
@@ -81,20 +85,20 @@ class PastBoard:
         """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
         not at all."""
         if rescoring.has_switched_since(connection, track_id, self.at):  # other measurements counted then
-            return columns.columns_of(connection, track_id, at=self.at)
-        current, moment = self.current[track_id], columns.to_microseconds(self.at)
+            return ranked_entries.columns_of(connection, track_id, at=self.at)
+        current, moment = self.current[track_id], ranked_entries.to_microseconds(self.at)
         unchanged = current.measured_at <= moment
         measured_later = current.ref[~unchanged]
         if track_id in self.superseded or len(measured_later) > MAX_REREAD:
             return current.before(moment, self._superseded(connection, track_id))
         if not len(measured_later):
             return current
-        earlier = columns.columns_of(connection, track_id, refs=measured_later.tolist(), at=self.at)
+        earlier = ranked_entries.columns_of(connection, track_id, refs=measured_later.tolist(), at=self.at)
         return current.take(unchanged).updated_with(earlier)
 
     def _superseded(self, connection: Connection, track_id: int) -> EntryColumns:
         if track_id not in self.superseded:
-            self.superseded[track_id] = columns.superseded_columns_of(connection, track_id)
+            self.superseded[track_id] = ranked_entries.superseded_columns_of(connection, track_id)
         return self.superseded[track_id]
 
 

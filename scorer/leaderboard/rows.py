@@ -13,8 +13,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
-from scorer.db.leaderboard import board
-from scorer.db.leaderboard.columns import final_as_of, judged_of, picks_of
+from scorer.db.leaderboard import board_details
+from scorer.db.leaderboard.ranked_entries import final_as_of, judged_of, picks_of
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_cache import BoardTracks
 from scorer.lifecycle import TrackKind
@@ -62,7 +62,7 @@ def teams_named(
     cache = board_cache.cache_of(session)
     if cache is not None and at is None:
         return cache.teams_named(state, text, listing.teams)
-    found = board.teams_named(session, state.competition.id, text, at=at)
+    found = board_details.teams_named(session, state.competition.id, text, at=at)
     return np.intersect1d(np.array(list(found), np.int64), listing.teams)
 
 

@@ -15,7 +15,7 @@ from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState, may_see_results, visible_track
 from scorer.competitions.shown_tracks import visible_shown_tracks
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
 from scorer.db.tables import Account, Track
 from scorer.db.teams import members
@@ -78,7 +78,7 @@ def change_counts(
     if snapshot is not None and snapshot.state is state:  # taken by this very request
         counts: tuple[int, ...] = snapshot.version(track.id, beside=beside)
         return counts
-    return board.version_of(session, track, beside=beside)
+    return board_details.version_of(session, track, beside=beside)
 
 
 def _own_team_id(session: Session, state: CompetitionState, account: Account | None) -> int | None:

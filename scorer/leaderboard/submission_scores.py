@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.competitions import CompetitionBoards
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
@@ -56,7 +56,7 @@ def measurements_by_ref(
     for kind in TRACK_KINDS:
         if kind == "private" and not may_see_private:
             continue
-        scores = board.measured_scores_of(session, boards.tracks[kind].id, list(judged))
+        scores = board_details.measured_scores_of(session, boards.tracks[kind].id, list(judged))
         for entry in entries:
             if entry.ref in scores:
                 ranks = _ranks(session, entry, boards, kind=kind) if ranked else (None, None)

@@ -15,8 +15,8 @@ from scorer.competitions.competition_state import CompetitionState, visible_trac
 from scorer.db import competitions
 from scorer.db.evidence import generators
 from scorer.db.evidence.evidence import newest_evidence_id
-from scorer.db.leaderboard import board, standard_errors
-from scorer.db.leaderboard.columns import final_as_of
+from scorer.db.leaderboard import board_details, standard_errors
+from scorer.db.leaderboard.ranked_entries import final_as_of
 from scorer.db.tables import Account
 from scorer.leaderboard.rows import rows_of
 from scorer.leaderboard.standings import change_counts
@@ -190,7 +190,7 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
     inside = rank_probabilities(compared.scores, [awards.medals[medal] for medal in medals])[shown]
     won = np.diff(inside, axis=1, prepend=0.0).tolist()
     first, last = rank_intervals(compared.scores)
-    names = board.names_of_entries(session, compared.refs[shown])
+    names = board_details.names_of_entries(session, compared.refs[shown])
     scores = compared.scores
     columns = (
         *(compared.ranks, compared.shown, scores.standard_error, *scores.intervals, scores.borderline),

@@ -10,7 +10,7 @@ from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, at_moment
 from scorer.db import competitions, tuning
-from scorer.db.leaderboard import board, columns
+from scorer.db.leaderboard import board_details, ranked_entries
 from scorer.db.notifications import competing_teams
 from scorer.db.tables import Publication
 from scorer.errors import Conflict
@@ -71,7 +71,7 @@ def _require_closed(state: CompetitionState) -> None:
 def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:
     """The moment as of which the board is what it is now: other clocks may be ahead of this one's ``now``."""
     track_ids = [track.id for track in state.tracks.values()]
-    newest = columns.newest_change(session.connection(), state.competition.id, track_ids)
+    newest = ranked_entries.newest_change(session.connection(), state.competition.id, track_ids)
     return now if newest is None else max(now, newest)
 
 
@@ -116,7 +116,7 @@ def _board_version(session: Session, state: CompetitionState, now: datetime) -> 
     track = state.tracks["private"]
     cache = board_cache.cache_of(session)
     if cache is None:
-        return board.version_of(session, track, beside={"label"})
+        return board_details.version_of(session, track, beside={"label"})
     return cache.current_snapshot(state.competition.slug, now).version(track.id, beside={"label"})
 
 

@@ -10,7 +10,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import SharingEntry
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import Score
 from scorer.db.newest_rows import newest_row
 from scorer.db.review import reviews as rows
@@ -91,7 +91,9 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
     others = []
     for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
         label = newest_row(session, Label, submission_ref=each.ref) if unblinded else None
-        others.append(OtherEntry(each, board.score_of(session, public.id, each.ref), label.label if label else None))
+        others.append(
+            OtherEntry(each, board_details.score_of(session, public.id, each.ref), label.label if label else None)
+        )
     return others
 
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.leaderboard import board, columns
+from scorer.db.leaderboard import board_details, ranked_entries
 from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Ruling, Submission
 from scorer.db.teams.merges import current_team
@@ -99,7 +99,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
 def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
     orders = {kind: ranked_board_of(session, state, kind) for kind in TRACK_KINDS}
     judged = {kind: order.judged for kind, order in orders.items()}
-    picks = columns.picks_of(session.connection(), state.competition.id)
+    picks = ranked_entries.picks_of(session.connection(), state.competition.id)
     return _JudgedBoards(judged, picks, state.competition.final_picks)
 
 
@@ -118,7 +118,7 @@ def _with(refs: Ints, ref: int, among: bool) -> Ints:
 
 def _award_changes(session: Session, awards: Awards, *, before: RankedBoard, after: RankedBoard) -> list[WinChange]:
     moves = moves_between(before, after).of_first(awards.last_winning_rank)
-    names = board.team_names_of(session, moves.team.tolist())
+    names = board_details.team_names_of(session, moves.team.tolist())
     changes = [
         WinChange(names[team], *(Win(rank or None, *awards.of_rank(rank)) for rank in ranks))
         for team, *ranks in zip(*(column.tolist() for column in moves), strict=True)

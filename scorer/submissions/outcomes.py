@@ -12,7 +12,7 @@ from scorer.competitions import competition_state, penalty_notices, shown_tracks
 from scorer.db import competitions, rescoring
 from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
-from scorer.db.leaderboard import columns
+from scorer.db.leaderboard import ranked_entries
 from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement, Submission
 from scorer.errors import Conflict, Forbidden, Invalid
@@ -154,7 +154,7 @@ def _add_measurement(
 
 def _measured_at(session: Session, submission: Submission, now: datetime) -> datetime:
     """``now``, or a moment after the one as of which a published board is read: this worker's clock may be behind."""
-    as_of = columns.final_as_of(session.connection(), submission.competition_id)
+    as_of = ranked_entries.final_as_of(session.connection(), submission.competition_id)
     return now if as_of is None else max(now, as_of + timedelta(microseconds=1))
 
 

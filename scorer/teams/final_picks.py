@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, grace_end, require_not_final, visible_state
 from scorer.db import competitions
-from scorer.db.leaderboard import board, columns, final_picks
+from scorer.db.leaderboard import board_details, final_picks, ranked_entries
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, PickSet, Submission, Team
 from scorer.db.teams import members
@@ -44,9 +44,9 @@ def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tupl
 
 def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
     """The refs of the submissions that count for a team without picks: its best on the public track, best first."""
-    refs = board.refs_of_team(session, team_id)
+    refs = board_details.refs_of_team(session, team_id)
     track = state.tracks["public"]
-    judged = columns.judged_of(session.connection(), track.id, refs=refs)
+    judged = ranked_entries.judged_of(session.connection(), track.id, refs=refs)
     return tuple(best_of(judged, state.competition.final_picks).tolist())
 
 

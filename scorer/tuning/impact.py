@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.leaderboard.board_versions import ChangesPage, rank_changes
 from scorer.metrics.statistics.threshold_selection import is_borderline
 from scorer.ranking.awards import Awards
@@ -207,8 +207,8 @@ def penalty_changes(
 ) -> list[PenaltyChange]:
     """Entries of a page, given by their rows in the columns that ``labels`` stand beside."""
     refs, teams = judged.columns.ref[page].tolist(), judged.team[page].tolist()
-    ids = board.submission_ids_of(session, refs)
-    names = board.team_names_of(session, teams)
+    ids = board_details.submission_ids_of(session, refs)
+    names = board_details.team_names_of(session, teams)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
     return [
         PenaltyChange(ids[ref], names[team], distance, LABELS[number] if number >= 0 else None)
@@ -218,5 +218,5 @@ def penalty_changes(
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
     """Moves of awards with the names of the teams."""
-    names: Mapping[int, str] = board.team_names_of(session, [move.team for move in moves])
+    names: Mapping[int, str] = board_details.team_names_of(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

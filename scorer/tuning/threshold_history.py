@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.db import tuning
-from scorer.db.leaderboard.columns import to_microseconds
+from scorer.db.leaderboard.ranked_entries import to_microseconds
 from scorer.db.tables import Threshold
 from scorer.db.tuning import effective_thresholds
 from scorer.errors import NotFound

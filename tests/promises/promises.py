@@ -45,7 +45,7 @@ PROMISES = (
     Promise(
         "An entry whose worker is killed is measured all the same, once on each track.",
         "tests/faults/test_rounds.py::test_every_promise_holds_after[1-kill-job-process]",
-        "scorer/jobs/retries.py",
+        "scorer/jobs/sweeps.py",
         "    expired = job_queue.lock_expired(session)\n",
         "    expired: list[Job] = []\n",
         KILLS,
@@ -89,7 +89,7 @@ PROMISES = (
     Promise(
         "A lost message delays its work until the next sweep and no longer.",
         f"{BROKER}::test_what_was_not_sent_is_sent_by_the_sweep",
-        "scorer/jobs/retries.py",
+        "scorer/jobs/sweeps.py",
         "        if missing > 0:",
         "        if missing < 0:",
         ("broker-flushed", "messages-lost", "messages-late"),
@@ -106,7 +106,7 @@ PROMISES = (
     Promise(
         "An outage of the database that is longer than a lease costs no attempt.",
         "tests/db/jobs/test_lease_sweep.py::test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew",
-        "scorer/jobs/retries.py",
+        "scorer/jobs/sweeps.py",
         "since_sweep is not None and since_sweep >",
         "since_sweep is not None and since_sweep <",
         ("away-postgres", "silent-postgres", "kill-postgres"),

@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from scorer.jobs import retries
+from scorer.jobs import sweeps
 from scorer.jobs.broker import transaction, waiting_messages
 from scorer.monitoring.instruments import LAST_SWEEP
 from worker.runtime import decoded_images
@@ -16,7 +16,7 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
     """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Expired leases are
     freed also while the broker is away."""
     with transaction(context.sessions, context.broker) as session:
-        done = retries.sweep_leases(
+        done = sweeps.sweep_leases(
             session,
             now=context.now(),
             lease=context.lease,
@@ -25,7 +25,7 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
         )
     announced = waiting_messages(context.broker)
     with transaction(context.sessions, context.broker) as session:
-        done |= retries.announce_due(session, announced)
+        done |= sweeps.announce_due(session, announced)
     if any(done.values()):
         log.info("sweep: %s", done)
     decoded_images.make_room(context)

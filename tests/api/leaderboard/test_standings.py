@@ -15,7 +15,7 @@ from scorer.acting import Acting
 from scorer.competitions import setup, spec
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import competitions
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.changes import BESIDE_RANKS
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, TeamMerge, Track
@@ -260,7 +260,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
                     del session.info["board_cache"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
                 track = competitions.tracks_of(session, arena.state.competition.id)[track_kind]
-                assert board.version_of(session, track, beside=BESIDE_RANKS) == counted
+                assert board_details.version_of(session, track, beside=BESIDE_RANKS) == counted
     connections.close()
 
 

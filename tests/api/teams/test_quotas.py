@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from api.http import concurrent_requests, request_bodies
 from scorer.db.jobs import job_queue
-from scorer.jobs import leases, retries
+from scorer.jobs import leases, sweeps
 from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from tests.api.conftest import API, Service, refused
@@ -154,7 +154,7 @@ def test_an_entry_under_check_is_cancelled_and_the_check_is_dropped(service: Ser
         assert not leases.finish_job(session, held, context.now())
     with transaction(context.sessions, context.broker) as session:
         let_time_pass(session, timedelta(days=1))
-        assert retries.free_expired(session, now=context.now(), max_attempts=3) == 0
+        assert sweeps.free_expired(session, now=context.now(), max_attempts=3) == 0
     assert not run_next(context, Queue.CHECK)
 
 

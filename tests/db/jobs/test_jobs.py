@@ -11,7 +11,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue, worker_reports
 from scorer.db.submissions.submissions import UnexpectedStatus
 from scorer.db.tables import Job, Measurement, Publication, Submission, Team, WorkerReport
-from scorer.jobs import leases, retries
+from scorer.jobs import leases, retries, sweeps
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued, received
@@ -110,7 +110,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert status_of(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    retries.free_expired(session, now=later, max_attempts=3)
+    sweeps.free_expired(session, now=later, max_attempts=3)
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
@@ -130,7 +130,7 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     let_time_pass(session, LEASE - timedelta(seconds=1))
     assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     let_time_pass(session, timedelta(seconds=2))
-    retries.free_expired(session, now=now, max_attempts=3)
+    sweeps.free_expired(session, now=now, max_attempts=3)
     job = session.get_one(Job, held.job_id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
@@ -146,7 +146,7 @@ def test_a_poison_entry_ends_as_failed_and_costs_the_team_nothing(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment) is not None
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        retries.free_expired(session, now=moment, max_attempts=3)
+        sweeps.free_expired(session, now=moment, max_attempts=3)
     session.refresh(submission)
     assert submission.status == "failed"
     assert submission.reason == retries.OUR_FAULT
@@ -177,10 +177,10 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     submission = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now - behind)
     assert held is not None
-    assert retries.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
+    assert sweeps.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
     assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
-        assert retries.free_expired(session, now=moment, max_attempts=3) == 0
+        assert sweeps.free_expired(session, now=moment, max_attempts=3) == 0
     retries.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
     session.flush()
     let_time_pass(session, retries.RETRIES[0])
@@ -211,8 +211,8 @@ def test_the_sweep_announces_exactly_what_has_no_message(
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    assert retries.announce_due(session, {Queue.CHECK: 1}) == {"announced_check": 2}
-    assert retries.announce_due(session, {Queue.CHECK: 3}) == {}
+    assert sweeps.announce_due(session, {Queue.CHECK: 1}) == {"announced_check": 2}
+    assert sweeps.announce_due(session, {Queue.CHECK: 3}) == {}
 
 
 def test_a_sweep_sends_no_more_messages_than_workers_can_take(
@@ -221,8 +221,8 @@ def test_a_sweep_sends_no_more_messages_than_workers_can_take(
     team = make_team(session, state, now)
     for _ in range(3):
         received(session, state, team, now)
-    monkeypatch.setattr(retries, "MAX_SENT", 2)
-    assert retries.announce_due(session, {}) == {"announced_check": 2}
+    monkeypatch.setattr(sweeps, "MAX_SENT", 2)
+    assert sweeps.announce_due(session, {}) == {"announced_check": 2}
 
 
 def test_a_job_whose_submission_went_another_way_fails_and_stops_nobody(
@@ -267,7 +267,7 @@ def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
     odd.status = "scored"
     session.flush()
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    assert retries.free_expired(session, now=now, max_attempts=3) == 2
+    assert sweeps.free_expired(session, now=now, max_attempts=3) == 2
     assert status_of(session, other) == "queued"
     assert status_of(session, odd) == "scored"
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Job, LastSweep, Mail
 from scorer.jobs import leases
-from scorer.jobs.retries import EXTENDED_EVERY, sweep_leases
+from scorer.jobs.sweeps import EXTENDED_EVERY, sweep_leases
 from scorer.lifecycle import Queue
 from tests.factories import let_time_pass, make_competition, make_submission, make_team
 

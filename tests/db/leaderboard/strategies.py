@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from scorer.db.leaderboard.columns import to_microseconds
+from scorer.db.leaderboard.ranked_entries import to_microseconds
 from scorer.db.tables import Table
 from scorer.metrics.mifid import EPSILON, is_copy, mifid
 from scorer.ranking.columns import EntryColumns, FinalPicks, JudgingRules

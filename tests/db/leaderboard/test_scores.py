@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from deploy.standalone.ephemeral import Servers
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
 from scorer.db.leaderboard.scores import Score, judged_entries
 from scorer.metrics.mifid import mifid
@@ -126,9 +126,9 @@ def test_labels_change_the_version_for_those_who_see_them_only(
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
     track = state.tracks["public"]
-    before = [board.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
+    before = [board_details.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
     set_label(session, entry, "ae", now)
-    after = [board.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
+    after = [board_details.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
     assert before[0] == after[0]
     assert before[1] != after[1]
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db import tables
 from scorer.db.competitions import CompetitionBoards
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.changes import ChangeFeed
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Track
@@ -108,7 +108,7 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         kind: TrackKind = "private" if which == "private" else "public"
         order = read_ranked_board(session, BOARDS_OF, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
-        names = board.entry_info_of(session, order.refs, late=late, at=at)
+        names = board_details.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
         assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
         scores_are_the_definition(ask.all, drawn, which)

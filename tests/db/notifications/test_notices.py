@@ -10,7 +10,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import notifications
 from scorer.db.tables import Account, Delivery, Mail, Notice, Team
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.jobs import retries
+from scorer.jobs import retries, sweeps
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices, webhooks
 from scorer.notifications.notices import Kind
@@ -150,7 +150,7 @@ def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment)
         let_time_pass(session, LEASE + timedelta(seconds=1))
-        retries.free_expired(session, now=moment, max_attempts=3)
+        sweeps.free_expired(session, now=moment, max_attempts=3)
     (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert notice.kind == "entry-failed"
     assert retries.OUR_FAULT in notice.body

@@ -15,7 +15,7 @@ from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions, notifications
 from scorer.db.jobs import job_queue
 from scorer.db.jobs.failed_jobs import failed as failed_rows
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.review.reviews import review_counts
 from scorer.db.tables import (
     AuditEntry,
@@ -498,7 +498,9 @@ def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], 
     rows = rows_of(session, state, "private").page(0, None)
     last = max(state.competition.medals.values())
     cutoff = max((row.score for row in rows[:last]), default=0.0)
-    scores = {score.ref: score for row in rows for score in [board.score_of(session, private, row.ref)] if score}
+    scores = {
+        score.ref: score for row in rows for score in [board_details.score_of(session, private, row.ref)] if score
+    }
     near = {
         row.ref
         for row in rows

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Delivery, Job, Mail, Notice, Submission, SubmissionEvent
-from scorer.jobs import leases, retries
+from scorer.jobs import leases, retries, sweeps
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.submissions import outcomes, progress
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress
@@ -38,7 +38,7 @@ def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: d
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    retries.free_expired(session, now=later, max_attempts=3)
+    sweeps.free_expired(session, now=later, max_attempts=3)
     second = claim(session, later, "second")
     assert second
     assert outcomes.record_measurement(session, second, MEASURED, now=later)

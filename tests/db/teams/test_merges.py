@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.submissions import submissions
 from scorer.db.tables import Team, TeamMerge
 from scorer.db.teams import members, merges
@@ -52,7 +52,9 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
     merge(session, third, second, now)
     merge(session, second, first, now)
     ranked = board_of(session, state).page(0, None)
-    entries_of = {ref: row.entries for ref, row in board.entry_info_of(session, [line.ref for line in ranked]).items()}
+    entries_of = {
+        ref: row.entries for ref, row in board_details.entry_info_of(session, [line.ref for line in ranked]).items()
+    }
     assert [(line.team_id, line.score, entries_of[line.ref]) for line in ranked] == [
         (first.id, 10.0, 3),
         (other.id, 15.0, 1),
@@ -69,9 +71,9 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
 def test_each_merge_is_another_version_of_the_board(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     track = state.tracks["public"]
-    before = board.version_of(session, track)
+    before = board_details.version_of(session, track)
     merge(session, second, first, now)
-    assert board.version_of(session, track) != before
+    assert board_details.version_of(session, track) != before
 
 
 def test_usage_and_lists_hold_what_was_merged(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -149,7 +151,7 @@ def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
     for late, count in ((False, 1), (True, 3)):
         (line,) = board_of(session, state, late=late).page(0, None)
         assert line.team_id == first.id
-        assert board.entry_info_of(session, [line.ref], late=late)[line.ref].entries == count
+        assert board_details.entry_info_of(session, [line.ref], late=late)[line.ref].entries == count
     assert quotas.quota_of(session, state, ada, now=now).remaining == 4
     state.competition.closes_at = now
     session.flush()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
-from scorer.db.leaderboard import board
+from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Account, EarlyLabel, Ruling, Submission, Threshold, Track
 from scorer.errors import Conflict, NotFound
@@ -88,7 +88,7 @@ def test_a_preview_is_what_happens(
 
         def ranks() -> dict[str, int | None]:
             lines = board_of(session, state).page(0, None)
-            names = board.team_names_of(session, {line.team_id for line in lines})
+            names = board_details.team_names_of(session, {line.team_id for line in lines})
             return {names[line.team_id]: line.rank for line in lines}
 
         def penalised() -> dict[str, bool | None]:

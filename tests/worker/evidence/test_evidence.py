@@ -22,7 +22,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.evidence import records
 from scorer.extractors.tiny import Tiny
-from scorer.jobs import leases, retries
+from scorer.jobs import leases, sweeps
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running_service
 from tests.conftest import fresh_settings
@@ -324,7 +324,7 @@ def test_a_killed_attempt_is_made_again_with_the_same_result(
         for job in session.scalars(select(Job).where(Job.state == "running")):
             job.lease_until = now - timedelta(seconds=1)
     with service.context.sessions.begin() as session:
-        assert retries.free_expired(session, now=now, max_attempts=3) == 1
+        assert sweeps.free_expired(session, now=now, max_attempts=3) == 1
     assert public(service, ref) is None
     feature_cache.delete_features(service.context, submission, track, identity="tiny@1")
     service.run_jobs(evidence=True)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from benchmarks.harness.networks import spec_of, write_weights
 from scorer.errors import Unavailable
 from scorer.extractors import DeviceLost, ExtractorOptions, torch_extractor, weights
-from scorer.extractors.devices import device_of, is_device_error, is_out_of_memory
+from scorer.extractors.devices import device_of, is_device_error
 from scorer.extractors.options import parse_device
+from scorer.extractors.out_of_memory import is_out_of_memory
 from scorer.extractors.torch_extractor import TorchExtractor
 from tests.worker.extractors.host_gpu import OUT_OF_MEMORY, HostGpu
 from worker.runtime import device_probe

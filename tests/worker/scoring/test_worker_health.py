@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Job
 from scorer.errors import Unavailable
-from scorer.jobs import leases, retries
+from scorer.jobs import leases, retries, sweeps
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
 from tests.api.kept_state import KeptState, kept_fixtures
@@ -295,7 +295,7 @@ def test_a_job_without_progress_loses_its_lease(
         with context.sessions.begin() as session:
             let_time_pass(session, timedelta(seconds=2))
         with context.sessions.begin() as session:
-            return retries.free_expired(session, now=context.now(), max_attempts=3)
+            return sweeps.free_expired(session, now=context.now(), max_attempts=3)
 
     assert expired() == 0
     monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)

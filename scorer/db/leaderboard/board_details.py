@@ -1,7 +1,7 @@
 """SQL for what a board shows beside ranks: team names, entry counts, reasons; scores of single entries; its version.
 
 Ranking itself is done in numpy (:func:`scorer.leaderboard.rows.ranked_board_of`), over the columns that
-:mod:`scorer.db.leaderboard.columns` reads.
+:mod:`scorer.db.leaderboard.ranked_entries` reads.
 """
 
 from collections.abc import Collection
