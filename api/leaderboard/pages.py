@@ -19,8 +19,7 @@ from api.http.dependencies import (
 from api.http.etags import etag_of, is_known
 from api.http.request_charges import charge_past_board
 from api.http.routing import Router
-from api.leaderboard.uncertainty import uncertainty_json
-from api.leaderboard.views import UncertaintyView
+from api.leaderboard.uncertainty import BOARD_UNCERTAINTY, uncertainty_json
 from api.rendering import formatting, templates
 from api.rendering.timeline import timeline_of
 from scorer.accounts import roles
@@ -216,7 +215,7 @@ def show_uncertainty(
         return templates.not_modified(etag)
 
     def render() -> bytes:
-        shown = UncertaintyView.model_validate_json(body)
+        shown = BOARD_UNCERTAINTY.validate_json(body)
         return bytes(
             templates.render_page("leaderboard/uncertainty.html", viewer=viewer, state=state, shown=shown).body
         )

@@ -24,7 +24,6 @@ from api.leaderboard.views import (
     CopyView,
     DisqualifiedView,
     PlaceView,
-    UncertaintyView,
     board_csv_of,
 )
 from api.openapi.files import UNCHANGED, also_as
@@ -35,6 +34,7 @@ from scorer.db.tables import Account
 from scorer.leaderboard import board_access, board_versions, standings
 from scorer.leaderboard.board import Board
 from scorer.leaderboard.board_reader import BoardReader
+from scorer.leaderboard.uncertainty import BoardUncertainty
 from scorer.lifecycle import TrackKind
 
 router = ApiRouter(tags=["leaderboard"])
@@ -166,7 +166,7 @@ def list_versions(
     )
 
 
-@router.get("/competitions/{slug}/leaderboard/uncertainty", response_model=UncertaintyView)
+@router.get("/competitions/{slug}/leaderboard/uncertainty", response_model=BoardUncertainty)
 def show_uncertainty(
     slug: str, request: Request, acting: ActingVisitor, cache: AppResponseCache, track: TrackKind = "public"
 ) -> Response:

@@ -15,7 +15,6 @@ from kennel_client.cli.formatting import escape_formula
 from scorer.leaderboard.board import Place
 from scorer.leaderboard.board_reader import BoardReader
 from scorer.leaderboard.board_versions import RankChange
-from scorer.leaderboard.uncertainty import AwardBoundary, UncertainPlace
 from scorer.lifecycle import TrackKind
 
 
@@ -104,19 +103,6 @@ class BoardVersionsView(BaseModel):
     changes: int = Field(description="Teams whose rank is another one than in the version before.")
     moves: list[RankChange] = Field(description="These teams, in the order of their ranks now.")
     next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
-
-
-class UncertaintyView(BaseModel):
-    """How certain the ranks of a board's first places are, as things are now."""
-
-    competition: str
-    track: TrackKind
-    teams: int = Field(description="How many teams have a rank.")
-    without_error: int = Field(
-        description="Entries whose FID has no standard error (yet); others are compared with them as if they had none."
-    )
-    places: Sequence[UncertainPlace]
-    boundaries: Sequence[AwardBoundary] = Field(description="What medals and prizes hang on, best first.")
 
 
 COLUMNS = (

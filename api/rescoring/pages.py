@@ -9,7 +9,7 @@ from api.http.dependencies import ActingOrganizer, AppSettings, KnownViewer, Sig
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
-from api.rescoring.views import campaign_view, preview_view
+from api.rescoring.views import campaign_view
 from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
@@ -93,7 +93,7 @@ def _campaign_page(
     is_over = status.state == "cancelled" or status.track.kind == "former"
     if status.difference.measured and not is_over:
         try:
-            shown["preview"] = preview_view(preview(acting.session, state, campaign, tau=tau))
+            shown["preview"] = preview(acting.session, state, campaign, tau=tau)
         except KennelError as refusal:
             shown["refusal"] = refusal.message
     return render_page(

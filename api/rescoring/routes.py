@@ -13,13 +13,11 @@ from api.rescoring.views import (
     CampaignPage,
     CampaignView,
     NewCampaignBody,
-    SwitchPreviewView,
     campaign_view,
-    preview_view,
 )
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.rescoring import campaign_status, campaigns, switching
-from scorer.rescoring.preview import preview
+from scorer.rescoring.preview import SwitchPreview, preview
 
 router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 
@@ -54,11 +52,11 @@ def preview_switch(
     campaign_id: int,
     acting: ActingOrganizer,
     tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold to switch with.")] = None,
-) -> SwitchPreviewView:
+) -> SwitchPreview:
     """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
     state = state_of(acting.session, slug, acting.now)
     campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
-    return preview_view(preview(acting.session, state, campaign, tau=tau))
+    return preview(acting.session, state, campaign, tau=tau)
 
 
 @router.post("/{campaign_id}/decisions", status_code=201)

@@ -1,21 +1,17 @@
 """Schemas of rescoring campaigns, and how responses are made."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from api.http.views import Page, RecordView, Request
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.reference_sets import ReferenceRole
-from scorer.leaderboard.board_versions import RankChange
 from scorer.lifecycle import TrackKind
 from scorer.rescoring.campaign_status import CampaignState, CampaignStatus
 from scorer.rescoring.campaigns import CampaignAct
-from scorer.rescoring.preview import SwitchPreview
 from scorer.rescoring.requirements import possible_decisions
-from scorer.tuning.impact import AwardChange
 
 
 class NewCampaignBody(Request):
@@ -81,24 +77,6 @@ class CampaignPage(Page):
     campaigns: list[CampaignView]
 
 
-class BoardImpactView(BaseModel):
-    """What changes on one board."""
-
-    track: TrackKind
-    moves: int = Field(description="Teams whose rank changes.")
-    first_moves: Sequence[RankChange] = Field(description="At most a hundred of them, in the order of their new ranks.")
-    medals: Sequence[AwardChange]
-    prizes: Sequence[AwardChange]
-    penalised_before: int
-    penalised_after: int
-
-
-class SwitchPreviewView(BaseModel):
-    undo: bool = Field(description="Whether the campaign is in force, so that this is what taking it back would do.")
-    tau: float | None = Field(description="The threshold that would be in force then; null: the one in force stays.")
-    boards: list[BoardImpactView]
-
-
 def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
     """A campaign, how far it is, and what can be decided about it now."""
     campaign, difference = status.campaign, status.difference
@@ -121,20 +99,3 @@ def campaign_view(session: Session, state: CompetitionState, status: CampaignSta
         allowed=possible_decisions(session, state, status),
         acts=[CampaignActView.of(act, by=act.author.handle) for act in status.acts],
     )
-
-
-def preview_view(preview: SwitchPreview) -> SwitchPreviewView:
-    """What a switch would change."""
-    boards = [
-        BoardImpactView(
-            track=board.kind,
-            moves=board.total,
-            first_moves=board.moves,
-            medals=board.medals,
-            prizes=board.prizes,
-            penalised_before=board.penalised_before,
-            penalised_after=board.penalised_after,
-        )
-        for board in preview.boards
-    ]
-    return SwitchPreviewView(undo=preview.undo, tau=preview.tau, boards=boards)

@@ -150,7 +150,7 @@ class Campaigns(Methods[Api]):
         return wait_until(path, lambda campaign: campaign["state"] not in UNDER_WAY, see=see)
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}/preview")
-    def preview(self, slug: str, campaign: int, tau: float | None = None) -> answers.SwitchPreviewView:
+    def preview(self, slug: str, campaign: int, tau: float | None = None) -> answers.SwitchPreview:
         """Who would move if the campaign's measurements counted; changes nothing."""
 
     @calls("POST /competitions/{slug}/rescoring/{campaign}/decisions")
@@ -275,7 +275,7 @@ class PrivateExtractor(Methods[Api]):
     @Method
     def compare(
         self, slug: str, extractors: Sequence[str], *, early_labels: bool = False
-    ) -> Operation[answers.ComparisonView]:
+    ) -> Operation[answers.ComparisonStatus]:
         """Start a comparison of extractors with the present one on labelled entries; with ``early_labels``, also on
         entries that have only an early label."""
         body = {"extractors": list(extractors), "early_labels": early_labels}

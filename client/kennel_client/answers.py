@@ -248,7 +248,7 @@ class CodeRequestView(TypedDict):
     created_at: str
 
 
-class ComparedExtractorView(TypedDict):
+class ComparedExtractor(TypedDict):
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
     extractor: str
@@ -264,7 +264,7 @@ class ComparedExtractorView(TypedDict):
     lacks: str | None
 
 
-class ComparisonView(TypedDict):
+class ComparisonStatus(TypedDict):
     """A comparison and its results so far, judged with the present labels."""
 
     started_at: str | None
@@ -272,7 +272,7 @@ class ComparisonView(TypedDict):
     memorising: int
     legitimate: int
     early_labels: int
-    extractors: list[ComparedExtractorView]
+    extractors: list[ComparedExtractor]
 
 
 class Medals(TypedDict):
@@ -702,7 +702,7 @@ class PrivateExtractorView(TypedDict):
     failed: int
     candidates: list[str]
     may_choose: bool
-    comparison: ComparisonView
+    comparison: ComparisonStatus
 
 
 class PublicationView(TypedDict):
@@ -1120,7 +1120,7 @@ class StudyView(TypedDict):
     means: NotRequired[list[MeanRating] | None]
 
 
-class BoardImpactView(TypedDict):
+class BoardImpact(TypedDict):
     """What changes on one board."""
 
     track: Literal["public", "private"]
@@ -1132,12 +1132,12 @@ class BoardImpactView(TypedDict):
     penalised_after: int
 
 
-class SwitchPreviewView(TypedDict):
-    """SwitchPreviewView of the API."""
+class SwitchPreview(TypedDict):
+    """What a switch, or taking it back, would change on each board that depends on the track."""
 
     undo: bool
     tau: float | None
-    boards: list[BoardImpactView]
+    boards: list[BoardImpact]
 
 
 class ThresholdView(TypedDict):

@@ -80,14 +80,19 @@ class AwardBoundary:
 
 @dataclass(frozen=True)
 class BoardUncertainty:
-    """The uncertainty of a board's first places."""
+    """How certain the ranks of a board's first places are, as things are now."""
 
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    competition: str
+    track: TrackKind
     teams: int
     """How many teams have a rank."""
+    without_error: int
+    """Entries whose FID has no standard error (yet); others are compared with them as if they had none."""
     places: Sequence[UncertainPlace]
     boundaries: Sequence[AwardBoundary]
-    without_error: int
-    """Of the entries compared: those whose FID has no standard error (yet). They are compared as if they had none."""
+    """What medals and prizes hang on, best first."""
 
 
 def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None) -> str:
@@ -114,10 +119,12 @@ def board_uncertainty(
         others = generators.refs_of_other_generators(session, refs)
         places = [replace(place, other_generator=ref in others) for place, ref in zip(places, refs, strict=True)]
     return BoardUncertainty(
+        competition=state.competition.slug,
+        track=kind,
         teams=len(listing),
+        without_error=int(np.count_nonzero(~compared.known)),
         places=places,
         boundaries=_boundaries(state.awards_on(kind), compared),
-        without_error=int(np.count_nonzero(~compared.known)),
     )
 
 

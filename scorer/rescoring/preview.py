@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, require_not_final
@@ -24,10 +25,13 @@ from scorer.tuning.impact import LISTED, AwardChange, award_changes, award_moves
 class BoardImpact:
     """What changes on one board."""
 
-    kind: TrackKind
-    total: int
-    """Teams whose rank changes; ``moves`` has the first of them, in the order of their new ranks."""
-    moves: Sequence[RankChange]
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    track: TrackKind
+    moves: int
+    """Teams whose rank changes."""
+    first_moves: Sequence[RankChange]
+    """At most a hundred of them, in the order of their new ranks."""
     medals: Sequence[AwardChange]
     prizes: Sequence[AwardChange]
     penalised_before: int
@@ -37,11 +41,14 @@ class BoardImpact:
 
 @dataclass(frozen=True)
 class SwitchPreview:
-    """What a switch, or taking it back (``undo``), would change on each board that depends on the track."""
+    """What a switch, or taking it back, would change on each board that depends on the track."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     undo: bool
+    """Whether the campaign is in force, so that this is what taking it back would do."""
     tau: float | None
-    """The threshold that would be in force then; None: the one in force stays."""
+    """The threshold that would be in force then; null: the one in force stays."""
     boards: Sequence[BoardImpact]
 
 
@@ -84,9 +91,9 @@ def _impact(
     moves = moves_between(before, after)
     awards = state.awards_on(kind)
     return BoardImpact(
-        kind=kind,
-        total=len(moves.team),
-        moves=rank_changes(session, moves.take(slice(LISTED))),
+        track=kind,
+        moves=len(moves.team),
+        first_moves=rank_changes(session, moves.take(slice(LISTED))),
         medals=award_changes(session, award_moves(moves, awards, "medal")),
         prizes=award_changes(session, award_moves(moves, awards, "prize")),
         penalised_before=_penalised(before),

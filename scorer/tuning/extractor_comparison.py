@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -24,43 +25,53 @@ from scorer.db.tables import ComparedDistance, Comparison, Preparation
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState
-from scorer.metrics.statistics.threshold_selection import ThresholdChoice, choose_tau
+from scorer.metrics.statistics.threshold_selection import choose_tau
 from scorer.submissions.labels import LabelInfo, label_info_of
+from scorer.tuning.thresholds import choice_as_json
 
 ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "failed"]
-"""``incomplete``: some entries are not measured and no job will; starting the comparison again adds the jobs."""
 
 
 @dataclass(frozen=True)
 class ComparedExtractor:
     """How well the memorization distance in one extractor's feature space separates the labelled entries."""
 
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
     extractor: str
     present: bool
-    """Whether it is the private track's extractor now."""
+    """Whether the private track has it now."""
     state: ComparisonState
+    """`incomplete`: measurements are missing and not queued; comparing again queues them."""
     stage: str | None
-    """Of the preparation of the reference images while that runs, as is ``fraction``."""
+    """Of the references, while they are prepared, as is `fraction`."""
     fraction: float | None
     measured: int
     failed: int
     error: str | None
     held_out_distance: float | None
-    choice: ThresholdChoice | None
-    """By ``margin``, over the labelled entries that are measured; None where that is impossible: ``lacks`` says why."""
+    choice: dict[str, Any] | None
+    """Over the labelled entries that are measured: memorization_margin (the paper's d(M)), auc, cohens_d, and the tau
+    of `margin` with the entries that it penalises rightly and wrongly. Null where that is impossible: `lacks` says
+    why."""
     lacks: str | None
 
 
 @dataclass(frozen=True)
 class ComparisonStatus:
-    """A comparison as far as it is: the private track's extractor first, then the candidates."""
+    """A comparison and its results so far, judged with the present labels."""
 
-    comparison: Comparison | None
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    started_at: datetime | None
+    started_by: str | None
     memorising: int
+    """Entries known to memorise."""
     legitimate: int
     early_labels: int
-    """How many of these have an early label alone."""
+    """How many of these have only an early label."""
     extractors: Sequence[ComparedExtractor]
+    """The private track's extractor first, then the candidates."""
 
 
 def start_comparison(
@@ -178,7 +189,8 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
     ]
     memorising = sum(bool(label.memorising) for label in labels.values())
     return ComparisonStatus(
-        comparison=comparison,
+        started_at=comparison.created_at if comparison else None,
+        started_by=comparison.author.handle if comparison else None,
         memorising=memorising,
         legitimate=len(labels) - memorising,
         early_labels=sum(label.early for label in labels.values()),
@@ -225,9 +237,10 @@ def _progress(missing: Sequence[int], *, measuring: bool, failed: int) -> Compar
 
 def _separation(
     distances: Mapping[int, float], labels: Mapping[int, LabelInfo]
-) -> tuple[ThresholdChoice | None, str | None]:
+) -> tuple[dict[str, Any] | None, str | None]:
     refs = sorted(distances)
     try:
-        return choose_tau([distances[ref] for ref in refs], [labels[ref].memorising for ref in refs]), None
+        choice = choose_tau([distances[ref] for ref in refs], [labels[ref].memorising for ref in refs])
     except Invalid as error:
         return None, error.message
+    return choice_as_json(choice) | {"tau": choice.tau}, None

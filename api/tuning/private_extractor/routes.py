@@ -3,15 +3,14 @@
 from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
 from api.tuning.private_extractor.views import (
-    ComparisonView,
     NewComparison,
     NewPrivateExtractor,
     PrivateExtractorView,
-    comparison_view,
     private_extractor_view,
 )
 from scorer.competitions.competition_state import state_of
 from scorer.tuning import extractor_choice, extractor_comparison
+from scorer.tuning.extractor_comparison import ComparisonStatus
 
 router = ApiRouter(prefix="/competitions/{slug}/private-extractor", tags=["extractors"])
 
@@ -23,12 +22,12 @@ def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
 
 
 @router.post("/comparisons", status_code=202)
-def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonView:
+def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonStatus:
     """Have every labelled entry measured in the feature spaces of other extractors, after all scoring. Measurements
     that exist are not repeated."""
     state = state_of(acting.session, slug, acting.now)
     extractor_comparison.start_comparison(acting, state, **body.model_dump(), weights=settings.weights_sha256)
-    return comparison_view(extractor_comparison.comparison_status(acting.session, state))
+    return extractor_comparison.comparison_status(acting.session, state)
 
 
 @router.put("")

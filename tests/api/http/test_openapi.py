@@ -37,9 +37,9 @@ WHOLES = {
     "StorageView",
     "StudyView",
     "SubmissionView",
-    "SwitchPreviewView",
+    "SwitchPreview",
     "TeamView",
-    "UncertaintyView",
+    "BoardUncertainty",
     "accounts.download_own_data",
 }
 """Answers that are one thing with all its parts, or the first of each of several lists that are paged elsewhere."""
