@@ -27,16 +27,14 @@ from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.db import competitions
-from scorer.db.jobs import rescoring_jobs
-from scorer.db.jobs.job_queue import newest_job
+from scorer.db.jobs import job_queue
+from scorer.db.jobs.job_queue import Progress, newest_job
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.leaderboard.shown_tracks import ShownValue
 from scorer.db.tables import Account, Competition, ShownMeasurement, ShownTrack, Submission, Track
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import leases
-from scorer.jobs.broker import send_after_commit
-from scorer.jobs.leases import MAX_ANNOUNCED
-from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue, TrackKind
+from scorer.lifecycle import JobState, Phase, Queue, TrackKind
 from scorer.metrics.metric_catalogue import complete_constants, find_metric
 
 
@@ -206,7 +204,7 @@ def remove(acting: Acting, state: CompetitionState, name: str) -> None:
     shown = find_shown_track(acting.session, state, name)
     shown.removed_at = acting.now
     acting.session.flush()
-    rescoring_jobs.cancel_jobs(acting.session, shown, acting.now)
+    job_queue.cancel_jobs(acting.session, acting.now, shown_track_id=shown.id)
     _record_act(acting, state, shown, act="removed")
 
 
@@ -227,9 +225,7 @@ def _queue_missing(session: Session, shown: ShownTrack, now: datetime) -> int:
     if shown.preparation.finished_at is None:
         return 0
     refs = shown_tracks.missing_entries(session, shown)
-    count = rescoring_jobs.add_shown_track_jobs(session, shown, refs, now=now)
-    send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
-    return count
+    return leases.add_in_turns(session, Queue.RESCORE, refs, now=now, shown_track_id=shown.id)
 
 
 def queue_prepared(session: Session, preparation_id: int, *, now: datetime) -> None:
@@ -271,19 +267,17 @@ def list_statuses(session: Session, state: CompetitionState) -> Sequence[ShownTr
 
 def status_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackStatus:
     """A shown track and how far it is."""
-    states = rescoring_jobs.job_states(session, shown)
-    waiting = sum(states.get(each, 0) for each in UNFINISHED)
-    failed = states.get(JobState.FAILED, 0)
+    progress = job_queue.progress_of(session, shown_track_id=shown.id)
     return ShownTrackStatus(
         shown=shown,
-        state=_state_of(session, shown, waiting),
+        state=_state_of(session, shown, progress.waiting),
         hidden=is_hidden(shown, state.tracks, final=state.phase is Phase.FINAL),
         measured=shown_tracks.count_measured(session, shown),
-        waiting=waiting,
-        failed=failed,
+        waiting=progress.waiting,
+        failed=progress.failed,
         missing=len(shown_tracks.missing_entries(session, shown)),
         without_zip=shown_tracks.count_without_zip(session, shown),
-        error=_error_of(session, shown, failed),
+        error=_error_of(session, shown, progress),
     )
 
 
@@ -296,9 +290,9 @@ def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
     return "measuring" if waiting else "measured"
 
 
-def _error_of(session: Session, shown: ShownTrack, failed: int) -> str | None:
-    if failed:
-        return rescoring_jobs.newest_error(session, shown)
+def _error_of(session: Session, shown: ShownTrack, progress: Progress) -> str | None:
+    if progress.failed:
+        return progress.error
     job = None if shown.preparation_id is None else newest_job(session, preparation_id=shown.preparation_id)
     return job.error if job is not None and job.state == JobState.FAILED else None
 

@@ -1,7 +1,7 @@
 """Jobs and their leases: adding, claiming and finishing. (``scorer.db.jobs.job_queue`` takes and renews leases.)"""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -118,10 +118,11 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
     send_after_commit(session, Queue.COMPARE, count=min(len(refs), MAX_ANNOUNCED))
 
 
-def score_all(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
-    """Queue every scored submission of a competition for its new private track. Returns the number of jobs."""
-    count = job_queue.add_for_track(session, competition_id, track_id, now=now)
-    send_after_commit(session, Queue.SCORE, count=min(count, MAX_ANNOUNCED))
+def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: datetime, **purpose: int | None) -> int:
+    """Queue entries behind public jobs, in turns between teams, for a ``purpose`` (values of columns); those that have
+    an unfinished job for it are left out. Returns how many were queued."""
+    count = job_queue.add_in_turns(session, queue, refs, now=now, **purpose)
+    send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))
     return count
 
 

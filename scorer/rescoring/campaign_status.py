@@ -8,12 +8,11 @@ from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import rescoring
-from scorer.db.jobs import rescoring_jobs
-from scorer.db.jobs.job_queue import newest_job
+from scorer.db.jobs import job_queue
 from scorer.db.rescoring import MeasuredDifference
 from scorer.db.tables import RescoringAct, RescoringCampaign, Track
 from scorer.errors import NotFound
-from scorer.lifecycle import UNFINISHED, JobState
+from scorer.lifecycle import JobState
 
 CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured", "in force", "taken back", "cancelled"]
 """``failed``: the preparation of its references has failed; ``measured``: nothing of it waits or runs."""
@@ -57,20 +56,15 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
     """How far a campaign is, and what its measurements say."""
     track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced by now
     acts = rescoring.acts_of(session, campaign.id)
-    states = rescoring_jobs.job_states(session, campaign)
-    waiting = sum(states.get(each, 0) for each in UNFINISHED)
-    failed = states.get(JobState.FAILED, 0)
+    progress = job_queue.progress_of(session, campaign_id=campaign.id)
     return CampaignStatus(
         campaign=campaign,
         track=track,
-        state=_state_of(session, campaign, acts, waiting=waiting),
+        state=_state_of(session, campaign, acts, waiting=progress.waiting),
         acts=acts,
-        done=states.get(JobState.DONE, 0),
-        waiting=waiting,
-        failed=failed,
+        **progress._asdict(),
         missing=len(rescoring.missing_entries(session, campaign)),
         without_zip=rescoring.count_without_zip(session, track),
-        error=rescoring_jobs.newest_error(session, campaign) if failed else None,
         difference=rescoring.difference_of(session, campaign),
     )
 
@@ -87,6 +81,6 @@ def _state_of(
     if next((kind for kind in kinds if kind in {"pause", "resume"}), None) == "pause":
         return "paused"
     if campaign.preparation.finished_at is None:
-        job = newest_job(session, preparation_id=campaign.preparation_id)
+        job = job_queue.newest_job(session, preparation_id=campaign.preparation_id)
         return "failed" if job is not None and job.state == JobState.FAILED else "preparing"
     return "measuring" if waiting else "measured"

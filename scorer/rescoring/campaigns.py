@@ -18,12 +18,12 @@ from scorer.competitions.competition_state import CompetitionState, track_of
 from scorer.competitions.preparations import FeatureSpace
 from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, rescoring
-from scorer.db.jobs import rescoring_jobs
+from scorer.db.jobs import job_queue
 from scorer.db.submissions import submissions
 from scorer.db.tables import Preparation, RescoringAct, RescoringCampaign, Track
 from scorer.errors import Conflict, Invalid
+from scorer.jobs import leases
 from scorer.jobs.broker import send_after_commit
-from scorer.jobs.leases import MAX_ANNOUNCED
 from scorer.lifecycle import Queue, TrackKind
 from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_not_replaced, require_state
@@ -92,7 +92,7 @@ def start(
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
     preparations.require_job(acting.session, preparation, now=acting.now)
     if preparation.finished_at is not None:
-        _add_jobs(acting.session, campaign, missing, now=acting.now)
+        _measure(acting.session, campaign, missing, now=acting.now)
     after = {"campaign": campaign.id, "entries": len(missing), "reason": wanted.reason, "references": preparation.key}
     record_act(acting, state, track, kind="started", after=after | {"extractor": preparation.extractor})
     return campaign
@@ -130,9 +130,8 @@ def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | Non
     return sorted(refs.values())
 
 
-def _add_jobs(session: Session, campaign: RescoringCampaign, refs: Collection[int], *, now: datetime) -> None:
-    count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=Queue.RESCORE, now=now)
-    send_after_commit(session, Queue.RESCORE, count=min(count, MAX_ANNOUNCED))
+def _measure(session: Session, campaign: RescoringCampaign, refs: Collection[int], *, now: datetime) -> None:
+    leases.add_in_turns(session, Queue.RESCORE, refs, now=now, track_id=campaign.track_id, campaign_id=campaign.id)
 
 
 def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) -> None:
@@ -140,7 +139,7 @@ def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) 
     for campaign in rescoring.campaigns_with(session, preparation_id):
         ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
         if not ended and session.get_one(Track, campaign.track_id).kind != "former":
-            _add_jobs(session, campaign, rescoring.missing_entries(session, campaign), now=now)
+            _measure(session, campaign, rescoring.missing_entries(session, campaign), now=now)
 
 
 def decide(
@@ -152,11 +151,11 @@ def decide(
     require_state(status_of(acting.session, campaign), decision)
     add_act(acting, state, campaign, kind=decision, reason=reason)
     if decision == "cancel":
-        rescoring_jobs.cancel_jobs(acting.session, campaign, acting.now)
+        job_queue.cancel_jobs(acting.session, acting.now, campaign_id=campaign.id)
     if decision == "resume":
         preparations.require_job(acting.session, campaign.preparation, now=acting.now)
         if campaign.preparation.finished_at is not None:
-            _add_jobs(acting.session, campaign, rescoring.missing_entries(acting.session, campaign), now=acting.now)
+            _measure(acting.session, campaign, rescoring.missing_entries(acting.session, campaign), now=acting.now)
             send_after_commit(acting.session, Queue.RESCORE)
 
 

@@ -4,7 +4,6 @@ measurements stay; a switch is one row, and the next read of a board follows it.
 Other references become the track's with the switch: whatever is scored from then on is measured against them.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -15,13 +14,11 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.preparations import set_chosen_threshold
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
-from scorer.db.jobs import rescoring_jobs
+from scorer.db.jobs import job_queue
 from scorer.db.notifications import competing_teams
 from scorer.db.tables import Preparation, RescoringCampaign, Track
 from scorer.errors import Invalid
-from scorer.jobs import retries
-from scorer.jobs.broker import send_after_commit
-from scorer.jobs.leases import MAX_ANNOUNCED
+from scorer.jobs import leases, retries
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
@@ -170,22 +167,11 @@ def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *
         sets |= {"held_out": preparation.held_out_set_id}
     for role, reference_set_id in sets.items():
         reference_sets.set_reference(acting, track.competition_id, role, reference_set_id=reference_set_id)
-    for job in rescoring_jobs.lock_running_scores(acting.session, track.id):
+    for job in job_queue.lock_running_scores(acting.session, track.id):
         retries.restart(acting.session, job, now=acting.now)
-    _add_jobs(
-        acting.session, campaign, rescoring.unmeasured_entries(acting.session, track), queue=Queue.SCORE, now=acting.now
-    )
-    _add_jobs(
-        acting.session,
-        campaign,
-        rescoring.measured_entries(acting.session, campaign),
-        queue=Queue.EVIDENCE,
-        now=acting.now,
-    )
-
-
-def _add_jobs(
-    session: Session, campaign: RescoringCampaign, refs: Sequence[int], *, queue: Queue, now: datetime
-) -> None:
-    count = rescoring_jobs.add_campaign_jobs(session, campaign, refs, queue=queue, now=now)
-    send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))
+    # Jobs of no campaign measure by the track's own terms.
+    by_track: dict[str, int | None] = {"track_id": track.id, "campaign_id": None}
+    unmeasured = rescoring.unmeasured_entries(acting.session, track)
+    leases.add_in_turns(acting.session, Queue.SCORE, unmeasured, now=acting.now, **by_track)
+    measured = rescoring.measured_entries(acting.session, campaign)
+    leases.add_in_turns(acting.session, Queue.EVIDENCE, measured, now=acting.now, **by_track)

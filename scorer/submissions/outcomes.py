@@ -174,7 +174,7 @@ def cancel(acting: Acting, submission_id: str) -> Submission:
         began = status in {Status.SCORING, Status.SCORED}
         why = "Its scoring has begun" if began else f"It is {status} already"
         raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
-    job_queue.cancel_unfinished(acting.session, submission.ref, acting.now)
+    job_queue.cancel_jobs(acting.session, acting.now, submission_ref=submission.ref)
     submissions.move_submission(
         acting.session, submission.ref, from_=status, to=Status.CANCELLED, now=acting.now, finished_at=acting.now
     )

@@ -18,7 +18,7 @@ from scorer.db.jobs import job_queue
 from scorer.db.tables import Preparation, Track
 from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
-from scorer.lifecycle import JobState
+from scorer.lifecycle import Queue
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,6 @@ class ExtractorChange:
     extractor: str
     reason: str
     tau: float | None = None
-
-
-@dataclass(frozen=True)
-class ScoringProgress:
-    """How far the scoring of the private track is, in entries."""
-
-    done: int
-    waiting: int
-    failed: int
 
 
 def replace_extractor(
@@ -54,7 +45,7 @@ def replace_extractor(
     former = competitions.tracks_of(acting.session, state.competition.id)["private"]
     acting.session.refresh(former)
     preparation = _require_possible(acting.session, state, former, change=change, weights=weights)
-    job_queue.cancel_on_track(acting.session, former.id, acting.now)
+    job_queue.cancel_jobs(acting.session, acting.now, track_id=former.id)
     former.kind = "former"
     former.replaced_at = acting.now
     acting.session.flush()
@@ -72,7 +63,8 @@ def replace_extractor(
         preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
     else:
         preparations.set_chosen_threshold(acting, track, change.tau, reason=change.reason)
-    entries = leases.score_all(acting.session, state.competition.id, track.id, now=acting.now)
+    scored = tuning.refs_with_images(acting.session, state.competition.id)
+    entries = leases.add_in_turns(acting.session, Queue.SCORE, scored, now=acting.now, track_id=track.id)
     audit_log.record_action(
         acting,
         "track.replaced",
@@ -104,13 +96,3 @@ def _require_possible(
             "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
         )
     return preparation
-
-
-def scoring_progress(session: Session, state: CompetitionState) -> ScoringProgress:
-    """How far the scoring of the private track is."""
-    states = job_queue.states_on_track(session, state.tracks["private"].id)
-    return ScoringProgress(
-        done=states.get(JobState.DONE, 0),
-        waiting=states.get(JobState.WAITING, 0) + states.get(JobState.RUNNING, 0),
-        failed=states.get(JobState.FAILED, 0),
-    )

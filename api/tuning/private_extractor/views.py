@@ -5,9 +5,10 @@ from sqlalchemy.orm import Session
 
 from api.http.views import Request
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.jobs.job_queue import progress_of
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.tuning import extractor_choice, extractor_comparison
-from scorer.tuning.extractor_comparison import ComparisonStatus
+from scorer.lifecycle import Queue
+from scorer.tuning.extractor_comparison import ComparisonStatus, comparison_status
 
 
 class NewComparison(Request):
@@ -41,13 +42,14 @@ class PrivateExtractorView(BaseModel):
 
 def private_extractor_view(session: Session, state: CompetitionState) -> PrivateExtractorView:
     """The present extractor of a competition's private track."""
-    scored = extractor_choice.scoring_progress(session, state)
+    track = state.tracks["private"]
+    scored = progress_of(session, track_id=track.id, queue=Queue.SCORE)
     return PrivateExtractorView(
-        extractor=state.tracks["private"].extractor,
+        extractor=track.extractor,
         scored=scored.done,
         waiting=scored.waiting,
         failed=scored.failed,
         candidates=[each.identity for each in EXTRACTORS.values()],
         may_choose=not state.published,
-        comparison=extractor_comparison.comparison_status(session, state),
+        comparison=comparison_status(session, state),
     )

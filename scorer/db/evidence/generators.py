@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.jobs import job_queue
-from scorer.db.tables import GeneratorFile, Job, Recovery, Submission
+from scorer.db.tables import GeneratorFile, Recovery, Submission
 from scorer.lifecycle import Queue
 from scorer.metrics.copying.latent_recovery import MIN_GAP, MIN_SHARE_FOUND, SIGNIFICANCE_LEVEL
 
@@ -33,7 +33,7 @@ def newest_recovery(session: Session, generator_id: int) -> Recovery | None:
 
 def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
     """Cancel the unfinished audit jobs of an entry."""
-    job_queue.cancel_jobs(session, Job.queue == Queue.RECOVER, Job.submission_ref == submission_ref, now=now)
+    job_queue.cancel_jobs(session, now, queue=Queue.RECOVER, submission_ref=submission_ref)
 
 
 def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:

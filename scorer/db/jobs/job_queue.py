@@ -7,14 +7,16 @@ processes differ.
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Interval,
     Select,
     Subquery,
     and_,
+    any_,
     bindparam,
     exists,
     func,
@@ -25,7 +27,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -34,7 +36,7 @@ from scorer.db.newest_rows import newest_row
 from scorer.db.session import count_changed
 from scorer.db.tables import Job, Submission
 from scorer.db.teams import merges
-from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
+from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 NO_PAUSES = ActivePauses()
 SEEN_WITHIN = timedelta(minutes=10)
@@ -139,16 +141,18 @@ def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
     return session.scalars(locking).all()
 
 
-def cancel_unfinished(session: Session, submission_ref: int, now: datetime) -> None:
-    """Cancel the unfinished jobs of a submission."""
-    cancel_jobs(session, Job.submission_ref == submission_ref, now=now)
+def lock_running_scores(session: Session, track_id: int) -> Sequence[Job]:
+    """The score jobs of a track that run, locked for this transaction."""
+    running = select(Job).where(Job.queue == Queue.SCORE, Job.track_id == track_id, Job.state == JobState.RUNNING)
+    return session.scalars(running.order_by(Job.id).with_for_update(of=Job)).all()
 
 
-def cancel_jobs(session: Session, *conditions: ColumnElement[bool], now: datetime) -> None:
-    """Cancel the unfinished jobs that meet all conditions; a worker that holds one notices and drops its result."""
+def cancel_jobs(session: Session, now: datetime, **subject: int | str) -> None:
+    """Cancel the unfinished jobs with these values of columns; a worker that holds one notices and drops its result."""
     session.execute(
         update(Job)
-        .where(*conditions, Job.state.in_(UNFINISHED))
+        .filter_by(**subject)
+        .where(Job.state.in_(UNFINISHED))
         .values(state=JobState.CANCELLED, holder=None, lease_until=None, stage=None, fraction=None, finished_at=now)
     )
 
@@ -195,39 +199,30 @@ def _next_turn() -> Select[int]:
     return select(func.greatest(*turns))
 
 
-def add_in_turns(
-    session: Session, queue: Queue, *conditions: ColumnElement[bool], now: datetime, **columns: ColumnElement[Any]
-) -> int:
-    """Add a job that waits behind public ones for each submission that meets all conditions, in turns between teams;
-    returns how many. ``columns`` are those that not all such jobs have."""
+def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: datetime, **purpose: int | None) -> int:
+    """Add a job that waits behind public ones for each of the entries that has no unfinished one for the same
+    ``purpose`` (values of columns), in turns between teams; returns how many."""
+    busy = select(Job.submission_ref).filter_by(queue=queue, **purpose).where(Job.state.in_(UNFINISHED))
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    entries = select(Submission).outerjoin(merged, merged.c.team_id == Submission.team_id).where(*conditions)
+    entries = select(Submission).outerjoin(merged, merged.c.team_id == Submission.team_id)
+    entries = entries.where(
+        Submission.ref == any_(bindparam(None, list(refs), type_=ARRAY(BigInteger))), Submission.ref.not_in(busy)
+    )
     values = {
         "queue": literal(queue.value),
         "submission_ref": Submission.ref,
         "state": literal(JobState.WAITING.value),
-        "priority": literal(1),
+        "priority": literal(SHOWN_PRIORITY if "shown_track_id" in purpose else 1),
         "due_at": due_in(),
         "attempts": literal(0),
         "created_at": literal(now),
         "team_id": team,
         "turn": func.row_number().over(partition_by=team, order_by=Submission.ref),
-        **columns,
+        **{name: literal(value, type_=BigInteger) for name, value in purpose.items()},
     }
     rows = entries.with_only_columns(*values.values(), maintain_column_froms=True)
     return count_changed(session, insert(Job).from_select(list(values), rows))
-
-
-def add_for_track(session: Session, competition_id: int, track_id: int, *, now: datetime) -> int:
-    """Add a scoring job on a private track for every scored entry in time, in turns between teams; returns how many."""
-    in_time = Submission.competition_id == competition_id, Submission.status == Status.SCORED, ~Submission.late
-    return add_in_turns(session, Queue.SCORE, *in_time, now=now, track_id=literal(track_id))
-
-
-def cancel_on_track(session: Session, track_id: int, now: datetime) -> None:
-    """Cancel the unfinished jobs on a track, whose results are no longer needed."""
-    cancel_jobs(session, Job.track_id == track_id, now=now)
 
 
 def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
@@ -238,22 +233,33 @@ def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
     return session.scalar(waiting.where(*is_claimable(active_pauses(session))).limit(1)) is not None
 
 
-def newest_states(session: Session, *conditions: ColumnElement[bool]) -> dict[JobState, int]:
-    """The newest of each entry's jobs that meet all conditions, counted by state."""
+class Progress(NamedTuple):
+    """How far the newest jobs of some entries are."""
+
+    done: int
+    waiting: int
+    """Those that run among them."""
+    failed: int
+    error: str | None
+    """Of the one that failed last."""
+
+
+def progress_of(session: Session, **subject: int | str) -> Progress:
+    """How far the newest of each entry's jobs with these values of columns are."""
     newest = (
-        select(Job.state)
+        select(Job.state, Job.error, Job.finished_at)
         .ext(distinct_on(Job.submission_ref))
-        .where(*conditions)
+        .filter_by(**subject)
         .order_by(Job.submission_ref, Job.id.desc())
-        .subquery()
+        .cte()
     )
-    rows = session.execute(select(newest.c.state, func.count()).group_by(newest.c.state))
-    return {JobState(state): count for state, count in rows}
 
+    def count(*states: JobState) -> ColumnElement[int]:
+        return func.count().filter(newest.c.state.in_(states))
 
-def states_on_track(session: Session, track_id: int) -> dict[JobState, int]:
-    """The newest scoring jobs of the entries on a track, counted by state."""
-    return newest_states(session, Job.track_id == track_id, Job.queue == Queue.SCORE)
+    failed = select(newest.c.error).where(newest.c.state == JobState.FAILED).order_by(newest.c.finished_at.desc())
+    columns = count(JobState.DONE), count(*UNFINISHED), count(JobState.FAILED), failed.limit(1).scalar_subquery()
+    return Progress(*session.execute(select(*columns).select_from(newest)).one())
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:

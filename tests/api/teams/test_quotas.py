@@ -216,13 +216,13 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
 def test_no_worker_begins_what_is_being_cancelled(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = submitted(service, service.competition())
     begun = []
-    cancel_jobs = job_queue.cancel_unfinished
+    cancel_jobs = job_queue.cancel_jobs
 
-    def worker_comes_first(*args: Any) -> None:
+    def worker_comes_first(*args: Any, **subject: Any) -> None:
         begun.append(run_next(service.context, Queue.CHECK))
-        cancel_jobs(*args)
+        cancel_jobs(*args, **subject)
 
-    monkeypatch.setattr(job_queue, "cancel_unfinished", worker_comes_first)
+    monkeypatch.setattr(job_queue, "cancel_jobs", worker_comes_first)
     answer = cancel(service, entry)
     assert (answer.status_code, answer.json()["status"], begun) == (200, "cancelled", [False])
 

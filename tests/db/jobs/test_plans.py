@@ -51,7 +51,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     ),
     "turn": lambda session, submission, _: job_queue.next_turn(session, Queue.SCORE, 0, team_id=submission.team_id),
     "lock": lambda session, submission, _: job_queue.lock_unfinished(session, submission.ref),
-    "cancel": lambda session, submission, now: job_queue.cancel_unfinished(session, submission.ref, now),
+    "cancel": lambda session, submission, now: job_queue.cancel_jobs(session, now, submission_ref=submission.ref),
     "expired": lambda session, *_: job_queue.lock_expired(session),
     "due": lambda session, *_: job_queue.count_due(session),
     "preemption": lambda session, *_: job_queue.waits_longer(session, Queue.SCORE, LEASE),
@@ -59,7 +59,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
         session, job_queue.jobs_of(session, submission.ref)[0]
     ),
     "positions": lambda session, *_: job_queue.positions_of(session, [1]),
-    "cancel on a track": lambda session, _, now: job_queue.cancel_on_track(session, 1, now),
+    "cancel on a track": lambda session, _, now: job_queue.cancel_jobs(session, now, track_id=1),
     "of a preparation": lambda session, *_: job_queue.newest_job(session, preparation_id=1),
     "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
     "usual seconds": lambda session, *_: waiting_times.usual_seconds(session, Queue.SCORE, 1),
@@ -71,7 +71,9 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "own turns": lambda session, submission, _: waiting_times.next_own_turns(
         session, Queue.SCORE, [submission.team_id]
     ),
-    "states on a track": lambda session, *_: job_queue.states_on_track(session, 1),
+    "progress on a track": lambda session, *_: job_queue.progress_of(session, track_id=1, queue=Queue.SCORE),
+    "progress of a campaign": lambda session, *_: job_queue.progress_of(session, campaign_id=1),
+    "progress of a shown track": lambda session, *_: job_queue.progress_of(session, shown_track_id=1),
     "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),
