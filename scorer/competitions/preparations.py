@@ -21,7 +21,7 @@ from scorer.db.jobs.job_queue import newest_job
 from scorer.db.leaderboard import shown_tracks
 from scorer.db.submissions import submissions
 from scorer.db.tables import Job, Preparation, ReferenceSet, Threshold, Track
-from scorer.errors import Conflict
+from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
@@ -268,6 +268,20 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
             created_at=now,
         )
     )
+
+
+def first_tau(preparation: Preparation, tau: float | None) -> float:
+    """The threshold that a track starts with in a feature space: ``tau``, or half the distance of the held-out images.
+    ``Invalid`` for one that is no distance (``bad-tau``), and without any (``no-held-out-distance``)."""
+    if tau is not None:
+        if not 0 <= tau <= 2:
+            raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
+        return tau
+    if preparation.held_out_distance is None:
+        raise Invalid(
+            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
+        )
+    return preparation.held_out_distance / 2
 
 
 def set_chosen_threshold(acting: Acting, track: Track, tau: float, *, reason: str) -> None:

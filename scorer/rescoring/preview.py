@@ -17,7 +17,7 @@ from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard
 from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_newest, require_not_replaced, require_state, require_switchable
-from scorer.rescoring.switching import former_tau, tau_of_switch
+from scorer.rescoring.switching import tau_after
 from scorer.tuning.impact import LISTED, AwardChange, award_changes, award_moves
 
 
@@ -69,7 +69,7 @@ def preview(
         require_switchable(session, status, complete=False)
     in_force = rescoring.in_force_in(session, state.competition.id)
     others = in_force - {campaign.id}
-    chosen = former_tau(session, status) if undo else tau_of_switch(status, tau)
+    chosen = tau_after(session, status, undo=undo, tau=tau)
     kinds: list[TrackKind] = ["public", "private"] if status.track.kind == "public" else ["private"]
     boards = []
     for kind in kinds:

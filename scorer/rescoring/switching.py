@@ -11,13 +11,12 @@ from sqlalchemy.orm import Session
 from scorer.acting import Acting
 from scorer.competitions import penalty_notices, reference_sets
 from scorer.competitions.competition_state import CompetitionState
-from scorer.competitions.preparations import set_chosen_threshold
+from scorer.competitions.preparations import first_tau, set_chosen_threshold
 from scorer.competitions.reference_sets import REFERENCE_ROLES
 from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.notifications import competing_teams
 from scorer.db.tables import Preparation, RescoringCampaign, Track
-from scorer.errors import Invalid
 from scorer.jobs import leases, retries
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
@@ -28,69 +27,52 @@ from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, status
 from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
 
+HAPPENED = {
+    "switch": "Entries were measured anew, and these measurements count",
+    "undo": "What counted before entries were measured anew counts again",
+}
+"""What a switch, and taking it back, is to teams."""
+
 
 def decide(
     acting: Acting, state: CompetitionState, campaign_id: int, *, decision: CampaignAct, reason: str, tau: float | None
 ) -> None:
-    """Carry out what an organizer decides about a campaign."""
+    """Carry out what an organizer decides about a campaign; ``tau``: as of :func:`tau_after`.
+
+    ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for :func:`tau_after`.
+    """
     campaign = campaign_of(acting.session, state, campaign_id)
-    if decision == "switch":
-        switch(acting, state, campaign, reason=reason, tau=tau)
-    elif decision == "undo":
-        undo(acting, state, campaign, reason=reason)
+    if decision in rescoring.SWITCHES:
+        _switch(acting, state, campaign, decision=decision, reason=reason, tau=tau)
     else:
         campaigns.decide(acting, state, campaign, decision=decision, reason=reason)
 
 
-def switch(
-    acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, reason: str, tau: float | None
+def _switch(
+    acting: Acting,
+    state: CompetitionState,
+    campaign: RescoringCampaign,
+    *,
+    decision: CampaignAct,
+    reason: str,
+    tau: float | None,
 ) -> None:
-    """Let the measurements of a campaign count. ``tau``: the track's threshold from then on; None: the one in force,
-    or in another feature space half the distance of the held-out images.
-
-    ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for
-    :func:`tau_of_switch`.
-    """
-    status = _locked(acting.session, state, campaign)
-    require_possible(acting.session, state, status, kind="switch")
-    chosen = tau_of_switch(status, tau)
-    before = _judged_if_provisional(acting.session, state)
-    add_act(acting, state, campaign, kind="switch", reason=reason)
+    """Let the measurements of a campaign count, or what counted before it. After ``undo``, entries that were measured
+    against its references alone wait for a score."""
+    session, is_undone = acting.session, decision == "undo"
+    competitions.lock_competition(session, state.competition.slug, share=False)
+    tuning.lock_track(session, campaign.track_id)
+    status = status_of(session, campaign)
+    require_possible(session, state, status, kind=decision)
+    chosen = tau_after(session, status, undo=is_undone, tau=tau)
+    before = _judged_if_provisional(session, state)
+    add_act(acting, state, campaign, kind=decision, reason=reason)
     if chosen is not None:
         set_chosen_threshold(acting, status.track, chosen, reason=reason)
     if not campaign.keeps_references:
-        _set_references(acting, status.track, campaign, preparation=campaign.preparation)
-    _notify(
-        acting.session,
-        state,
-        status.track,
-        happened="Entries were measured anew, and these measurements count",
-        before=before,
-        now=acting.now,
-    )
-
-
-def undo(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, reason: str) -> None:
-    """Take a switch back: what counted before counts again, with the threshold of before unless another was chosen
-    since. Entries that were measured against its references alone wait for a score. ``Conflict`` as for
-    :func:`switch`."""
-    status = _locked(acting.session, state, campaign)
-    require_possible(acting.session, state, status, kind="undo")
-    former = former_tau(acting.session, status)
-    before = _judged_if_provisional(acting.session, state)
-    add_act(acting, state, campaign, kind="undo", reason=reason)
-    if former is not None:
-        set_chosen_threshold(acting, status.track, former, reason=reason)
-    if not campaign.keeps_references:
-        _set_references(acting, status.track, campaign, preparation=campaign.former_preparation)
-    _notify(
-        acting.session,
-        state,
-        status.track,
-        happened="What counted before entries were measured anew counts again",
-        before=before,
-        now=acting.now,
-    )
+        preparation = campaign.former_preparation if is_undone else campaign.preparation
+        _set_references(acting, status.track, campaign, preparation=preparation)
+    _notify(session, state, status.track, happened=HAPPENED[decision], before=before, now=acting.now)
 
 
 def _notify(
@@ -121,32 +103,16 @@ def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedE
     return read_ranked_board(session, state, "private").judged
 
 
-def _locked(session: Session, state: CompetitionState, campaign: RescoringCampaign) -> CampaignStatus:
-    """The campaign's status, with competition and track locked."""
-    competitions.lock_competition(session, state.competition.slug, share=False)
-    tuning.lock_track(session, campaign.track_id)
-    return status_of(session, campaign)
+def tau_after(session: Session, status: CampaignStatus, *, undo: bool, tau: float | None) -> float | None:
+    """The threshold that a switch brings, or taking it back (``undo``); None: the one in force stays.
 
-
-def tau_of_switch(status: CampaignStatus, tau: float | None) -> float | None:
-    """The threshold that a switch brings with it; None: the one in force stays. ``Invalid`` for one that is no distance
-    (``bad-tau``), and without any to begin with in another feature space (``no-held-out-distance``)."""
+    A switch sets ``tau``, or in another feature space half the distance of the held-out images: ``Invalid`` as for
+    :func:`scorer.competitions.preparations.first_tau`. Taking it back restores the threshold of before, unless another
+    was chosen since in the same feature space.
+    """
     campaign = status.campaign
-    if tau is not None and not 0 <= tau <= 2:
-        raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
-    if tau is not None or not campaign.changes_space:
-        return tau
-    if campaign.preparation.held_out_distance is None:
-        raise Invalid(
-            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
-        )
-    return campaign.preparation.held_out_distance / 2
-
-
-def former_tau(session: Session, status: CampaignStatus) -> float | None:
-    """The threshold of before the switch, if the switch brought one that is still in force, or another feature space;
-    None: the one in force stays."""
-    campaign = status.campaign
+    if not undo:
+        return first_tau(campaign.preparation, tau) if tau is not None or campaign.changes_space else None
     switched_at = next(act for act in status.acts if act.kind == "switch").created_at
     thresholds = tuning.thresholds_of(session, status.track.id)
     is_own = bool(thresholds) and thresholds[0].created_at == switched_at

@@ -5,7 +5,6 @@ thresholds, and the new one starts without any.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -13,38 +12,38 @@ from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.preparations import FeatureSpace
 from scorer.db import competitions, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Preparation, Track
-from scorer.errors import Conflict, Invalid
+from scorer.errors import Conflict
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 
 
-@dataclass(frozen=True)
-class ExtractorChange:
-    """The private track's new extractor, and why. ``tau``: its first threshold; None: half the held-out distance."""
-
-    extractor: str
-    reason: str
-    tau: float | None = None
-
-
 def replace_extractor(
-    acting: Acting, state: CompetitionState, change: ExtractorChange, *, weights: Mapping[str, str]
+    acting: Acting,
+    state: CompetitionState,
+    extractor: str,
+    *,
+    reason: str,
+    tau: float | None,
+    weights: Mapping[str, str],
 ) -> Track:
     """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
-    has no private score. A comparison of extractors has prepared the reference images. ``weights``: as in
-    :func:`scorer.competitions.preparations.space_of`.
+    has no private score. A comparison of extractors has prepared the reference images. ``tau``: the first threshold;
+    None: half the held-out distance. ``weights``: as in :func:`scorer.competitions.preparations.space_of`.
 
     ``Conflict``: the private board is published (``published``), the track has this extractor already (``no-change``),
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure
-    (``no-images``). ``Invalid`` without a held-out distance or ``tau`` to start with (``no-held-out-distance``).
+    (``no-images``). ``Invalid`` as for :func:`scorer.competitions.preparations.first_tau`.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     former = competitions.tracks_of(acting.session, state.competition.id)["private"]
     acting.session.refresh(former)
-    preparation = _require_possible(acting.session, state, former, change=change, weights=weights)
+    preparation = _require_possible(
+        acting.session, state, former, space=preparations.space_of(extractor, weights), tau=tau
+    )
     job_queue.cancel_jobs(acting.session, acting.now, track_id=former.id)
     former.kind = "former"
     former.replaced_at = acting.now
@@ -59,10 +58,10 @@ def replace_extractor(
     )
     acting.session.add(track)
     acting.session.flush()
-    if change.tau is None:
+    if tau is None:
         preparations.set_first_threshold(acting.session, track, preparation, now=acting.now)
     else:
-        preparations.set_chosen_threshold(acting, track, change.tau, reason=change.reason)
+        preparations.set_chosen_threshold(acting, track, tau, reason=reason)
     scored = tuning.refs_with_images(acting.session, state.competition.id)
     entries = leases.add_in_turns(acting.session, Queue.SCORE, scored, now=acting.now, track_id=track.id)
     audit_log.record_action(
@@ -70,15 +69,14 @@ def replace_extractor(
         "track.replaced",
         f"track:{state.competition.slug}/private",
         before={"extractor": former.extractor, "track": former.id},
-        after={"extractor": track.extractor, "track": track.id, "reason": change.reason, "entries": entries},
+        after={"extractor": track.extractor, "track": track.id, "reason": reason, "entries": entries},
     )
     return track
 
 
 def _require_possible(
-    session: Session, state: CompetitionState, former: Track, *, change: ExtractorChange, weights: Mapping[str, str]
+    session: Session, state: CompetitionState, former: Track, *, space: FeatureSpace, tau: float | None
 ) -> Preparation:
-    space = preparations.space_of(change.extractor, weights)
     if competitions.is_published(session, state.competition.id):
         raise Conflict("published", "The private board is published: its extractor stays as it is.")
     if space.extractor == former.extractor:
@@ -91,8 +89,5 @@ def _require_possible(
         raise Conflict(
             "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
         )
-    if preparation.held_out_distance is None and change.tau is None:
-        raise Invalid(
-            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
-        )
+    preparations.first_tau(preparation, tau)
     return preparation

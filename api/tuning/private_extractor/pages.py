@@ -5,13 +5,12 @@ from typing import Any
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingOrganizer, AppSettings, KnownViewer, SignedIn, Viewer
-from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
+from api.http.forms import FormFields, number_field, refusal_on, require_reason, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from api.tuning.private_extractor.views import private_extractor_view
 from scorer.acting import Acting
 from scorer.competitions import competition_state
-from scorer.errors import Invalid
 from scorer.lifecycle import STAGES
 from scorer.tuning import extractor_choice, extractor_comparison
 
@@ -64,13 +63,9 @@ def choose_extractor(
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_page, acting, slug, viewer, place="choose"):
         require_reason(reason)
-        change = extractor_choice.ExtractorChange(text(fields, "extractor"), reason, _tau_of(fields))
-        extractor_choice.replace_extractor(acting, state, change, weights=settings.weights_sha256)
+        tau = number_field(fields, "tau", float)
+        weights = settings.weights_sha256
+        extractor_choice.replace_extractor(
+            acting, state, text(fields, "extractor"), reason=reason, tau=tau, weights=weights
+        )
     return see_other(f"/competitions/{slug}/private-extractor")
-
-
-def _tau_of(fields: Fields) -> float | None:
-    tau: float | None = number_field(fields, "tau", float)
-    if tau is not None and not 0 <= tau <= 2:
-        raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
-    return tau

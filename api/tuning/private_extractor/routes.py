@@ -36,10 +36,6 @@ def choose(
 ) -> PrivateExtractorView:
     """Give the private track another extractor, until a board is published: every entry is scored again, and
     tau starts anew. The references must be prepared for it; a comparison does that."""
-    extractor_choice.replace_extractor(
-        acting,
-        state_of(acting.session, slug, acting.now),
-        extractor_choice.ExtractorChange(**body.model_dump()),
-        weights=settings.weights_sha256,
-    )
+    state = state_of(acting.session, slug, acting.now)
+    extractor_choice.replace_extractor(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))
