@@ -79,7 +79,7 @@ class CampaignPage(Page):
 
 def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
     """A campaign, how far it is, and what can be decided about it now."""
-    campaign, difference = status.campaign, status.difference
+    campaign = status.campaign
     return CampaignView.of(
         status,
         id=campaign.id,
@@ -91,11 +91,7 @@ def campaign_view(session: Session, state: CompetitionState, status: CampaignSta
         extractor=campaign.preparation.extractor,
         references=campaign.preparation_id,
         new_references=not campaign.keeps_references,
-        measured=difference.measured,
-        changed=difference.changed,
-        fid_difference=difference.fid,
-        distance_difference=difference.distance,
-        scorer_versions=list(difference.versions),
+        **status.difference._asdict(),
         allowed=possible_decisions(session, state, status),
         acts=[CampaignActView.of(act, by=act.author.handle) for act in status.acts],
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, Exists, Select, case, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -88,10 +88,7 @@ def terms_by_entry(
 
 def has_switched_since(connection: Any, track_id: int, at: datetime) -> bool:
     """Whether a campaign of a track was switched on or off after a moment."""
-    acts = select(RescoringAct.id).join(RescoringCampaign, RescoringCampaign.id == RescoringAct.campaign_id)
-    later = acts.where(
-        RescoringCampaign.track_id == track_id, RescoringAct.kind.in_(SWITCHES), RescoringAct.created_at > at
-    )
+    later = switches_of_tracks([track_id]).where(RescoringAct.created_at > at)
     return connection.scalar(later.limit(1)) is not None
 
 
@@ -137,9 +134,13 @@ def campaigns_of(session: Session, competition_id: int) -> Sequence[RescoringCam
     return session.scalars(query).all()
 
 
-def campaigns_with(session: Session, preparation_id: int) -> Sequence[RescoringCampaign]:
-    """The campaigns that measure against a preparation."""
-    return session.scalars(select(RescoringCampaign).where(RescoringCampaign.preparation_id == preparation_id)).all()
+def open_campaigns(session: Session, **subject: int) -> Sequence[RescoringCampaign]:
+    """The campaigns with these values of columns that are neither switched on nor cancelled, newest first."""
+    ended = exists().where(
+        RescoringAct.campaign_id == RescoringCampaign.id, RescoringAct.kind.in_((*SWITCHES, "cancel"))
+    )
+    query = select(RescoringCampaign).filter_by(**subject).where(~ended)
+    return session.scalars(query.order_by(RescoringCampaign.id.desc())).all()
 
 
 def acts_of(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
@@ -169,31 +170,16 @@ def campaign_of_references(session: Session, track_id: int, key: str | None) -> 
     return next((each.id for each in changing if each.preparation.key == key), None)
 
 
-def open_campaigns_of_all(session: Session, track_id: int) -> Sequence[int]:
-    """The campaigns over all entries of a track that measure against other references and are neither switched on nor
-    cancelled: what is scored meanwhile is measured for them, too."""
-    ended = exists().where(
-        RescoringAct.campaign_id == RescoringCampaign.id, RescoringAct.kind.in_((*SWITCHES, "cancel"))
-    )
-    query = select(RescoringCampaign.id).where(
-        RescoringCampaign.track_id == track_id,
-        RescoringCampaign.submission_refs.is_(None),
-        RescoringCampaign.preparation_id != RescoringCampaign.former_preparation_id,
-        ~ended,
-    )
-    return session.scalars(query).all()
-
-
 class MeasuredDifference(NamedTuple):
     """How a campaign's measurements differ from those that were its entries' newest before it."""
 
     measured: int
     changed: int
     """Entries with another FID or memorization distance."""
-    fid: float | None
-    """The largest difference of FID, as of ``distance``; None without any measurement."""
-    distance: float | None
-    versions: Sequence[str]
+    fid_difference: float | None
+    """The largest difference of FID, as of ``distance_difference``; None without any measurement."""
+    distance_difference: float | None
+    scorer_versions: Sequence[str]
     """The scorer versions that measured."""
 
 
@@ -241,11 +227,7 @@ def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[i
         measured.track_id == campaign.track_id,
         measured.campaign_id == campaign.id,
     )
-    counted = exists().where(
-        Measurement.submission_ref == Submission.ref,
-        Measurement.track_id == campaign.track_id,
-        counts(Measurement.campaign_id),
-    )
+    counted = _is_counted(campaign.track_id)
     if campaign.keeps_references:
         counted = counted.where(Measurement.created_at <= campaign.created_at)
     query = select(Submission.ref).where(
@@ -253,19 +235,18 @@ def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[i
     )
     if campaign.submission_refs is not None:
         query = query.where(Submission.ref.in_(campaign.submission_refs))
-    query = query.where(Submission.competition_id == _competition_of(campaign))
+    of_track = select(Track.competition_id).where(Track.id == campaign.track_id)
+    query = query.where(Submission.competition_id == of_track.scalar_subquery())
     return session.scalars(query.order_by(Submission.ref)).all()
 
 
 def unmeasured_entries(session: Session, track: Track) -> Sequence[int]:
     """The refs of the entries of a track that have a measurement there, but none that counts."""
-    counting, any_ = aliased(Measurement), aliased(Measurement)
-    same = (counting.submission_ref == Submission.ref, counting.track_id == track.id)
     query = select(Submission.ref).where(
         Submission.competition_id == track.competition_id,
         Submission.status == Status.SCORED,
-        exists().where(any_.submission_ref == Submission.ref, any_.track_id == track.id),
-        ~exists().where(*same, counts(counting.campaign_id)),
+        exists().where(Measurement.submission_ref == Submission.ref, Measurement.track_id == track.id),
+        ~_is_counted(track.id),
     )
     return session.scalars(query.order_by(Submission.ref)).all()
 
@@ -278,19 +259,19 @@ def measured_entries(session: Session, campaign: RescoringCampaign) -> Sequence[
 
 def count_without_zip(session: Session, track: Track) -> int:
     """How many entries that count on a track cannot be measured again: they were imported, or their zip has left."""
-    counted = exists().where(
-        Measurement.submission_ref == Submission.ref,
-        Measurement.track_id == track.id,
-        counts(Measurement.campaign_id),
-    )
     query = select(func.count()).where(
         Submission.competition_id == track.competition_id,
         Submission.status == Status.SCORED,
         Submission.blob_key.is_(None),
-        counted,
+        _is_counted(track.id),
     )
     return int(session.scalar(query) or 0)
 
 
-def _competition_of(campaign: RescoringCampaign) -> Any:
-    return select(Track.competition_id).where(Track.id == campaign.track_id).scalar_subquery()
+def _is_counted(track_id: int) -> Exists:
+    """Whether a submission has a measurement on a track that counts."""
+    return exists().where(
+        Measurement.submission_ref == Submission.ref,
+        Measurement.track_id == track_id,
+        counts(Measurement.campaign_id),
+    )

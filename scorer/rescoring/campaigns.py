@@ -63,7 +63,8 @@ def start(
     require_not_replaced(track)
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
         raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
-    _require_no_open_campaign(acting.session, state, track)
+    if is_open := rescoring.open_campaigns(acting.session, track_id=track.id):
+        raise Conflict("campaign-open", f"Campaign {is_open[0].id} of this track is not over: switch, or cancel it.")
     space = preparations.space_of_track(track, weights)
     if wanted.extractor is not None:
         space = preparations.space_of(wanted.extractor, weights)
@@ -98,13 +99,6 @@ def start(
     return campaign
 
 
-def _require_no_open_campaign(session: Session, state: CompetitionState, track: Track) -> None:
-    for campaign in rescoring.campaigns_of(session, state.competition.id):
-        ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
-        if campaign.track_id == track.id and not ended:
-            raise Conflict("campaign-open", f"Campaign {campaign.id} of this track is not over: switch, or cancel it.")
-
-
 def _preparation_of(
     session: Session, state: CompetitionState, wanted: NewCampaign, *, space: FeatureSpace, now: datetime
 ) -> Preparation:
@@ -136,9 +130,8 @@ def _measure(session: Session, campaign: RescoringCampaign, refs: Collection[int
 
 def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) -> None:
     """Measure the entries of the campaigns that waited for a preparation of references, which is now finished."""
-    for campaign in rescoring.campaigns_with(session, preparation_id):
-        ended = {act.kind for act in rescoring.acts_of(session, campaign.id)} & {"cancel", "switch"}
-        if not ended and session.get_one(Track, campaign.track_id).kind != "former":
+    for campaign in rescoring.open_campaigns(session, preparation_id=preparation_id):
+        if session.get_one(Track, campaign.track_id).kind != "former":
             _measure(session, campaign, rescoring.missing_entries(session, campaign), now=now)
 
 

@@ -1,6 +1,7 @@
 """What must hold for a decision about a rescoring campaign; pages and programs are offered what holds now."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from sqlalchemy.orm import Session
 
@@ -22,15 +23,12 @@ ALLOWED: Mapping[str, Collection[CampaignState]] = {
 
 def possible_decisions(session: Session, state: CompetitionState, status: CampaignStatus) -> list[str]:
     """What can be decided about a campaign now; a switch may still need a threshold to begin with."""
-    return [kind for kind in ALLOWED if _is_possible(session, state, status, kind=kind)]
-
-
-def _is_possible(session: Session, state: CompetitionState, status: CampaignStatus, *, kind: str) -> bool:
-    try:
-        require_possible(session, state, status, kind=kind)
-    except Conflict:
-        return False
-    return True
+    possible = []
+    for kind in ALLOWED:
+        with suppress(Conflict):
+            require_possible(session, state, status, kind=kind)
+            possible.append(kind)
+    return possible
 
 
 def require_possible(session: Session, state: CompetitionState, status: CampaignStatus, *, kind: str) -> None:
@@ -65,7 +63,7 @@ def require_switchable(session: Session, status: CampaignStatus, *, complete: bo
     """``Conflict`` if a campaign's measurements cannot count: they are of several scorer versions (``mixed-versions``),
     the track's references are others by now (``references-moved``), or a newer campaign is in force. ``complete``: also
     if there are none (``nothing-measured``), or some of another feature space are missing (``not-measured``)."""
-    campaign, versions = status.campaign, status.difference.versions
+    campaign, versions = status.campaign, status.difference.scorer_versions
     if complete and not status.difference.measured:
         raise Conflict("nothing-measured", "The campaign has measured nothing.")
     if len(versions) > 1:

@@ -104,16 +104,17 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     campaign_id = rescoring.campaign_of_references(session, track_id, measured.provenance.get("reference"))
     _add_measurement(session, claim, submission, measured=measured, campaign_id=campaign_id, now=now)
     queue_evidence(session, submission, track_id, now=now)
-    for campaign in rescoring.open_campaigns_of_all(session, track_id):
-        leases.add_job(
-            session,
-            Queue.RESCORE,
-            submission=submission,
-            track_id=track_id,
-            campaign_id=campaign,
-            private=True,
-            now=now,
-        )
+    for campaign in rescoring.open_campaigns(session, track_id=track_id):
+        if campaign.submission_refs is None and not campaign.keeps_references:
+            leases.add_job(
+                session,
+                Queue.RESCORE,
+                submission=submission,
+                track_id=track_id,
+                campaign_id=campaign.id,
+                private=True,
+                now=now,
+            )
     if claim.public:
         submissions.move_submission(session, ref, from_=Status.SCORING, to=Status.SCORED, now=now, finished_at=now)
         session.refresh(submission)
