@@ -671,7 +671,7 @@ class Thresholds(Methods[Api]):
         """The choices of tau, newest first, and what each changed."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/choices", "choices")
-    def choices(self, slug: str, track: TrackKind, alpha: float = 0.0) -> list[answers.OptionView]:
+    def choices(self, slug: str, track: TrackKind, alpha: float = 0.0) -> list[answers.Option]:
         """What every automatic method would choose now, or what it lacks; ``alpha`` is the share of legitimate entries
         that may be penalised."""
 

@@ -645,20 +645,20 @@ class OpinionsView(TypedDict):
     decided: LabelView | None
 
 
-class LackView(TypedDict):
+class Lack(TypedDict):
     """What a method needs but does not have."""
 
     type: str
     message: str
 
 
-class OptionView(TypedDict):
+class Option(TypedDict):
     """The tau that one automatic method would choose, or what it lacks."""
 
     method: Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"]
     tau: float | None
     choice: dict[str, Any] | None
-    lacks: LackView | None
+    lacks: Lack | None
 
 
 class PenaltyChange(TypedDict):

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy.orm import Session
 
 from kennel_client.names import ThresholdMethod
@@ -61,12 +62,21 @@ class TuningRequest:
 
 
 @dataclass(frozen=True)
+class Lack:
+    """What a method needs but does not have."""
+
+    type: Annotated[str, Field(examples=["no-labels"])]
+    message: str
+
+
+@dataclass(frozen=True)
 class Option:
-    """What one method would choose, or why it cannot (``lacks``)."""
+    """The tau that one automatic method would choose, or what it lacks."""
 
     method: ThresholdMethod
-    choice: ThresholdChoice | None
-    lacks: Invalid | None
+    tau: float | None
+    choice: dict[str, Any] | None
+    lacks: Lack | None
 
 
 @dataclass(frozen=True)
@@ -207,9 +217,10 @@ def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]
 
     def option(method: ThresholdMethod) -> Option:
         try:
-            return Option(method, entries.choose(TuningRequest(method, alpha)), None)
+            choice = entries.choose(TuningRequest(method, alpha))
         except Invalid as error:
-            return Option(method, None, error)
+            return Option(method, None, None, Lack(error.slug, error.message))
+        return Option(method, choice.tau, choice_as_json(choice), None)
 
     return [option(method) for method in AUTOMATIC]
 

@@ -17,7 +17,6 @@ from api.tuning.thresholds.views import (
     RetuningView,
     ThresholdPage,
     impact_page_view,
-    option_view,
     retuning_view,
     threshold_view,
 )
@@ -66,7 +65,7 @@ def choices(
     """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     page = wanted.of_all(thresholds.method_options(entries, alpha=alpha))
-    return OptionPage(choices=[option_view(each) for each in page.rows], next_after=page.next_after)
+    return OptionPage(choices=page.rows, next_after=page.next_after)
 
 
 @router.get("/impact")

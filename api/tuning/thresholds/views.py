@@ -1,6 +1,6 @@
 """Schemas of thresholds, and how responses are made."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -106,24 +106,8 @@ class RetuningView(BaseModel):
     reviews_before: ReviewWorkload
 
 
-class LackView(BaseModel):
-    """What a method needs but does not have."""
-
-    type: str = Field(examples=["no-labels"])
-    message: str
-
-
-class OptionView(BaseModel):
-    """The tau that one automatic method would choose, or what it lacks."""
-
-    method: ThresholdMethod
-    tau: float | None
-    choice: dict[str, Any] | None
-    lacks: LackView | None
-
-
 class OptionPage(Page):
-    choices: list[OptionView]
+    choices: Sequence[Option]
 
 
 class ThresholdView(RecordView):
@@ -172,25 +156,13 @@ def retuning_view(
         counts=ImpactCounts(entries=impact.entries, below=impact.below, **totals),
         reviews=impact.reviews,
         reviews_before=impact.reviews_before,
-        **_lists_of(retuning.lists),
+        **{name: page.rows for name, page in retuning.lists.items()},
     )
-
-
-def _lists_of(pages: Mapping[Any, ChangesPage]) -> dict[str, Any]:
-    return {name: page.rows for name, page in pages.items()}
 
 
 def impact_page_view(page: ChangesPage) -> ImpactPageView:
     """A page of a list."""
     return ImpactPageView.model_validate({"total": page.total, "entries": page.rows, "next_after": page.next_after})
-
-
-def option_view(option: Option) -> OptionView:
-    """The tau that a method would choose, or what it lacks."""
-    if option.choice is None:
-        lacks = LackView(type=option.lacks.slug, message=option.lacks.message) if option.lacks else None
-        return OptionView(method=option.method, tau=None, choice=None, lacks=lacks)
-    return OptionView(method=option.method, tau=option.choice.tau, choice=choice_as_json(option.choice), lacks=None)
 
 
 def threshold_view(step: ThresholdStep) -> ThresholdView:
@@ -202,5 +174,6 @@ def threshold_view(step: ThresholdStep) -> ThresholdView:
         standing=step.standing,
         penalised_count=step.penalised.total,
         freed_count=step.freed.total,
-        **_lists_of({"penalised": step.penalised, "freed": step.freed}),
+        penalised=step.penalised.rows,
+        freed=step.freed.rows,
     )

@@ -226,10 +226,9 @@ def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Sessio
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     options = {option.method: option for option in thresholds.method_options(entries_of(session, state))}
     assert list(options) == ["margin", "held_out", "otsu", "accuracy", "paper"]
-    lacks = {method: option.lacks.slug for method, option in options.items() if option.lacks}
+    lacks = {method: option.lacks.type for method, option in options.items() if option.lacks}
     assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "held_out": "no-held-out-distance"}
-    assert options["otsu"].choice is not None
-    assert options["otsu"].choice.tau == pytest.approx(0.3)
+    assert options["otsu"].tau == pytest.approx(0.3)
 
 
 def test_older_choices_and_their_changes_come_by_pages(session: Session, now: datetime) -> None:
