@@ -94,34 +94,17 @@ def _measure(
     numbers = measure(images, extractor, reference, progress=progress)
     progress("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
-    measured = _measurement_of(
-        context,
-        numbers,
-        addresses,
-        artifact_key=_store_distances(context, submission, claim, numbers=numbers),
-        provenance=_provenance(context, extractor, submission, preparation=preparation, numbers=numbers),
-    )
-    return images, measured, numbers.features
-
-
-def _measurement_of(
-    context: WorkerContext,
-    numbers: RawMeasurement,
-    sets: list[SetAddress],
-    *,
-    artifact_key: str,
-    provenance: dict[str, Any],
-) -> outcomes.NewMeasurement:
-    return outcomes.NewMeasurement(
+    measured = outcomes.NewMeasurement(
         scorer_version=SCORER_VERSION,
         fid=numbers.fid,
         memorization_distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
-        closest_pairs=_closest_pairs(context, numbers, sets),
+        closest_pairs=_closest_pairs(context, numbers, addresses),
         histogram=numbers.histogram(),
-        artifact_key=artifact_key,
-        provenance=provenance,
+        artifact_key=_store_distances(context, submission, claim, numbers=numbers),
+        provenance=_provenance(context, extractor, submission, preparation=preparation, numbers=numbers),
     )
+    return images, measured, numbers.features
 
 
 def _provenance(
