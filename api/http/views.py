@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from scorer.competitions import shown_tracks
-from scorer.competitions.shown_tracks import ShownState, ShownTrackStatus, Visibility
+from scorer.competitions.shown_tracks import ShownTrackProgress, Visibility
 from scorer.db.tables import Account, ShownTrack, Submission
 from scorer.evidence.closest_pairs import PairImages
 from scorer.findings.finding import INTERVALS_THAT_MISS
@@ -76,19 +76,6 @@ def pair_view(pair: PairImages) -> PairView:
     return PairView.of(pair, image=pair.place, mirrored=pair.is_mirrored)
 
 
-class ShownTrackProgressView(RecordView):
-    """How far a shown track is."""
-
-    state: ShownState
-    hidden: bool = Field(description="Whether participants do not see it now.")
-    measured: int
-    waiting: int
-    failed: int
-    missing: int = Field(description="Scored entries without a number, whether or not a job will measure them.")
-    without_zip: int = Field(description="Scored entries that cannot be measured.")
-    error: str | None = Field(description="Of the job that failed last.")
-
-
 class ShownTrackView(RecordView):
     """A number that is shown beside the ranked ones."""
 
@@ -102,7 +89,7 @@ class ShownTrackView(RecordView):
     interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
     visibility: Visibility
     created_at: datetime
-    progress: ShownTrackProgressView | None = Field(None, description="Organizers only.")
+    progress: ShownTrackProgress | None = Field(None, description="Organizers only.")
 
 
 class ShownValueView(RecordView):
@@ -143,13 +130,13 @@ def _shown_number(number: shown_tracks.ShownNumber) -> ShownNumberView:
     )
 
 
-def shown_track_view(shown: ShownTrack, status: ShownTrackStatus | None = None) -> ShownTrackView:
-    """A shown track; for organizers with its ``status``."""
+def shown_track_view(shown: ShownTrack, progress: ShownTrackProgress | None = None) -> ShownTrackView:
+    """A shown track; for organizers with its ``progress``."""
     metric = METRICS[shown.metric]
     return ShownTrackView.of(
         shown,
         title=metric.title,
         better=metric.direction,
         interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
-        progress=status,
+        progress=progress,
     )

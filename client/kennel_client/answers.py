@@ -1022,7 +1022,7 @@ class RulingImpact(TypedDict):
     turns: list[WinChange]
 
 
-class ShownTrackProgressView(TypedDict):
+class ShownTrackProgress(TypedDict):
     """How far a shown track is."""
 
     state: Literal["unprepared", "preparing", "failed", "measuring", "measured"]
@@ -1048,7 +1048,7 @@ class ShownTrackView(TypedDict):
     interval_coverage: NotRequired[float | None]
     visibility: Literal["everybody", "organizers"]
     created_at: str
-    progress: NotRequired[ShownTrackProgressView | None]
+    progress: NotRequired[ShownTrackProgress | None]
 
 
 class TeamStorageView(TypedDict):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -119,10 +120,11 @@ class NewShownTrack:
 
 
 @dataclass(frozen=True)
-class ShownTrackStatus:
-    """A shown track and how far it is."""
+class ShownTrackProgress:
+    """How far a shown track is."""
 
-    shown: ShownTrack
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
     state: ShownState
     hidden: bool
     """Whether participants do not see it now."""
@@ -132,7 +134,7 @@ class ShownTrackStatus:
     missing: int
     """Scored entries without a number, whether or not a job will measure them."""
     without_zip: int
-    """Scored entries that can't be measured."""
+    """Scored entries that cannot be measured."""
     error: str | None
     """Of the job that failed last."""
 
@@ -260,16 +262,10 @@ def find_shown_track(session: Session, state: CompetitionState, name: str) -> Sh
     return named(shown_tracks.shown_tracks_of(session, state.competition.id), name)
 
 
-def list_statuses(session: Session, state: CompetitionState) -> Sequence[ShownTrackStatus]:
-    """All shown tracks of a competition and how far they are, oldest first."""
-    return [status_of(session, state, shown) for shown in shown_tracks.shown_tracks_of(session, state.competition.id)]
-
-
-def status_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackStatus:
-    """A shown track and how far it is."""
+def progress_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackProgress:
+    """How far a shown track is."""
     progress = job_queue.progress_of(session, shown_track_id=shown.id)
-    return ShownTrackStatus(
-        shown=shown,
+    return ShownTrackProgress(
         state=_state_of(session, shown, progress.waiting),
         hidden=is_hidden(shown, state.tracks, final=state.phase is Phase.FINAL),
         measured=shown_tracks.count_measured(session, shown),

@@ -11,7 +11,7 @@ from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import competition_state, shown_tracks
-from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility
+from scorer.competitions.shown_tracks import MAX_SHOWN_TRACKS, NAME, NewShownTrack, Visibility, visible_shown_tracks
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import TRACK_KINDS
@@ -33,21 +33,22 @@ def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -
 
 def _page(acting: Acting, slug: str, viewer: Viewer, *, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
     state = competition_state.state_of(acting.session, slug, acting.now)
-    statuses = shown_tracks.list_statuses(acting.session, state)
+    tracks = visible_shown_tracks(acting.session, state, acting.actor)
+    progress = [shown_tracks.progress_of(acting.session, state, shown) for shown in tracks]
     return render_page(
         "tuning/shown_tracks/show.html",
         viewer=viewer,
         now=acting.now,
         state=state,
-        statuses=[(each, METRICS[each.shown.metric]) for each in statuses],
-        busy=any(each.state in BUSY_STATES for each in statuses),
+        tracks=[(shown, METRICS[shown.metric], far) for shown, far in zip(tracks, progress, strict=True)],
+        busy=any(far.state in BUSY_STATES for far in progress),
         metrics=METRICS,
         constants=TAKEN_BY,
         limits=LIMITS,
         extractors=[spec.identity for spec in EXTRACTORS.values()],
         references=TRACK_KINDS,
         name_pattern=NAME.pattern,
-        may_add=len(statuses) < MAX_SHOWN_TRACKS,
+        may_add=len(tracks) < MAX_SHOWN_TRACKS,
         typed={**dict.fromkeys(FIELDS, ""), **typed},
         **outcome,
     )

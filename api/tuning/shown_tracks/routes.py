@@ -54,7 +54,7 @@ def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> Shown
     organizes = is_organizer(acting.actor, state.competition.id)
     page = wanted.of_all(visible_shown_tracks(acting.session, state, acting.actor))
     views = [
-        shown_track_view(shown, shown_tracks.status_of(acting.session, state, shown) if organizes else None)
+        shown_track_view(shown, shown_tracks.progress_of(acting.session, state, shown) if organizes else None)
         for shown in page.rows
     ]
     return ShownTrackPage(shown_tracks=views, next_after=page.next_after)
@@ -69,7 +69,7 @@ def add_shown_track(
     state = state_of(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
     shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)
-    return shown_track_view(shown, shown_tracks.status_of(acting.session, state, shown))
+    return shown_track_view(shown, shown_tracks.progress_of(acting.session, state, shown))
 
 
 @router.delete("/{shown_track}", status_code=204)
