@@ -4,7 +4,7 @@ lists of it that people read page by page, with the names of submissions and tea
 It is computed over columns, for a million entries: nothing here makes an object for each.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal, NamedTuple, get_args
@@ -114,19 +114,6 @@ class ThresholdImpact:
         return moves_between(self.before, self.after)
 
     @cached_property
-    def medals(self) -> Sequence[AwardMove]:
-        """Teams whose medal changes, in the order of their new ranks."""
-        return self._award_moves("medal")
-
-    @cached_property
-    def prizes(self) -> Sequence[AwardMove]:
-        """Teams whose prize changes, in the order of their new ranks."""
-        return self._award_moves("prize")
-
-    def _award_moves(self, award: str) -> Sequence[AwardMove]:
-        return award_moves(self.moves, self.awards, award)
-
-    @cached_property
     def reviews(self) -> ReviewWorkload:
         """What is left to review with the new tau, until no winning place is held by a memorising entry."""
         return self._reviews(self.after)
@@ -137,7 +124,11 @@ class ThresholdImpact:
         return self._reviews(self.before)
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
-        return review_workload_of(board.rows, self.labels, self.awards.last_winning_rank)
+        places = self.awards.last_winning_rank
+        fills_place = self.labels.memorising[board.rows] != 1.0
+        looked = min(len(board.rows), int(np.searchsorted(np.cumsum(fills_place), places)) + 1) if places else 0
+        undecided = self.labels.number[board.rows[:looked]] < 0
+        return ReviewWorkload(int(fills_place[:looked].sum()), looked, int(undecided.sum()))
 
 
 def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardMove]:
@@ -148,14 +139,6 @@ def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardM
         for team, before, after in teams
     ]
     return [change for change in changes if change.before != change.after]
-
-
-def review_workload_of(ranked: Ints, labels: LabelColumns, places: int) -> ReviewWorkload:
-    """The workload for ``places`` winning places. ``ranked``: the rows of the ranked entries from rank 1 down."""
-    fills_place = labels.memorising[ranked] != 1.0
-    looked = min(len(ranked), int(np.searchsorted(np.cumsum(fills_place), places)) + 1) if places else 0
-    undecided = labels.number[ranked[:looked]] < 0
-    return ReviewWorkload(int(fills_place[:looked].sum()), looked, int(undecided.sum()))
 
 
 ListName = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
@@ -195,28 +178,27 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
         moves = impact.moves
         return ChangesPage(len(moves.team), after, rank_changes(session, moves.take(page)))
     if name in {"medals", "prizes"}:
-        awards: Sequence[AwardMove] = getattr(impact, name)
+        awards = award_moves(impact.moves, impact.awards, name.removesuffix("s"))
         return ChangesPage(len(awards), after, award_changes(session, awards[page]))
     rows: Ints = getattr(impact, name)
-    changes = penalty_changes(session, impact.after.judged, impact.labels, page=impact.closest(rows, after, limit))
-    return ChangesPage(len(rows), after, changes)
+    entries = penalty_changes(session, impact.after.judged, impact.labels, page=impact.closest(rows, after, limit))
+    return ChangesPage(len(rows), after, entries)
 
 
 def penalty_changes(
     session: Session, judged: JudgedEntries, labels: LabelColumns, *, page: Ints
 ) -> list[PenaltyChange]:
     """Entries of a page, given by their rows in the columns that ``labels`` stand beside."""
-    refs, teams = judged.columns.ref[page].tolist(), judged.team[page].tolist()
-    ids = board_details.submission_ids_of(session, refs)
-    names = board_details.team_names_of(session, teams)
+    refs: list[int] = judged.columns.ref[page].tolist()
+    names = board_details.names_of_entries(session, refs)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
     return [
-        PenaltyChange(ids[ref], names[team], distance, LABELS[number] if number >= 0 else None)
-        for ref, team, distance, number in zip(refs, teams, distances, numbers, strict=True)
+        PenaltyChange(*names[ref], distance, LABELS[number] if number >= 0 else None)
+        for ref, distance, number in zip(refs, distances, numbers, strict=True)
     ]
 
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
     """Moves of awards with the names of the teams."""
-    names: Mapping[int, str] = board_details.team_names_of(session, [move.team for move in moves])
+    names = board_details.team_names_of(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

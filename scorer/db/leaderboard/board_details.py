@@ -138,12 +138,6 @@ def team_names_of(session: Session, team_ids: Collection[int]) -> dict[int, str]
     return {row.id: row.name for row in session.execute(query)} if team_ids else {}
 
 
-def submission_ids_of(session: Session, refs: Collection[int]) -> dict[int, str]:
-    """The public ids of these submissions, by ref."""
-    query = select(Submission.ref, Submission.id).where(Submission.ref == any_(id_list(refs)))
-    return {row.ref: row.id for row in session.execute(query)} if refs else {}
-
-
 def ids_and_teams_of(session: Session, refs: Collection[int]) -> dict[int, tuple[str, int]]:
     """The public ids of some entries and the ids of their teams, after merges, by ref."""
     merged = merges.newest_merges()
@@ -152,7 +146,8 @@ def ids_and_teams_of(session: Session, refs: Collection[int]) -> dict[int, tuple
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
         .where(Submission.ref == any_(id_list(refs)))
     )
-    return {ref: (public_id, team) for ref, public_id, team in session.execute(query)}
+    rows = session.execute(query) if refs else ()
+    return {ref: (public_id, team) for ref, public_id, team in rows}
 
 
 def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:

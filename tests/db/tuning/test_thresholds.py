@@ -18,6 +18,7 @@ from scorer.db.tables import Account, EarlyLabel, Ruling, Submission, Threshold,
 from scorer.errors import Conflict, NotFound
 from scorer.submissions.labels import label_info_of
 from scorer.tuning import threshold_history, thresholds
+from scorer.tuning.impact import award_moves
 from scorer.tuning.thresholds import Retuning, TrackEntries, TuningRequest
 from tests.db.leaderboard.board_oracle import board_of
 from tests.examples import examples
@@ -128,7 +129,7 @@ def test_medals_and_reviews(session: Session, now: datetime) -> None:
     assert vars(first.reviews) == {"places": 4, "looked": 5, "open": 3}
     retuning = choose(session, state, author, 0.15)[1]
     done = retuning.impact
-    assert [(move.before, move.after) for move in done.medals] == [
+    assert [(move.before, move.after) for move in award_moves(done.moves, done.awards, "medal")] == [
         ("silver", "gold"),
         ("bronze", "silver"),
         (None, "bronze"),

@@ -15,7 +15,7 @@ from scorer.ranking.columns import EntryColumns
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import finals_of, order_of
 from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
-from scorer.tuning.impact import ThresholdImpact
+from scorer.tuning.impact import ThresholdImpact, award_moves
 from tests.db.leaderboard.strategies import (
     BASE,
     BENCHMARK,
@@ -113,9 +113,13 @@ def test_it_is_the_difference_of_two_boards(
     moves = [move for move in moves if move[1] != move[2]]
     assert list(zip(*(column.tolist() for column in impact.moves), strict=True)) == moves
     medals = [(team, *(AWARDS[kind].of_rank(rank).medal for rank in pair)) for team, *pair in moves]
-    assert [tuple(move) for move in impact.medals] == [move for move in medals if move[1] != move[2]]
+    assert [tuple(move) for move in award_moves(impact.moves, impact.awards, "medal")] == [
+        move for move in medals if move[1] != move[2]
+    ]
     prizes = [(team, *(AWARDS[kind].of_rank(rank).prize for rank in pair)) for team, *pair in moves]
-    assert [tuple(move) for move in impact.prizes] == [move for move in prizes if move[1] != move[2]]
+    assert [tuple(move) for move in award_moves(impact.moves, impact.awards, "prize")] == [
+        move for move in prizes if move[1] != move[2]
+    ]
     assert vars(impact.reviews_before) == workload(before, infos, 4)
     assert vars(impact.reviews) == workload(after, infos, 4)
 
