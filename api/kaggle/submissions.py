@@ -2,7 +2,6 @@
 bytes, create the submission.
 """
 
-import math
 import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -121,7 +120,7 @@ def _entry(
 
 
 def _score(judged: JudgedMeasurement | None, decimals: int) -> str:
-    if judged is None or judged.mifid is None or math.isnan(judged.mifid):
+    if judged is None or judged.mifid is None:
         return ""
     return f"{judged.mifid:.{decimals}f}"
 

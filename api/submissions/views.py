@@ -1,6 +1,5 @@
 """Schemas of submissions and their measurements, and how responses are made."""
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -218,14 +217,12 @@ def code_view(code: CodeAttachment) -> CodeView:
 
 
 def _measurement(judged: submission_scores.JudgedMeasurement, *, organizer: bool) -> MeasurementView:
-    mifid = judged.mifid
     return MeasurementView.of(
         judged,
         fid=judged.measurement.fid,
         memorization_distance=judged.measurement.memorization_distance,
         distance_se=judged.measurement.distance_se,
         copy_=judged.copy,
-        mifid=None if mifid is None or math.isnan(mifid) else mifid,
         histogram=judged.measurement.histogram,
         measured_at=judged.measurement.created_at,
         closest_pairs=judged.measurement.closest_pairs if organizer else None,

@@ -10,7 +10,6 @@ from scorer.db import rescoring, tuning
 from scorer.db.leaderboard import board_details
 from scorer.db.newest_rows import newest_row
 from scorer.db.review import rulings as rows
-from scorer.db.review.publication import scores_of
 from scorer.db.tables import Publication, Ruling, Submission
 from scorer.lifecycle import Phase, TrackKind
 
@@ -104,8 +103,8 @@ def _newest_kept_penalty(session: Session, state: CompetitionState) -> datetime 
     """When a ruling last kept an entry as it is judged that the private track penalises, whether or not it was waived
     before. None without any."""
     kept = rows.newest_keeps(session, state.competition.id)
-    scores = scores_of(session, state.tracks["private"].id, list(kept)) if kept else []
-    return max((kept[score.ref] for score in scores if score.penalised or score.copy), default=None)
+    scores = board.scores_of(session, state.tracks["private"].id, kept) if kept else {}
+    return max((kept[ref] for ref, score in scores.items() if score.penalised or score.copy), default=None)
 
 
 def newest_provisional(state: CompetitionState) -> Publication | None:

@@ -37,12 +37,8 @@ def explain(submission: Submission, judged: Score) -> str:
         return "It is a reference line of the organizers: never penalised, without a rank."
     if judged.ruling == "waive":
         return "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
-    if judged.disqualified:
-        return (
-            "It is disqualified and ranks nowhere."
-            f" {penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)}"
-        )
-    return penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)
+    disqualified = "It is disqualified and ranks nowhere. " if judged.disqualified else ""
+    return disqualified + penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)
 
 
 def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:

@@ -74,26 +74,12 @@ def ranked_board_of(
     late: bool = False,
 ) -> RankedBoard:
     """The ranked board of a track: from the process's cache, which has what is committed, or without a cache from
-    :func:`read_ranked_board`."""
+    :func:`read_ranked_board`. Threads share its columns: read them, never write into them."""
     cache = board_cache.cache_of(session)
     if cache is not None:
         refreshed = board_cache.has_snapshot(session, state.competition)
         return cache.ranked_board(state, kind, late=late, refreshed=refreshed)
     return read_ranked_board(session, state, kind, late=late)
-
-
-def judged_entries_of(
-    session: Session,
-    state: BoardTracks,
-    kind: TrackKind,
-) -> JudgedEntries:
-    """A track's scored entries as columns, judged: scores, penalties, copies, rulings, benchmarks and late entries
-    among them. From the process's cache, as :func:`ranked_board_of`, whose board has the same as ``board.judged``.
-
-    The columns are shared between threads: read them, never write into them. ``judged.under(tau)`` judges the same
-    entries by another tau, and :func:`scorer.ranking.vectorised.order_of` ranks them.
-    """
-    return ranked_board_of(session, state, kind).judged
 
 
 def read_ranked_board(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 
 from sqlalchemy.orm import Session
 
@@ -27,6 +28,7 @@ class JudgedMeasurement:
     copy: bool
     disqualified: bool
     mifid: float | None
+    """None for a copy and without a threshold."""
     rank: int | None
     """The team's rank on this track if this entry is the team's best one, else None."""
     would_be_rank: int | None
@@ -68,7 +70,8 @@ def measurements_by_ref(
 def _judged(
     entry: Submission, kind: TrackKind, score: Score, *, measurement: Measurement, ranks: tuple[int | None, int | None]
 ) -> JudgedMeasurement:
-    verdict = (score.tau, score.penalised, score.copy, score.disqualified, score.mifid)
+    mifid = None if isnan(score.mifid) else score.mifid
+    verdict = (score.tau, score.penalised, score.copy, score.disqualified, mifid)
     return JudgedMeasurement(kind, measurement, *verdict, *ranks, explanations.explain(entry, score))
 
 

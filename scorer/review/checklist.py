@@ -1,7 +1,7 @@
 """The checklist before publication: what should hold before the final board is published, and what is open."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -17,6 +17,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence.shared_images import sharing_entries
 from scorer.db.jobs.failed_jobs import failed
+from scorer.db.leaderboard.board import scores_of
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
 from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
@@ -24,7 +25,7 @@ from scorer.db.review.publication import OpenEntries
 from scorer.db.submissions.duplicates import duplicates_of
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.findings.signs import MIN_SHARE
-from scorer.leaderboard.rows import judged_entries_of, ranked_board_of
+from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import is_among
 from scorer.ranking.vectorised import RankedBoard
@@ -160,9 +161,8 @@ def _point_of_cases(
     ruled = publication.last_ruled(session, [case.ref for case in cases])
     ranked = [(board.rank_of(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)]
     first = sorted(ranked, key=itemgetter(0))[:MAX_CONCERNS]
-    scores = publication.scores_of(session, state.tracks["private"].id, [case.ref for _, case in first])
-    by_ref = {score.ref: score for score in scores}
-    concerns = [_case_at_rank(rank, case, by_ref[case.ref]) for rank, case in first]
+    scores = scores_of(session, state.tracks["private"].id, [case.ref for _, case in first])
+    concerns = [_case_at_rank(rank, case, scores[case.ref]) for rank, case in first]
     name, title, words = point
     settled = f"{words} A later ruling on the winning entry settles it."
     return _point_of_queue(state, name, title, count=len(ranked), words=settled, concerns=concerns)
@@ -181,12 +181,12 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
     near = _near_tau(board, state.awards.last_winning_rank)
     ruled = publication.last_ruled(session, near)
     open_ = [ref for ref in near if ref not in ruled]
-    scores = publication.scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
+    scores = scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
     words = (
         f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau that win something, or would without"
         " the penalty, and that nobody has ruled on."
     )
-    concerns = _ranked(scores, board, _distance_and_tau)
+    concerns = _ranked(scores.values(), board, _distance_and_tau)
     return _point_of_queue(
         state,
         "borderline",
@@ -211,7 +211,7 @@ def _near_tau(board: RankedBoard, last: int) -> list[int]:
     return refs
 
 
-def _ranked(scores: Sequence[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
+def _ranked(scores: Iterable[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
     """Ranked submissions behind an open point, best first."""
     ranked = sorted((board.rank_of(score.ref) or 0, score.ref, score) for score in scores)
     return [Concern(score.id, score.team, describe(rank, score)) for rank, _, score in ranked[:MAX_CONCERNS]]
@@ -323,7 +323,7 @@ def _first_line(text: str | None) -> str:
 
 
 def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    public = judged_entries_of(session, state, "public").columns
+    public = ranked_board_of(session, state, "public").judged.columns
     # Whatever is scored has a public measurement. Benchmarks are included, which boards show.
     in_time = public.ref[~public.late]
     refs = in_time[~is_among(in_time, board.judged.columns.ref)]

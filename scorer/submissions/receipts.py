@@ -7,7 +7,6 @@ A signature is a JWS in compact form (RFC 7515, algorithm ``Ed25519`` of RFC 986
 
 import hashlib
 import json
-import math
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -163,7 +162,7 @@ def _score_of(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:
     provenance = measurement.provenance
     return ReceiptScore(
         track=judged.track,
-        mifid=None if judged.mifid is None or math.isnan(judged.mifid) else judged.mifid,
+        mifid=judged.mifid,
         fid=measurement.fid,
         memorization_distance=measurement.memorization_distance,
         tau=judged.tau,

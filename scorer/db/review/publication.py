@@ -111,11 +111,6 @@ def labelled_without_ruling(
     return [Score(*row) for row in rows]
 
 
-def scores_of(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
-    """The judged scores of some entries on a track."""
-    return [Score(*row) for row in session.execute(judged_entries(track_id=track_id, refs=refs))]
-
-
 class CondemnedEntry(NamedTuple):
     """An entry that is disqualified, or labelled as memorising, and the team that it belongs to now."""
 
