@@ -227,7 +227,7 @@ def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[i
         measured.track_id == campaign.track_id,
         measured.campaign_id == campaign.id,
     )
-    counted = _is_counted(campaign.track_id)
+    counted = is_counted(campaign.track_id)
     if campaign.keeps_references:
         counted = counted.where(Measurement.created_at <= campaign.created_at)
     query = select(Submission.ref).where(
@@ -246,7 +246,7 @@ def unmeasured_entries(session: Session, track: Track) -> Sequence[int]:
         Submission.competition_id == track.competition_id,
         Submission.status == Status.SCORED,
         exists().where(Measurement.submission_ref == Submission.ref, Measurement.track_id == track.id),
-        ~_is_counted(track.id),
+        ~is_counted(track.id),
     )
     return session.scalars(query.order_by(Submission.ref)).all()
 
@@ -257,18 +257,19 @@ def measured_entries(session: Session, campaign: RescoringCampaign) -> Sequence[
     return session.scalars(query.order_by(Measurement.submission_ref)).all()
 
 
-def count_without_zip(session: Session, track: Track) -> int:
-    """How many entries that count on a track cannot be measured again: they were imported, or their zip has left."""
+def count_without_zip(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> int:
+    """How many scored entries of a competition that meet all conditions cannot be measured again: they were imported,
+    or their zip has left."""
     query = select(func.count()).where(
-        Submission.competition_id == track.competition_id,
+        Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,
         Submission.blob_key.is_(None),
-        _is_counted(track.id),
+        *conditions,
     )
     return int(session.scalar(query) or 0)
 
 
-def _is_counted(track_id: int) -> Exists:
+def is_counted(track_id: int) -> Exists:
     """Whether a submission has a measurement on a track that counts."""
     return exists().where(
         Measurement.submission_ref == Submission.ref,

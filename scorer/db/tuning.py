@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import any_, exists, func, literal, select
+from sqlalchemy import any_, exists, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
 from scorer.db.leaderboard.scores import id_list
-from scorer.db.newest_rows import newest_ids
+from scorer.db.newest_rows import newest_ids, newest_row
 from scorer.db.tables import (
     ComparedDistance,
     Comparison,
@@ -52,14 +52,6 @@ def refs_with_images(session: Session, competition_id: int) -> set[int]:
         Submission.blob_key.is_not(None),
     )
     return set(session.scalars(query))
-
-
-def count_without_images(session: Session, competition_id: int) -> int:
-    """How many scored entries of a competition have no zip: they were imported, or their zip has left."""
-    query = select(func.count()).where(
-        Submission.competition_id == competition_id, Submission.status == Status.SCORED, Submission.blob_key.is_(None)
-    )
-    return int(session.scalar(query) or 0)
 
 
 def refs_to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> list[int]:
@@ -134,8 +126,7 @@ def failure_messages(session: Session, preparation_id: int, refs: Collection[int
 def newest_threshold(session: Session, track_id: int) -> Threshold | None:
     """The threshold of a track, which its board is ranked with; None where there is none yet, or since the track is
     measured in another way."""
-    query = select(Threshold).where(Threshold.track_id == track_id)
-    newest = session.scalars(query.order_by(Threshold.id.desc()).limit(1)).one_or_none()
+    newest = newest_row(session, Threshold, track_id=track_id)
     return None if newest is None or newest.method == UNSET else newest
 
 

@@ -64,7 +64,7 @@ def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
         acts=acts,
         **progress._asdict(),
         missing=len(rescoring.missing_entries(session, campaign)),
-        without_zip=rescoring.count_without_zip(session, track),
+        without_zip=rescoring.count_without_zip(session, track.competition_id, rescoring.is_counted(track.id)),
         difference=rescoring.difference_of(session, campaign),
     )
 

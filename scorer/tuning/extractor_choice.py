@@ -13,7 +13,7 @@ from scorer.acting import Acting
 from scorer.competitions import preparations
 from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.preparations import FeatureSpace
-from scorer.db import competitions, tuning
+from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Preparation, Track
 from scorer.errors import Conflict
@@ -81,7 +81,7 @@ def _require_possible(
         raise Conflict("published", "The private board is published: its extractor stays as it is.")
     if space.extractor == former.extractor:
         raise Conflict("no-change", f"The private track has {space.extractor} already.")
-    without_images = tuning.count_without_images(session, state.competition.id)
+    without_images = rescoring.count_without_zip(session, state.competition.id)
     if without_images:
         raise Conflict("no-images", f"{without_images:,} entries have no images here and could not be measured again.")
     preparation = preparations.finished_preparation(session, state, "private", space=space)

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, any_, exists, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db import rescoring
 from scorer.db.leaderboard.scores import id_list
 from scorer.db.tables import ShownMeasurement, ShownTrack, Submission
 from scorer.lifecycle import Status, TrackKind
@@ -44,24 +45,24 @@ def forget_preparations(session: Session, competition_id: int, reference: TrackK
 
 def missing_entries(session: Session, shown: ShownTrack) -> Sequence[int]:
     """The refs of the scored entries with a zip that have not been measured on a shown track."""
-    query = select(Submission.ref).where(*_scored(shown), Submission.blob_key.is_not(None), ~_is_measured(shown))
+    query = select(Submission.ref).where(
+        Submission.competition_id == shown.competition_id,
+        Submission.status == Status.SCORED,
+        Submission.blob_key.is_not(None),
+        ~_is_measured(shown),
+    )
     return session.scalars(query.order_by(Submission.ref)).all()
 
 
 def count_without_zip(session: Session, shown: ShownTrack) -> int:
     """How many scored entries can't be measured on a shown track: they were imported, or their zip has left."""
-    query = select(func.count()).where(*_scored(shown), Submission.blob_key.is_(None), ~_is_measured(shown))
-    return int(session.scalar(query) or 0)
+    return rescoring.count_without_zip(session, shown.competition_id, ~_is_measured(shown))
 
 
 def count_measured(session: Session, shown: ShownTrack) -> int:
     """How many entries have been measured on a shown track."""
     query = select(func.count(ShownMeasurement.submission_ref.distinct()))
     return int(session.scalar(query.where(ShownMeasurement.shown_track_id == shown.id)) or 0)
-
-
-def _scored(shown: ShownTrack) -> tuple[ColumnElement[bool], ...]:
-    return Submission.competition_id == shown.competition_id, Submission.status == Status.SCORED
 
 
 def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
