@@ -272,14 +272,10 @@ class PrivateExtractor(Methods[Api]):
     def get(self, slug: str) -> answers.PrivateExtractorView:
         """The extractor, the progress of its scoring, and the newest comparison."""
 
-    @Method
-    def compare(
-        self, slug: str, extractors: Sequence[str], *, early_labels: bool = False
-    ) -> Operation[answers.ComparisonStatus]:
+    @calls("POST /competitions/{slug}/private-extractor/comparisons")
+    def compare(self, slug: str, extractors: Sequence[str], *, early_labels: bool = False) -> answers.ComparisonStatus:
         """Start a comparison of extractors with the present one on labelled entries; with ``early_labels``, also on
         entries that have only an early label."""
-        body = {"extractors": list(extractors), "early_labels": early_labels}
-        return call("POST", path_of("competitions", slug, "private-extractor", "comparisons"), json=body)
 
     @Method
     def wait(
