@@ -57,8 +57,7 @@ def create(body: NewAccount, acting: ActingAdmin, viewer: SignedIn) -> NewAccoun
     subject = f"account:{account.handle}"
     after = {"role": account.role}
     audit_log.record_action(acting, "account.created", subject, after=after)
-    view = AccountView.model_validate(account)
-    return NewAccountView(**view.model_dump(), token=secret)
+    return NewAccountView.of(account, token=secret)
 
 
 @router.put("/accounts/{handle}/role")
@@ -78,8 +77,7 @@ def invite(body: NewInvitation, acting: ActingCompetitionCreator, settings: AppS
 @router.get("/me")
 def me(viewer: KnownViewer) -> MeView:
     """The account of this token or session, and its scopes."""
-    view = AccountView.model_validate(viewer.account)
-    return MeView(**view.model_dump(), email=viewer.account.email, scopes=list(viewer.scopes))
+    return MeView.of(viewer.account, scopes=list(viewer.scopes))
 
 
 @router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
@@ -90,12 +88,12 @@ def download_own_data(acting: ActingReader) -> Response:
 
 
 @router.post("/me/deletion", status_code=204)
-def delete_account(body: AccountDeletion, request: Request, actions: AppSignInActions, viewer: SignedIn) -> Response:
+def delete_account(
+    body: AccountDeletion, request: Request, response: Response, actions: AppSignInActions, viewer: SignedIn
+) -> None:
     """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
     delete_own_account(actions, viewer, body.handle, password=body.password.get_secret_value())
-    response = Response(status_code=204)
     session_cookies.delete_cookies(response, request)
-    return response
 
 
 @router.put("/me/password", status_code=204)
@@ -113,10 +111,9 @@ def change_email(body: EmailChange, actions: AppSignInActions, viewer: SignedIn)
 
 
 @router.post("/email-confirmations", status_code=204)
-def confirm(body: EmailConfirmation, actions: AppSignInActions) -> Response:
+def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
     """Confirm a mail address by the link that was sent there."""
     actions.confirm(body.link)
-    return Response(status_code=204)
 
 
 @router.post("/password-resets", status_code=202)
@@ -127,7 +124,6 @@ def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
 
 
 @router.post("/password-resets/completion", status_code=204)
-def reset(body: PasswordReset, actions: AppSignInActions) -> Response:
+def reset(body: PasswordReset, actions: AppSignInActions) -> None:
     """Set a new password by the link in the mail; every session, token and webhook of the account ends."""
     actions.reset(body.link, body.password.get_secret_value())
-    return Response(status_code=204)

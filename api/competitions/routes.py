@@ -108,10 +108,9 @@ def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> Comp
 
 
 @router.delete("/{slug}", status_code=204)
-def delete_draft(slug: str, acting: ActingOrganizer) -> Response:
+def delete_draft(slug: str, acting: ActingOrganizer) -> None:
     """Delete a draft that nobody has entered. Organizers only."""
     setup.delete_draft(acting, slug)
-    return Response(status_code=204)
 
 
 def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:

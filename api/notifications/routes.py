@@ -38,17 +38,15 @@ def index(
 
 
 @router.put("/notices/read", status_code=204)
-def mark_all_read(body: ReadMark, acting: ActingSubmitter) -> Response:
+def mark_all_read(body: ReadMark, acting: ActingSubmitter) -> None:
     """Mark a notice and all older ones as read."""
     notices.mark_all_read(acting, up_to=body.up_to)
-    return Response(status_code=204)
 
 
 @router.put("/notices/{notice_id}/read", status_code=204)
-def mark_read(notice_id: RowId, acting: ActingSubmitter) -> Response:
+def mark_read(notice_id: RowId, acting: ActingSubmitter) -> None:
     """Mark a notice as read."""
     notices.mark_read(acting, notice_id)
-    return Response(status_code=204)
 
 
 @router.get("/me/mails")

@@ -1,7 +1,5 @@
 """Teams: founding, renaming, invitations and mergers, leaving, and the team's quota."""
 
-from fastapi import Response
-
 from api.http.dependencies import (
     ActingOrganizer,
     ActingReader,
@@ -60,10 +58,9 @@ def rename(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
 
 
 @router.delete("/team/membership", status_code=204)
-def leave(slug: str, acting: ActingSubmitter) -> Response:
+def leave(slug: str, acting: ActingSubmitter) -> None:
     """Leave your team. A member who has submitted cannot leave."""
     teams.leave(acting, slug)
-    return Response(status_code=204)
 
 
 @router.post("/team/invitations", status_code=201)
@@ -78,10 +75,9 @@ def invite(slug: str, body: NewTeamInvitation, acting: ActingSubmitter, rates: A
 
 
 @router.delete("/team/invitations/{invitation_id}", status_code=204)
-def withdraw(slug: str, invitation_id: RowId, acting: ActingSubmitter) -> Response:
+def withdraw(slug: str, invitation_id: RowId, acting: ActingSubmitter) -> None:
     """Withdraw an invitation of the team that you lead."""
     invitations.withdraw(acting, slug, invitation_id)
-    return Response(status_code=204)
 
 
 @router.get("/invitations")

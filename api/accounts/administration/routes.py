@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query
 
 from api.accounts.views import AccountPage, AccountView, SuspensionWish
 from api.http.dependencies import ActingAdmin
@@ -33,7 +33,6 @@ def suspend(handle: str, body: SuspensionWish, acting: ActingAdmin) -> AccountVi
 
 
 @router.delete("/{handle}/credentials", status_code=204)
-def end_credentials(handle: str, acting: ActingAdmin) -> Response:
+def end_credentials(handle: str, acting: ActingAdmin) -> None:
     """End all sessions, tokens and webhooks of an account; its owner may sign in again. Admins only."""
     administration.end_credentials_of(acting, handle)
-    return Response(status_code=204)

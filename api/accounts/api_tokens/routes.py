@@ -36,14 +36,12 @@ def create(body: NewToken, response: Response, acting: ActingSignedIn, viewer: S
     secret = new_secret()
     token = api_tokens.issue_own(acting, secret, name=body.name, scopes=body.scopes)
     response.headers["Cache-Control"] = "no-store"
-    view = TokenView.model_validate(token)
-    return NewTokenView(**view.model_dump(), token=secret)
+    return NewTokenView.of(token, token=secret)
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke(token_id: RowId, acting: ActingKnownViewer, viewer: KnownViewer) -> Response:
+def revoke(token_id: RowId, acting: ActingKnownViewer, viewer: KnownViewer) -> None:
     """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
     if viewer.token_id != token_id:
         require_session(viewer)
     api_tokens.revoke(acting, token_id)
-    return Response(status_code=204)

@@ -66,12 +66,11 @@ def make_totp_key(session: DbSession, viewer: SignedIn, response: Response) -> T
 
 
 @router.post("/me/second-factors/totp", status_code=204)
-def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSignInActions, now: Now) -> Response:
+def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSignInActions, now: Now) -> None:
     """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
     actions.require_password(viewer, body.password.get_secret_value())
     web_session = session.get_one(WebSession, viewer.session_id)
     second_factors.add_totp(session, web_session, body.key, code=body.code, now=now)
-    return Response(status_code=204)
 
 
 @router.post("/me/second-factors/passkey-options")
@@ -85,22 +84,20 @@ def new_passkey_options(
 
 
 @router.post("/me/second-factors/passkeys", status_code=204)
-def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> Response:
+def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> None:
     """Add the passkey that the browser has made with the options; these have asked for the password."""
     web_session = session.get_one(WebSession, viewer.session_id)
     party = passkeys.relying_party(settings.public_url)
     passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)
-    return Response(status_code=204)
 
 
 @router.post("/me/second-factors/{factor_id}/removal", status_code=204)
 def remove_second_factor(
     factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
-) -> Response:
+) -> None:
     """Remove a second factor; with the last one the recovery codes end."""
     actions.require_password(viewer, body.password.get_secret_value())
     second_factors.remove(acting, factor_id)
-    return Response(status_code=204)
 
 
 @router.post("/me/recovery-codes", status_code=201)

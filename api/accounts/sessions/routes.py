@@ -25,12 +25,10 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
 
 
 @router.delete("/session", status_code=204)
-def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Response:
+def sign_out(request: Request, response: Response, acting: ActingSignedIn, viewer: SignedIn) -> None:
     """Sign out: this session ends."""
     sessions.end(acting, viewer.session_id or 0)
-    response = Response(status_code=204)
     session_cookies.delete_session_cookie(response, request)
-    return response
 
 
 @router.get("/sessions")
@@ -42,7 +40,6 @@ def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
 
 
 @router.delete("/sessions/{session_id}", status_code=204)
-def end(session_id: int, acting: ActingSignedIn) -> Response:
+def end(session_id: int, acting: ActingSignedIn) -> None:
     """End one of your sessions."""
     sessions.end(acting, session_id)
-    return Response(status_code=204)

@@ -44,14 +44,13 @@ def create(
     local = settings.webhooks_local
     webhook = webhooks.register(acting, body.url, secret=secret, local=local)
     response.headers["Cache-Control"] = "no-store"
-    return NewWebhookView(id=webhook.id, url=webhook.url, created_at=webhook.created_at, secret=secret)
+    return NewWebhookView.of(webhook, secret=secret)
 
 
 @router.delete("/{webhook_id}", status_code=204)
-def end(webhook_id: RowId, acting: ActingSignedIn) -> Response:
+def end(webhook_id: RowId, acting: ActingSignedIn) -> None:
     """Remove a webhook; its pending deliveries are dropped."""
     webhooks.end(acting, webhook_id)
-    return Response(status_code=204)
 
 
 @router.get("/{webhook_id}/deliveries")
