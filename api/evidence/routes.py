@@ -6,9 +6,8 @@ from fastapi import Path, Request, Response
 
 from api.evidence.views import EvidenceView, evidence_view
 from api.http.dependencies import CurrentUser, DbSession, Visitor, ZipImages
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.routing import ApiRouter
-from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE
 from scorer.accounts.roles import is_organizer
 from scorer.errors import NotFound
@@ -49,11 +48,12 @@ def sheet(
     board is published."""
     submission = visibility.require_visible(session, submission_id, account)
     visible = visibility.visible_evidence(session, submission, kind, account=account)
-    if visible.evidence is None or group not in visible.groups:
+    evidence, pairs = visible.evidence, visible.groups.get(group)
+    if evidence is None or pairs is None:
         raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
-    etag = etag_of(visible.evidence.id, group, is_organizer(account, submission.competition_id))
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
-    if is_known(request, etag):
-        return Response(status_code=304, headers=headers)
-    picture = example_sheet(session, images, submission, evidence=visible.evidence, group=visible.groups[group])
-    return Response(picture, media_type="image/png", headers=headers)
+    etag = etag_of(evidence.id, group, is_organizer(account, submission.competition_id))
+
+    def draw() -> bytes:
+        return example_sheet(session, images, submission, evidence=evidence, group=pairs)
+
+    return picture_response(request, etag, draw)

@@ -41,7 +41,10 @@ HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 INERT_POLICY = "default-src 'none'; sandbox"
 INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": INERT_POLICY}
 """For uploaded files: a browser must not run them as a page or script of this site."""
-IMMUTABLE_IMAGE_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable", "Vary": "Authorization, Cookie"}
+IMMUTABLE_IMAGE_HEADERS = INERT_HEADERS | {
+    "Cache-Control": "private, max-age=31536000, immutable",
+    "Vary": "Authorization, Cookie",
+}
 """An entry never changes, so its image may be cached for a year; by one browser and for one person only."""
 UNSTORED_IMAGE_HEADERS = INERT_HEADERS | {"Cache-Control": "private, no-store"}
 """For images of reviews: no browser and no proxy stores them."""

@@ -22,13 +22,13 @@ from api.http.dependencies import (
     Transactions,
     utc_now,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.paging import Paging
 from api.http.ranges import chunks_of
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
-from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
+from api.http.security_headers import INERT_HEADERS
 from api.http.server_sent_events import EventHub, StatusUpdate
 from api.openapi.files import PICTURE, file_answer, file_body
 from api.submissions.file_uploads import CODE_MEDIA_TYPES, ZipUpload, store_code
@@ -210,10 +210,7 @@ def sprite(
     """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team, reviewers and
     organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key)}
-    if is_known(request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(store.read(key), media_type="image/png", headers=headers)
+    return picture_response(request, etag_of(key), lambda: store.read(key))
 
 
 @results.put(

@@ -7,11 +7,10 @@ from fastapi import Query, Request, Response
 from api.evidence.generators.uploads import store_generator
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
-from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.openapi.files import PICTURE, file_body
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
@@ -63,7 +62,4 @@ def pairs(
     """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
     held-out images (organizers only), or the generator's own."""
     key = generator_audits.pairs_key(session, submission_id, group, account=account)
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(key, group)}
-    if is_known(request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(generator_audits.pairs_sheet(store.read(key), group), media_type="image/png", headers=headers)
+    return picture_response(request, etag_of(key, group), lambda: generator_audits.pairs_sheet(store.read(key), group))

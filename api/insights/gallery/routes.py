@@ -3,10 +3,9 @@
 from fastapi import Request, Response
 
 from api.http.dependencies import ActingOrganizer, BlobStore, DbSession, Organizer
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
-from api.http.security_headers import INERT_HEADERS
 from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView
 from api.openapi.files import PICTURE
 from scorer.competitions.competition_state import state_of
@@ -15,12 +14,6 @@ from scorer.lifecycle import TrackKind
 from scorer.submissions import access, files
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["insights"])
-
-
-PRIVATE_IMAGE_HEADERS = INERT_HEADERS | {
-    "Cache-Control": "private, max-age=86400",
-    "Vary": "Authorization, Cookie",
-}
 
 
 @router.get("/gallery")
@@ -50,10 +43,7 @@ def images(
     if entry.competition.slug != slug:
         raise access.unknown_submission(submission_id)
     key = files.sprite_key(entry)
-    headers = PRIVATE_IMAGE_HEADERS | {"ETag": etag_of(key, seed)}
-    if is_known(request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(gallery.strip_of(store.read(key), entry, seed), media_type="image/png", headers=headers)
+    return picture_response(request, etag_of(key, seed), lambda: gallery.strip_of(store.read(key), entry, seed))
 
 
 @router.get("/twins")

@@ -8,10 +8,9 @@ from fastapi import Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, BlobStore, DbSession, Now, RowId
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
-from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS
 from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
 from api.insights.human_ratings.views import (
     BatchView,
@@ -138,11 +137,8 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
         """The image of one item."""
         item = human_ratings.item_of(session, rater, item_id)
-        headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag_of(item.blob_key, item.start)}
-        if is_known(request, headers["ETag"]):
-            return Response(status_code=304, headers=headers)
-        content = store.read_part(item.blob_key, item.start, item.length)
-        return Response(content, media_type="image/png", headers=headers)
+        place = item.blob_key, item.start
+        return picture_response(request, etag_of(*place), lambda: store.read_part(*place, item.length))
 
     return rating
 

@@ -12,9 +12,9 @@ from api.http.dependencies import (
     Reviewer,
     ZipImages,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import etag_of, picture_response
 from api.http.routing import ApiRouter
-from api.http.security_headers import IMMUTABLE_IMAGE_HEADERS, INERT_HEADERS, UNSTORED_IMAGE_HEADERS
+from api.http.security_headers import UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
 from api.review.review_queue.views import (
     EarlyLabelView,
@@ -107,13 +107,14 @@ def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingR
     private track once a board is published, if it is penalised there."""
     submission, measurement = closest_pairs.require_visible_pairs(acting, submission_id, kind)
     etag = etag_of(measurement.id, is_organizer(acting.actor, submission.competition_id))
-    headers = IMMUTABLE_IMAGE_HEADERS | INERT_HEADERS | {"ETag": etag}
-    if is_known(request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    picture = closest_pairs.pairs_sheet(
-        closest_pairs.pairs_of(acting.session, images, submission, measurement=measurement, account=acting.actor)
-    )
-    return Response(picture, media_type="image/png", headers=headers)
+
+    def draw() -> bytes:
+        pairs = closest_pairs.pairs_of(
+            acting.session, images, submission, measurement=measurement, account=acting.actor
+        )
+        return closest_pairs.pairs_sheet(pairs)
+
+    return picture_response(request, etag, draw)
 
 
 @router.get(
