@@ -24,7 +24,7 @@ from api.http.problem_details import (
 )
 from api.http.request_bodies import RefusedBody
 from api.http.session_cookies import session_secret
-from api.rendering.templates import error_page, see_other, wants_page
+from api.rendering.templates import render_page, see_other, wants_page
 from scorer.db.session import DATABASE_ERROR, UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import KennelError
 from scorer.monitoring.logs import annotate_request
@@ -39,6 +39,18 @@ SENTENCES = {
     (405, "Method Not Allowed"): "This address takes no such request.",
 }
 """What an error page says where the answer has no more than the name of its status."""
+ERROR_TITLES = {
+    401: "Please sign in",
+    403: "Not open to you",
+    404: "Not found",
+    405: "Not possible",
+    409: "That does not fit",
+    413: "Too large",
+    422: "Something is wrong in what you sent",
+    429: "Too many requests",
+    500: "Our fault",
+    503: "Not available now",
+}
 WITHOUT_LOOK_UP = frozenset({429, 500, 503})
 UNREADABLE_JSON = (ValueError, RecursionError)
 """What Python's reader of JSON raises for other encodings, numbers of thousands of digits and thousands of lists in
@@ -101,13 +113,16 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     viewer = await _viewer_of(request, response.status_code)
     unknown = bool(request.cookies) and not hasattr(request.state, "viewer") and session_secret(request) is not None
     onward = "" if request.method == "GET" else referring_path(request)  # a form's address is no page
-    return error_page(
-        response.status_code,
-        message,
+    return render_page(
+        "rendering/error.html",
+        status=response.status_code,
         headers=headers,
         viewer=viewer,
         viewer_unknown=unknown,
         onward=onward,
+        title=ERROR_TITLES.get(response.status_code, "Something went wrong"),
+        message=message,
+        code=response.status_code,
         slug=slug,
     )
 

@@ -58,13 +58,12 @@ def rater_secret(request: Request) -> str | None:
 
 def set_rater_cookie(response: Response, request: Request, secret: str) -> None:
     """Set the cookie of a rating link; it lasts until the browser is closed."""
-    name = cookie_name(request, RATER_COOKIE)
-    response.set_cookie(name, secret, secure=is_secure(request), httponly=True, samesite="lax")
+    set_cookie(response, request, RATER_COOKIE, value=secret, lifetime=None)
 
 
 def set_next_cookie(response: Response, request: Request, path: str) -> None:
     """Remember the page that a person wanted before they had to set something up."""
-    _set(response, request, NEXT_COOKIE, value=quote(path), lifetime=NEXT_LIFETIME)
+    set_cookie(response, request, NEXT_COOKIE, value=quote(path), lifetime=NEXT_LIFETIME)
 
 
 def next_path(request: Request) -> str:
@@ -74,20 +73,21 @@ def next_path(request: Request) -> str:
 
 def delete_next_cookie(response: Response, request: Request) -> None:
     """Forget the remembered page."""
-    _delete(response, request, NEXT_COOKIE)
+    delete_cookie(response, request, NEXT_COOKIE)
 
 
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:
     """Set the cookies: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
-    _set(response, request, "kennel", value=secrets.session, lifetime=SESSION_LIFETIME)
-    _set(response, request, DEVICE_COOKIE, value=secrets.device, lifetime=DEVICE_LIFETIME)
+    set_cookie(response, request, "kennel", value=secrets.session, lifetime=SESSION_LIFETIME)
+    set_cookie(response, request, DEVICE_COOKIE, value=secrets.device, lifetime=DEVICE_LIFETIME)
 
 
-def _set(response: Response, request: Request, name: str, *, value: str, lifetime: timedelta) -> None:
+def set_cookie(response: Response, request: Request, name: str, *, value: str, lifetime: timedelta | None) -> None:
+    """Set a cookie that scripts do not see; without a ``lifetime`` it lasts until the browser is closed."""
     response.set_cookie(
         cookie_name(request, name),
         value,
-        max_age=int(lifetime.total_seconds()),
+        max_age=int(lifetime.total_seconds()) if lifetime else None,
         secure=is_secure(request),
         httponly=True,
         samesite="lax",
@@ -96,14 +96,15 @@ def _set(response: Response, request: Request, name: str, *, value: str, lifetim
 
 def delete_session_cookie(response: Response, request: Request) -> None:
     """Delete the session's cookie; the browser stays known."""
-    _delete(response, request, "kennel")
+    delete_cookie(response, request, "kennel")
 
 
 def delete_cookies(response: Response, request: Request) -> None:
     """Delete both cookies: nobody is signed in, and the browser is known to no account."""
     for name in ("kennel", DEVICE_COOKIE):
-        _delete(response, request, name)
+        delete_cookie(response, request, name)
 
 
-def _delete(response: Response, request: Request, name: str) -> None:
+def delete_cookie(response: Response, request: Request, name: str) -> None:
+    """Delete a cookie."""
     response.delete_cookie(cookie_name(request, name), secure=is_secure(request), httponly=True, samesite="lax")

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from sqlalchemy.orm import Session
@@ -36,24 +36,18 @@ async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
     """
     manager = begin()
     session = manager.__enter__()
+    outcome: tuple[Any, Any, Any] = (None, None, None)
     try:
         yield session
-    except RefusedForm:
-        with CancelScope(shield=True):
-            await _end(session, partial(manager.__exit__, None, None, None))
-        raise
     except BaseException as error:
-        with CancelScope(shield=True):
-            await _end(session, partial(manager.__exit__, type(error), error, error.__traceback__))
+        if not isinstance(error, RefusedForm):
+            outcome = type(error), error, error.__traceback__
         raise
-    else:
+    finally:
+        end = partial(manager.__exit__, *outcome)
         with CancelScope(shield=True):
-            await _end(session, partial(manager.__exit__, None, None, None))
-
-
-async def _end(session: Session, exit_manager: Callable[[], object]) -> None:
-    if has_connected(session):
-        # Not in one of the threads that requests wait for: these may all be waiting for this session's connection.
-        await to_thread.run_sync(exit_manager, limiter=CapacityLimiter(1))
-    else:
-        exit_manager()
+            if has_connected(session):
+                # Not in one of the threads that requests wait for: all may be waiting for this session's connection.
+                await to_thread.run_sync(end, limiter=CapacityLimiter(1))
+            else:
+                end()

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
-from types import MappingProxyType
 from urllib.parse import quote
 
 from fastapi import Request
@@ -44,9 +43,10 @@ from scorer.lifecycle import TrackKind
 router = KaggleRouter()
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 BY_TEAMS = "COMPETITION_SORT_BY_NUMBER_OF_TEAMS"
-DEADLINE_ORDERS: Mapping[str, bool] = MappingProxyType(
-    {"COMPETITION_SORT_BY_EARLIEST_DEADLINE": False, "COMPETITION_SORT_BY_LATEST_DEADLINE": True}
-)
+DEADLINE_ORDERS: Mapping[str, bool] = {
+    "COMPETITION_SORT_BY_EARLIEST_DEADLINE": False,
+    "COMPETITION_SORT_BY_LATEST_DEADLINE": True,
+}
 """Whether each of the client's orders by deadline is a descending one. With an order that is not here, newest first."""
 
 
@@ -163,19 +163,16 @@ def download_leaderboard(
         slug = state.competition.slug
         board = standings.standings(session, state, kind, account=account)
     charge_rows(request, account, len(board.ranks))
-    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(board, begin)), now)
+    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(board, begin)))
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 
 
-def _zip_of(name: str, text: bytes, modified: datetime) -> bytes:
+def _zip_of(name: str, text: bytes) -> bytes:
     """A zip with one text file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        member = zipfile.ZipInfo(name, date_time=modified.timetuple()[:6])
-        member.compress_type = zipfile.ZIP_DEFLATED
-        member.external_attr = 0o100644 << 16
-        archive.writestr(member, text)
+        archive.writestr(name, text)
     return file.getvalue()
 
 

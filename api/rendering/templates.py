@@ -139,46 +139,6 @@ def static_file(name: str, request: Request) -> Response:
     return Response(STATIC_FILES[name], media_type=MEDIA_TYPES[Path(name).suffix], headers=headers)
 
 
-ERROR_TITLES = {
-    401: "Please sign in",
-    403: "Not open to you",
-    404: "Not found",
-    405: "Not possible",
-    409: "That does not fit",
-    413: "Too large",
-    422: "Something is wrong in what you sent",
-    429: "Too many requests",
-    500: "Our fault",
-    503: "Not available now",
-}
-
-
 def wants_page(request: Request) -> bool:
     """Whether the response should be HTML: the address is outside the API, and ``Accept`` includes HTML."""
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
-
-
-def error_page(
-    status: int,
-    message: str,
-    *,
-    headers: dict[str, str] | None = None,
-    viewer: Viewer | None = None,
-    viewer_unknown: bool = False,
-    onward: str = "",
-    slug: str | None = None,
-) -> HTMLResponse:
-    """An error page: what happened in one sentence, navigation, and links to continue, to the competition ``slug``
-    among them. ``onward``: the page that signing in leads to, other than this address."""
-    return render_page(
-        "rendering/error.html",
-        status=status,
-        headers=headers,
-        viewer=viewer,
-        viewer_unknown=viewer_unknown,
-        onward=onward,
-        title=ERROR_TITLES.get(status, "Something went wrong"),
-        message=message,
-        code=status,
-        slug=slug,
-    )

@@ -43,7 +43,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions.submissions import own_refs
 from scorer.db.tables import Submission
-from scorer.errors import Conflict, KennelError, NotFound
+from scorer.errors import KennelError, NotFound
 from scorer.evidence import code_uploads
 from scorer.evidence.images import StoredImages
 from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES
@@ -178,11 +178,8 @@ def _page_of_entry(
 @router.post("/submissions/{submission_id}/cancel")
 def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipImages, viewer: SignedIn) -> Response:
     """Cancel the entry before its scoring begins."""
-    try:
+    with refusal_on(_page_of_entry, acting, images, submission_id, viewer=viewer, place="cancel"):
         outcomes.cancel(acting, submission_id)
-    except Conflict as error:
-        problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": "cancel"}
-        return _page_of_entry(acting, images, submission_id, viewer=viewer, **problem)
     return see_other(f"/submissions/{submission_id}")
 
 

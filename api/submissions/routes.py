@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -183,16 +184,10 @@ async def _lines(states: AsyncGenerator[StatusUpdate | None]) -> AsyncGenerator[
 
 def _event(state: StatusUpdate) -> str:
     step, progress = state
-    view = StateView(
-        status=step.status,
-        at=step.at,
-        reason=step.reason,
-        stage=progress.stage,
+    view = StateView.of(
+        step,
+        **asdict(progress),
         stage_in_words=STAGES.get(progress.stage, progress.stage) if progress.stage else None,
-        fraction=progress.fraction,
-        paused=progress.paused,
-        queue_position=progress.queue_position,
-        estimate_seconds=progress.estimate_seconds,
         cancellable=step.status in CANCELLABLE,
         over=step.is_last,
     )

@@ -127,7 +127,7 @@ class SubmissionPage(Page):
     submissions: list[SubmissionView]
 
 
-class StateView(BaseModel):
+class StateView(RecordView):
     """The status and progress of a submission. The status ``scored`` refers to the public track; a stream ends with
     it."""
 

@@ -6,12 +6,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
+from starlette.responses import Response
 
 from api.http.security_headers import PAGE_POLICY
 from api.leaderboard import pages as board_page
@@ -578,7 +580,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
     for page in (
         document(client, "/"),
         document(client),
-        parse_html(bytes(templates.error_page(404, "No.").body).decode()),
+        parse_html(bytes(error_page("No.").body).decode()),
     ):
         for each in page:
             assert not {"style", "srcset", "ping"} & set(each.attributes)
@@ -594,8 +596,14 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 # Errors
 
 
+def error_page(message: str, **options: Any) -> Response:
+    """The page of an error 404."""
+    values = {"title": "Not found", "message": message, "code": 404, "slug": None}
+    return templates.render_page("rendering/error.html", status=404, **values, **options)
+
+
 def test_an_error_is_a_page_too() -> None:
-    answer = templates.error_page(404, f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
+    answer = error_page(f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
     page = parse_html(bytes(answer.body).decode())
     assert answer.status_code == 404
     assert answer.headers["retry-after"] == "3"

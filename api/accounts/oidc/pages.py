@@ -1,5 +1,7 @@
 """Sign-in with an OpenID Connect issuer: the redirect to it, and its callback."""
 
+from datetime import timedelta
+
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
@@ -16,7 +18,7 @@ from scorer.settings import Settings
 
 router = Router(prefix="/signin/oidc", include_in_schema=False)
 LOGIN_COOKIE = "kennel-oidc"
-LOGIN_SECONDS = 600
+LOGIN_LIFETIME = timedelta(minutes=10)
 """How long a login at the issuer may take."""
 
 
@@ -35,9 +37,7 @@ async def start_oidc_sign_in(
     await run_in_threadpool(sign_in.count_visit)
     login = OidcLogin.begin(safe_redirect_path(next))
     response = see_other(await _issuer(request, settings).authorization_url(login))
-    name = session_cookies.cookie_name(request, LOGIN_COOKIE)
-    secure = session_cookies.is_secure(request)
-    response.set_cookie(name, login.to_cookie(), max_age=LOGIN_SECONDS, secure=secure, httponly=True, samesite="lax")
+    session_cookies.set_cookie(response, request, LOGIN_COOKIE, value=login.to_cookie(), lifetime=LOGIN_LIFETIME)
     return response
 
 
@@ -45,11 +45,11 @@ async def start_oidc_sign_in(
 async def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSignInActions) -> Response:
     """Open a session for the person whom the issuer has authenticated."""
     await run_in_threadpool(sign_in.count_visit)
-    name = session_cookies.cookie_name(request, LOGIN_COOKIE)
-    login = OidcLogin.from_cookie(request.cookies.get(name, ""))
+    cookie = request.cookies.get(session_cookies.cookie_name(request, LOGIN_COOKIE), "")
+    login = OidcLogin.from_cookie(cookie)
     person = await _issuer(request, settings).finish_login(login, request.query_params, sign_in.now)
     cookies = await run_in_threadpool(sign_in.sign_in_with_issuer, person)
     response = see_other(after_sign_in(cookies, safe_redirect_path(login.onward)))
-    response.delete_cookie(name, secure=session_cookies.is_secure(request), httponly=True, samesite="lax")
+    session_cookies.delete_cookie(response, request, LOGIN_COOKIE)
     session_cookies.set_session_cookies(response, request, cookies)
     return response

@@ -1,7 +1,6 @@
 """Titles and sentences of insight figures, and the names of labels in their legends. Pure."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
@@ -9,33 +8,31 @@ from api.rendering.formatting import DISTANCE_DECIMALS, counted
 from scorer.insights import figures
 from scorer.insights.figures import LEADERS, Figure
 
-TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "distances": "Memorization distance",
-        "fid": "FID",
-        "fid-distance": "FID and memorization distance",
-        "public-private": "FID on the public and the final board",
-        "ranks": "Ranks on both tracks",
-        "shake-up": "Shake-up",
-    }
-)
-LABEL_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "legitimate": "legitimate",
-        "mgan": "memorising GAN",
-        "sup": "supervised mapping",
-        "ae": "autoencoder",
-        "aug": "augmentation",
-        "other": "other",
-        "unlabelled": "unlabelled",
-        "plain": "entries",
-    }
-)
+TITLES: Mapping[str, str] = {
+    "distances": "Memorization distance",
+    "fid": "FID",
+    "fid-distance": "FID and memorization distance",
+    "public-private": "FID on the public and the final board",
+    "ranks": "Ranks on both tracks",
+    "shake-up": "Shake-up",
+}
+LABEL_NAMES: Mapping[str, str] = {
+    "legitimate": "legitimate",
+    "mgan": "memorising GAN",
+    "sup": "supervised mapping",
+    "ae": "autoencoder",
+    "aug": "augmentation",
+    "other": "other",
+    "unlabelled": "unlabelled",
+    "plain": "entries",
+}
 """Decided labels as legends name them, in their order; ``plain`` where the viewer may not see labels."""
-CHOICES: Mapping[str, str] = MappingProxyType(
-    {"all": "all", "labelled": "labelled", "memorising": "memorising"}
-    | {kind: words for kind, words in LABEL_NAMES.items() if kind != "plain"}
-)
+CHOICES: Mapping[str, str] = {
+    "all": "all",
+    "labelled": "labelled",
+    "memorising": "memorising",
+    **{kind: words for kind, words in LABEL_NAMES.items() if kind != "plain"},
+}
 
 
 def title_of(figure: Figure) -> str:

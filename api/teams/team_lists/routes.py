@@ -1,7 +1,5 @@
 """Teams as organizers see them: their members, messages to them, a ruling on all entries of one."""
 
-import csv
-import io
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -15,7 +13,7 @@ from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, Request
 from api.openapi.files import also_as
-from kennel_client.cli.formatting import escape_formula
+from api.rendering.charts.export import rows_csv_of
 from scorer.competitions.competition_state import state_of, visible_state
 from scorer.db.announcements import messages_to
 from scorer.db.tables import Team, TeamMessage
@@ -69,15 +67,13 @@ def index(
 
 
 def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(MEMBER_COLUMNS)
-    for team in listed:
-        for place, member in enumerate(team.members):
-            names = [escape_formula(name) for name in (team.name, member.handle, member.name)]
-            writer.writerow((team.id, names[0], team.submissions, *names[1:], place == 0, member.joined_at.isoformat()))
+    rows = [
+        (team.id, team.name, team.submissions, member.handle, member.name, place == 0, member.joined_at.isoformat())
+        for team in listed
+        for place, member in enumerate(team.members)
+    ]
     headers = {"Content-Disposition": f'attachment; filename="{slug}-teams.csv"', "Cache-Control": "private, no-store"}
-    return Response(file.getvalue(), media_type="text/csv", headers=headers)
+    return Response(rows_csv_of([MEMBER_COLUMNS, *rows]), media_type="text/csv", headers=headers)
 
 
 @router.get("/teams/{team_id}/messages")
