@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from api.evidence.generators.views import GeneratorView, visible_generator_view
-from api.evidence.views import CellView, EvidenceView, FindingView, MatchesView, SummaryView, evidence_view
+from api.evidence.views import CellView, EvidenceView, FindingView, MatchesView, evidence_view
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
 from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
-from scorer.findings.summary import gravity
+from scorer.findings.summary import Summary, gravity
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION
 from scorer.lifecycle import TRACK_KINDS
 
@@ -45,7 +45,7 @@ def evidence_sections_of(session: Session, submission: Submission, account: Acco
     return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
 
 
-def _gravest(summaries: Sequence[SummaryView | None]) -> SummaryView | None:
+def _gravest(summaries: Sequence[Summary | None]) -> Summary | None:
     """The gravest of the tracks' summaries, the first of equal ones; None if there are none."""
     made = [each for each in summaries if each is not None]
     return min(made, key=lambda each: gravity(each.verdict, each.share), default=None)

@@ -7,15 +7,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import INTERVAL_COVERAGE, ReasonView, RecordView, ShownNumberView, shown_numbers
+from api.http.views import INTERVAL_COVERAGE, ShownNumberView, shown_numbers
 from scorer.db.tables import Account, Submission
 from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
 from scorer.evidence.visibility import VisibleEvidence
 from scorer.findings.finding import ErrorKind
 from scorer.findings.signs import sentence_of
-from scorer.findings.summary import Verdict
+from scorer.findings.summary import Summary
 from scorer.lifecycle import JobState, TrackKind
+from scorer.review.review_queue import FlagReason
 
 
 class FindingView(BaseModel):
@@ -69,19 +70,6 @@ class CellView(BaseModel):
     examples: MatchesView | None
 
 
-class SummaryView(RecordView):
-    """The evidence on a track in one sentence, made by a fixed rule from its signs."""
-
-    verdict: Verdict = Field(
-        description="copies: of single training images. closeness: to the training images as a whole. repetition: of"
-        " its own images. none."
-    )
-    share: float | None = Field(description="The share of the images that are copies; null with other verdicts.")
-    words: str = Field(
-        examples=["Copies: about 1,200 of 10,000 images (12 %) are training images, altered; see 1 to 8."]
-    )
-
-
 class EvidenceView(BaseModel):
     """The findings of every test on an entry and track."""
 
@@ -96,8 +84,8 @@ class EvidenceView(BaseModel):
     found_at: datetime | None
     outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
     seed: int | None = Field(description="Of all random draws.")
-    summary: SummaryView | None = Field(description="null where there is no evidence.")
-    signs: list[ReasonView] = Field(description="The signs of copying in it, the strongest first.")
+    summary: Summary | None = Field(description="null where there is no evidence.")
+    signs: list[FlagReason] = Field(description="The signs of copying in it, the strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
@@ -138,9 +126,9 @@ def evidence_view(
     )
 
 
-def _signs(visible: VisibleEvidence) -> list[ReasonView]:
+def _signs(visible: VisibleEvidence) -> list[FlagReason]:
     findings = visible.evidence.findings if visible.evidence is not None else ()
-    return [ReasonView(name=sign.name, words=sentence_of(sign, findings)) for sign in visible.signs]
+    return [FlagReason(sign.name, sentence_of(sign, findings)) for sign in visible.signs]
 
 
 def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:
@@ -159,13 +147,5 @@ def _version(visible: VisibleEvidence) -> str:
 
 def _cell(cell: Mapping[str, Any], matches: Mapping[str, MatchesView]) -> CellView:
     number = cell["cell"] + 1
-    return CellView(
-        number=number,
-        generated=cell["generated"],
-        held_out=cell["held_out"],
-        z=cell["z"],
-        p_value=cell["p"],
-        copied=cell["copied"],
-        excess=cell["excess"],
-        examples=matches.get(f"cell-{number}"),
-    )
+    more = {"number": number, "p_value": cell["p"], "examples": matches.get(f"cell-{number}")}
+    return CellView.model_validate({**cell, **more})

@@ -52,13 +52,6 @@ class RequeuedView(BaseModel):
     requeued: int
 
 
-class ReasonView(RecordView):
-    """A reason for a flag, or a finding."""
-
-    name: str = Field(examples=["borderline"])
-    words: str
-
-
 class PairView(RecordView):
     """A generated image and the reference image nearest to it."""
 

@@ -26,7 +26,7 @@ from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.import_export.data_releases import start_data_release
-from api.import_export.views import FileView, HandOut, ImportView, NewRelease, ReleasePage, ReleaseView
+from api.import_export.views import HandOut, ImportView, NewRelease, ReleasePage, ReleaseView
 from api.openapi.files import FILE, file_body
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
@@ -129,7 +129,7 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
         fraction=job.fraction if job else None,
         error=job.error if job and shows_error else None,
         shown=status.shown,
-        files=[FileView(**each) for each in release.files or ()],
+        files=release.files or [],
     )
 
 

@@ -468,8 +468,8 @@ class FindingView(TypedDict):
     p_value: float | None
 
 
-class ReasonView(TypedDict):
-    """A reason for a flag, or a finding."""
+class FlagReason(TypedDict):
+    """Why a submission is flagged: a stable name, and a sentence with the numbers."""
 
     name: str
     words: str
@@ -488,8 +488,10 @@ class ShownNumberView(TypedDict):
     interval_coverage: NotRequired[float | None]
 
 
-class SummaryView(TypedDict):
-    """The evidence on a track in one sentence, made by a fixed rule from its signs."""
+class Summary(TypedDict):
+    """The evidence on a track in one sentence, made by a fixed rule from its signs. The verdict is `copies` of single
+    training images, `closeness` to the training images as a whole, `repetition` of its own images, or `none`;
+    `share` of the images are copies, null with any other verdict."""
 
     verdict: Literal["copies", "closeness", "repetition", "none"]
     share: float | None
@@ -508,8 +510,8 @@ class EvidenceView(TypedDict):
     found_at: str | None
     outdated: bool
     seed: int | None
-    summary: SummaryView | None
-    signs: list[ReasonView]
+    summary: Summary | None
+    signs: list[FlagReason]
     findings: list[FindingView]
     cells: list[CellView]
     matches: list[MatchesView]
@@ -522,7 +524,7 @@ class FlaggedView(TypedDict):
     submission_id: str
     ref: int
     team: str
-    reasons: list[ReasonView]
+    reasons: list[FlagReason]
     weight: int
     state: Literal["open", "waiting", "disputed", "unruled", "decided"]
     reviews: int
@@ -946,7 +948,7 @@ class ReviewEntryView(TypedDict):
 
     entry: SubmissionView
     flagged: FlaggedView | None
-    findings: list[ReasonView]
+    findings: list[FlagReason]
     pairs: dict[str, list[PairView]]
     doubles: list[DoubleView]
     sharing: list[SharingView]
@@ -957,7 +959,7 @@ class ReviewEntryView(TypedDict):
     case: CaseView
 
 
-class AgreementView(TypedDict):
+class Agreement(TypedDict):
     """How far the two reviewers of an entry agree."""
 
     entries: int
@@ -981,7 +983,7 @@ class ReviewQueueView(TypedDict):
     entries: list[FlaggedView]
     counts: dict[str, int]
     goals: list[Goal]
-    agreement: AgreementView
+    agreement: Agreement
 
 
 class RoleView(TypedDict):

@@ -37,7 +37,9 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class Summary:
-    """The verdict and its sentence; ``share`` of the images are copies, None with any other verdict."""
+    """The evidence on a track in one sentence, made by a fixed rule from its signs. The verdict is `copies` of single
+    training images, `closeness` to the training images as a whole, `repetition` of its own images, or `none`; `share`
+    of the images are copies, null with any other verdict."""
 
     verdict: Verdict
     share: float | None

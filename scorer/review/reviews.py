@@ -8,8 +8,11 @@ early wherever they count, and never become decisions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isnan
+from operator import eq
 from typing import Literal
 
+from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
@@ -54,11 +57,14 @@ class Opinions:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far reviewers agree: Cohen's ``kappa``, nan where it is undefined."""
+    """How far the two reviewers of an entry agree."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     entries: int
     agreed: int
-    kappa: float
+    kappa: float | None
+    """Cohen's kappa; null where it is not defined."""
 
 
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
@@ -210,7 +216,8 @@ def agreement(session: Session, state: CompetitionState) -> Agreement:
     """How far two reviewers agree, over all submissions of a competition that have two reviews."""
     pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
-    return Agreement(len(pairs), sum(one == other for one, other in pairs), cohens_kappa(first, second))
+    kappa = cohens_kappa(first, second)
+    return Agreement(len(pairs), sum(map(eq, first, second)), None if isnan(kappa) else kappa)
 
 
 def record_early_label(acting: Acting, submission_id: str, label: LabelName) -> EarlyLabel:

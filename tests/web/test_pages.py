@@ -598,7 +598,7 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 
 def error_page(message: str, **options: Any) -> Response:
     """The page of an error 404."""
-    values = {"title": "Not found", "message": message, "code": 404, "slug": None}
+    values: dict[str, Any] = {"title": "Not found", "message": message, "code": 404, "slug": None}
     return templates.render_page("rendering/error.html", status=404, **values, **options)
 
 

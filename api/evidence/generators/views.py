@@ -6,13 +6,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import RecordView
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
 from scorer.generators.onnx_files import Distribution
 from scorer.metrics.copying.generator_match import MatchVerdict
-from scorer.metrics.copying.latent_recovery import Verdict, error_histogram
+from scorer.metrics.copying.latent_recovery import ErrorHistogram, Verdict, error_histogram
 
 
 class PairShown(BaseModel):
@@ -73,13 +72,6 @@ class PowerView(BaseModel):
     )
 
 
-class ErrorsView(RecordView):
-    """A histogram of recovery errors, on one logarithmic axis."""
-
-    edges: list[float] = Field(description="Of the bins, ascending; the first bin holds all smaller errors, too.")
-    counts: dict[ImageGroup, list[int]] = Field(description="Images in each bin.")
-
-
 class StartsView(BaseModel):
     """The share of images found after 1, 2 ... starts of the search."""
 
@@ -115,7 +107,7 @@ class RecoveredView(BaseModel):
     )
     match: GeneratorMatchView | None = Field(description="null: no entry was compared.")
     power: PowerView
-    histogram: ErrorsView | None = Field(description="null: no errors were recorded.")
+    histogram: ErrorHistogram | None = Field(description="null: no errors were recorded.")
     starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start.")
     stability: StabilityView | None = Field(description="null: not asked for by the operator.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
@@ -200,7 +192,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         recovered_share=recovery.recovered_share,
         match=report.pop("match"),
         power=report.pop("power"),
-        histogram=ErrorsView.model_validate(error_histogram(report["errors"])) if report["errors"] else None,
+        histogram=error_histogram(report["errors"]) if report["errors"] else None,
         starts=report.pop("starts"),
         stability=report.pop("stability"),
         report=report,

@@ -1,6 +1,5 @@
 """Schemas of the review queue, labels and reviews."""
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
@@ -8,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from api.http.views import Page, PairView, ReasonView, RecordView, Request, pair_view
+from api.http.views import Page, PairView, RecordView, Request, pair_view
 from api.review.rulings.views import CaseView, case_view
 from api.submissions.views import SubmissionView, submission_view
 from scorer.competitions.competition_state import CompetitionState
@@ -19,7 +18,7 @@ from scorer.evidence.closest_pairs import PairImages
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.lifecycle import TrackKind
 from scorer.review import review_entry
-from scorer.review.review_queue import FlaggedPage, Goal
+from scorer.review.review_queue import FlaggedPage, FlagReason, Goal
 from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
 
 
@@ -41,19 +40,11 @@ class FlaggedView(RecordView):
     submission_id: str
     ref: int
     team: str
-    reasons: list[ReasonView]
+    reasons: Sequence[FlagReason]
     weight: int = Field(description="The sum of its reasons' weights; the heaviest entry comes first.")
     state: QueueState
     reviews: int
     label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
-
-
-class AgreementView(BaseModel):
-    """How far the two reviewers of an entry agree."""
-
-    entries: int
-    agreed: int
-    kappa: float | None = Field(description="Cohen's kappa; null where it is not defined.")
 
 
 class ReviewQueueView(Page):
@@ -63,7 +54,7 @@ class ReviewQueueView(Page):
     entries: list[FlaggedView]
     counts: dict[QueueState, int]
     goals: Sequence[Goal]
-    agreement: AgreementView
+    agreement: Agreement
 
 
 class NextView(BaseModel):
@@ -169,7 +160,7 @@ class ReviewEntryView(BaseModel):
 
     entry: SubmissionView
     flagged: FlaggedView | None
-    findings: list[ReasonView]
+    findings: Sequence[FlagReason]
     pairs: dict[TrackKind, list[PairView]]
     doubles: list[DoubleView]
     sharing: list[SharingView] = Field(description="Beside the doubles; those that share most first.")
@@ -184,13 +175,12 @@ def review_queue_view(
     state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int
 ) -> ReviewQueueView:
     """A page of the queue."""
-    kappa = None if math.isnan(agreement.kappa) else agreement.kappa
     return ReviewQueueView(
         competition=state.competition.slug,
         entries=[FlaggedView.model_validate(entry) for entry in queue.entries],
         counts=dict(queue.counts),
         goals=queue.goals,
-        agreement=AgreementView(entries=agreement.entries, agreed=agreement.agreed, kappa=kappa),
+        agreement=agreement,
         next_after=after + len(queue.entries) if queue.more else None,
     )
 
@@ -208,7 +198,7 @@ def entry_view(
     return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=FlaggedView.model_validate(entry.flagged) if entry.flagged else None,
-        findings=[ReasonView.model_validate(finding) for finding in entry.findings],
+        findings=entry.findings,
         pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
         doubles=[DoubleView.of(row, submission_id=row.id) for row in entry.duplicates],
         sharing=[_sharing(each, entry.came_first[each.of, each.ref]) for each in entry.sharing],
@@ -226,18 +216,13 @@ def _sharing(row: SharingEntry, came_first: str) -> SharingView:
 
 
 def _other(other: review_entry.OtherEntry) -> OtherView:
-    submission = other.submission
     score = other.score
-    return OtherView.model_validate(
-        {
-            "submission_id": submission.id,
-            "ref": submission.ref,
-            "file_name": submission.file_name,
-            "status": submission.status,
-            "memorization_distance": score.memorization_distance if score is not None else None,
-            "penalised": score.penalised if score is not None else None,
-            "label": other.label,
-        }
+    return OtherView.of(
+        other.submission,
+        submission_id=other.submission.id,
+        memorization_distance=score.memorization_distance if score is not None else None,
+        penalised=score.penalised if score is not None else None,
+        label=other.label,
     )
 
 

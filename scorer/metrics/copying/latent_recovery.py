@@ -230,8 +230,8 @@ BINS_PER_DECADE = 6
 
 @dataclass(frozen=True)
 class ErrorHistogram:
-    """Numbers of targets by kind in bins with these edges, (bins + 1,), ascending; the first bin holds all smaller
-    errors, too."""
+    """Numbers of targets by kind in bins with these edges, (bins + 1,), ascending, on a logarithmic axis; the first bin
+    holds all smaller errors, too."""
 
     edges: Sequence[float]
     counts: Mapping[str, Sequence[int]]
