@@ -4,7 +4,7 @@ Where the action of a form is refused, its page answers: the form again, with th
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, ParamSpec, get_args
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Depends, Request, status
@@ -53,6 +53,14 @@ def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
     value = fields.get(name, "")
     if len(value) > max_length:
         raise Invalid("too-long", f"The field {name} may have {max_length} characters.")
+    return value
+
+
+def one_of(fields: Fields, name: str, among: Any, *, message: str) -> Any:
+    """A field's text, which the ``Literal`` ``among`` allows; ``Invalid`` with the message for any other."""
+    value = text(fields, name)
+    if value not in get_args(among):
+        raise Invalid("bad-field", message)
     return value
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingOrganizer, ActingVisitor, CurrentViewer, SignedIn, Viewer
-from api.http.forms import Fields, FormFields, refusal_on, text
+from api.http.forms import FormFields, one_of, refusal_on, text
 from api.http.routing import Router
 from api.import_export.data_releases import start_data_release
 from api.rendering.templates import render_page, see_other
@@ -13,14 +13,12 @@ from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.tables import Account
-from scorer.errors import Invalid
 from scorer.import_export import data_release
 from scorer.import_export.data_release import ReleaseImages
 from scorer.leaderboard import standings
 from scorer.lifecycle import STAGES, UNFINISHED
 
 router = Router(prefix="/competitions/{slug}/release", include_in_schema=False)
-IMAGE_CHOICES: dict[str, ReleaseImages] = {"none": "none", "ranked": "ranked", "all": "all"}
 DONE_MESSAGES = {
     "started": "The release is being made. This page shows how far it is.",
     "out": "Everybody may have this release, as long as the final board is published.",
@@ -58,15 +56,9 @@ def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer
     state = competition_state.state_of(acting.session, slug, acting.now)
     new_names = text(fields, "new_names") == "yes"
     with refusal_on(_page, acting, slug, viewer):
-        start_data_release(acting, state, _images_of(fields), new_names=new_names)
+        images = one_of(fields, "images", ReleaseImages, message="Choose whose images shall be in it.")
+        start_data_release(acting, state, images, new_names=new_names)
     return see_other(f"/competitions/{slug}/release?done=started")
-
-
-def _images_of(fields: Fields) -> ReleaseImages:
-    images = IMAGE_CHOICES.get(text(fields, "images"))
-    if images is None:
-        raise Invalid("bad-images", "Choose whose images shall be in it.")
-    return images
 
 
 @router.post("/{release_id}")

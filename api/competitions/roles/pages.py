@@ -5,7 +5,7 @@ from typing import Any, get_args
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingKnownViewer, ActingOrganizer, ActingSignedIn, KnownViewer, SignedIn, Viewer
-from api.http.forms import Fields, FormFields, refusal_on, text
+from api.http.forms import FormFields, one_of, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
@@ -13,7 +13,6 @@ from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
 from scorer.competitions.competition_state import state_of
 from scorer.db.competition_roles import current_roles
-from scorer.errors import Invalid
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 DONE_MESSAGES = {
@@ -48,17 +47,9 @@ def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: S
     """Offer somebody a role."""
     handle = text(fields, "handle")
     with refusal_on(_people, acting, slug, viewer, handle=handle):
-        role = _role_in(fields)
+        role = one_of(fields, "role", RoleName, message="Please say whether they organize or review.")
         competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role=role)
     return see_other(f"/competitions/{slug}/people?done=offered")
-
-
-def _role_in(fields: Fields) -> RoleName:
-    roles: dict[str, RoleName] = {"organizer": "organizer", "reviewer": "reviewer"}
-    role = roles.get(text(fields, "role"))
-    if role is None:
-        raise Invalid("bad-role", "Please say whether they organize or review.")
-    return role
 
 
 @router.post("/people/{handle}/end")

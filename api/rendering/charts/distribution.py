@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from api.rendering.charts.histogram import ticks_of
+from api.rendering.charts.histogram import ticks_to
 from api.rendering.charts.scales import AxisMark, Box
 from scorer.submissions.labels import LABELS
 
@@ -58,7 +58,7 @@ def distribution_of(distances: NDArray[np.float64], labels: NDArray[np.int8], ta
     columns = np.bincount(column * len(STACKS) + stack, minlength=BINS * len(STACKS)).reshape(BINS, len(STACKS))
     return Distribution(
         pieces=list(_pieces(columns.tolist(), edges, right)),
-        ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
+        ticks=ticks_to(right),
         counts=[(label, count) for label, count in zip(STACKS, columns.sum(axis=0).tolist(), strict=True) if count],
         right=round(right, 9),
         step=step,

@@ -55,7 +55,7 @@ def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, 
     edges = [low + (high - low) * index / len(counts) for index in range(len(counts) + 1)]
     return Histogram(
         bars=_bars(counts, edges, right, tau=limit),
-        ticks=[AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in ticks_of(right)],
+        ticks=ticks_to(right),
         mean=mark_of("mean", mean, mean / right),
         tau=None if limit is None else mark_of("tau", limit, limit / right),
         max_count=max(counts),
@@ -79,9 +79,9 @@ def _bars(counts: Sequence[int], edges: Sequence[float], right: float, *, tau: f
     ]
 
 
-def ticks_of(right: float) -> list[float]:
-    """About five round numbers from 0 to ``right``."""
-    return round_ticks(0.0, right)
+def ticks_to(right: float) -> list[AxisMark]:
+    """The ticks of an axis from 0 to ``right``."""
+    return [AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in round_ticks(0.0, right)]
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, tau: float | None) -> str:

@@ -21,7 +21,7 @@ from api.http.dependencies import (
     Transactions,
     ZipImages,
 )
-from api.http.forms import Fields, FormFields, refusal_on, text
+from api.http.forms import Fields, FormFields, one_of, refusal_on, text
 from api.http.routing import Router
 from api.http.views import PairView
 from api.rendering.charts.histogram import Histogram, StripPlot, histogram_of, strip_plot_of
@@ -217,18 +217,15 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
 
 
 def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
-    label, intent = _one_of(fields, "label", LabelName), _one_of(fields, "intent", Intent)
-    if label is None:
-        raise Invalid("no-label", "Please say what the entry is.")
-    return label, None if label == "legitimate" else intent
+    label = _label_in(fields)
+    if label == "legitimate" or not fields.get("intent"):
+        return label, None
+    return label, one_of(fields, "intent", Intent, message="Please say whether copying was meant.")
 
 
-def _one_of(fields: Fields, name: str, among: Any) -> Any:
-    """A field's value if the ``Literal`` ``among`` allows it, None if it is empty or missing; else ``Invalid``."""
-    value = text(fields, name)
-    if value and value not in get_args(among):
-        raise Invalid("bad-field", f"The field {name} cannot be {value!r}.")
-    return value or None
+def _label_in(fields: Fields) -> LabelName:
+    label: LabelName = one_of(fields, "label", LabelName, message="Please say what the entry is.")
+    return label
 
 
 @router.post("/submissions/{submission_id}/review/label")
@@ -238,9 +235,8 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
     def decide(acting: Acting) -> str:
         submission = access.find_for_review(acting.session, page.submission_id, author)
         state = state_of(acting.session, submission.competition.slug, page.now)
-        label = _one_of(fields, "label", LabelName)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
-        reviews.decide(acting, state, submission.id, label=label, note=note)
+        reviews.decide(acting, state, submission.id, label=_label_in(fields), note=note)
         return f"/submissions/{submission.id}/review#review"
 
     return page.act(decide, fields, place="decision")
@@ -252,10 +248,8 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
     def rule(acting: Acting) -> str:
-        kind = _one_of(fields, "kind", RulingKind)
+        kind = one_of(fields, "kind", RulingKind, message="Please say what shall become of the entry.")
         reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
-        if kind is None:
-            raise Invalid("no-kind", "Please say what shall become of the entry.")
         rulings.rule(acting, page.submission_id, kind, reason=reason, memorising=memorising)
         return f"/submissions/{page.submission_id}/review#ruling"
 
@@ -270,10 +264,9 @@ def answer_rebuttal(
 
     def answer(acting: Acting) -> str:
         answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
-        granted = text(fields, "ruling")
-        ruling = _one_of(fields, "ruling", RulingKind) if granted != "refuse" else None
-        if not granted:
-            raise Invalid("no-answer", "Please say whether the rebuttal is granted.")
+        ruling = None
+        if text(fields, "ruling") != "refuse":
+            ruling = one_of(fields, "ruling", RulingKind, message="Please say whether the rebuttal is granted.")
         rebuttals.answer(acting, rebuttal_id, ruling=ruling, text=answer_text)
         return f"/submissions/{page.submission_id}/review#ruling"
 

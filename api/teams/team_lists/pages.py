@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 
 from api.http.dependencies import KnownViewer, Now, Organizer, RowId, SignedIn, Transactions
-from api.http.forms import FormFields, refusal_on, text
+from api.http.forms import FormFields, one_of, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
@@ -17,7 +17,6 @@ from scorer.db.announcements import messages_to
 from scorer.db.submissions.submissions import submissions_of
 from scorer.db.teams.members import members_of
 from scorer.db.teams.team_lists import list_teams
-from scorer.errors import Invalid
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.teams import team_messages
@@ -117,12 +116,10 @@ def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields
 @router.post("/{team_id}/rulings")
 def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
     """Rule on all entries of a team."""
-    kinds: dict[str, RulingKind] = {kind: kind for kind in get_args(RulingKind)}
-    kind, reason = kinds.get(text(fields, "kind")), text(fields, "reason", max_length=MAX_REASON_LENGTH)
+    reason = text(fields, "reason", max_length=MAX_REASON_LENGTH)
 
     def rule(acting: Acting, state: CompetitionState) -> None:
-        if kind is None:
-            raise Invalid("no-kind", "Please say what shall become of the entries.")
+        kind = one_of(fields, "kind", RulingKind, message="Please say what shall become of the entries.")
         rulings.rule_on_team(acting, state, team.team_id, kind=kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)
