@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.connection import connected_client, err, reported_errors
+from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.formatting import utf8_output
 from kennel_client.credentials import DEFAULT_URL, Login, current_login, delete_login, save_login, saved_login
 from kennel_client.errors import Refused, Unreadable
@@ -42,10 +42,9 @@ def login(
     if not url:
         url = DEFAULT_URL if token_stdin else typer.prompt("Where is the service", default=DEFAULT_URL, err=True)
     url = _address(url)
-    with reported_errors():
-        scopes = [*SCOPES, "organize"] if organize else SCOPES
-        login = _login_by_token(url, sys.stdin.readline(), scopes) if token_stdin else _ask_login(url, scopes)
-        file = save_login(login)
+    scopes = [*SCOPES, "organize"] if organize else SCOPES
+    login = _login_by_token(url, sys.stdin.readline(), scopes) if token_stdin else _ask_login(url, scopes)
+    file = save_login(login)
     print(f"You are {login.handle} at {login.url}; kept in {file}.")
     if os.environ.get("KENNEL_TOKEN"):
         err.print("KENNEL_TOKEN is set and wins over it.")
@@ -108,14 +107,13 @@ def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
 @app.command()
 def logout() -> None:
     """Forget the kept token, and revoke it if `kennel login` has made it."""
-    with reported_errors():
-        saved = saved_login()
-        delete_login()
-        if saved is None:
-            print("Nobody was signed in on this machine.")
-            return
-        if saved.token_id is not None:
-            _revoke(saved)
+    saved = saved_login()
+    delete_login()
+    if saved is None:
+        print("Nobody was signed in on this machine.")
+        return
+    if saved.token_id is not None:
+        _revoke(saved)
     print(f"{saved.handle} is signed out of {saved.url}.")
 
 
@@ -133,7 +131,7 @@ def my_data(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")] = None,
 ) -> None:
     """Print what is stored about you, as JSON."""
-    with connected_client() as client:
+    with open_client() as client:
         document = json.dumps(client.get("/me/data"), indent=2, ensure_ascii=False)
         if output is None:
             print(document, file=utf8_output())
@@ -151,7 +149,7 @@ def delete_account() -> None:
     login = current_login()
     handle = typer.prompt(f"Handle of the account at {login.url} to delete for good", err=True)
     password = typer.prompt("Password", hide_input=True, err=True)
-    with reported_errors(), ApiClient(login.url) as client:
+    with ApiClient(login.url) as client:
         headers = open_session(client, handle, password)
         client.send("POST", "/me/deletion", json={"handle": handle, "password": password}, headers=headers)
     saved = saved_login()

@@ -10,7 +10,7 @@ import typer
 
 from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
-from kennel_client.cli.connection import connected_client, err, open_client
+from kennel_client.cli.connection import err, open_client, reported_errors
 from kennel_client.cli.formatting import utf8_output
 from kennel_client.cli.output import IDS, Answer, AsFormat, AsJson, Listing, Slug, answers, columns, format_of
 from kennel_client.operations import accept_rules_of, board_view
@@ -73,7 +73,7 @@ def leaderboard(
 ) -> None:
     """Show a competition's board; as CSV with every place."""
     form = format_of(form, as_json=as_json)
-    with connected_client(as_json=form == "json", needs_token=False) as client:
+    with reported_errors(as_json=form == "json"), open_client(needs_token=False) as client:
         if form == "csv":
             params = {"track": "private" if private else "public", "late": late, "format": "csv"}
             answer = client.send("GET", f"/competitions/{segment(competition)}/leaderboard", params=params)

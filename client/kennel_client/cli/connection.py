@@ -91,11 +91,10 @@ def exit_on_error() -> Iterator[None]:
     """An error meant for a person becomes one message and an exit status, without a traceback: around all commands."""
     escape_unknown_characters()
     try:
-        with unreadable_files(), translated_errors():
+        with reported_errors():
             yield
-    except (KennelError, Refused) as error:
-        print_error(error, err, hint=hint_for(error))
-        sys.exit(exit_code_of(error))
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
 
 
 @contextmanager
@@ -107,15 +106,6 @@ def unreadable_files() -> Iterator[None]:
         if error.filename is None:
             raise
         raise Unreadable(f"{error.filename}: {error.strerror}.") from None
-
-
-@contextmanager
-def connected_client(
-    *, as_json: bool = False, uploading: bool = False, needs_token: bool = True
-) -> Iterator[ApiClient]:
-    """A client with the current login; errors are handled by :func:`reported_errors`."""
-    with reported_errors(as_json=as_json, uploading=uploading), open_client(needs_token=needs_token) as client:
-        yield client
 
 
 def open_client(*, needs_token: bool = True) -> ApiClient:

@@ -11,7 +11,7 @@ import typer
 from platformdirs import user_config_path
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.connection import reported_errors, require_token
+from kennel_client.cli.connection import require_token
 from kennel_client.credentials import current_login
 from kennel_client.errors import Refused
 
@@ -33,9 +33,8 @@ KAGGLE_VARIABLES = (
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def kaggle(context: typer.Context) -> None:
     """Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."""
-    with reported_errors():
-        login = current_login()
-        run_kaggle(context.args, login.url, require_token(login))
+    login = current_login()
+    run_kaggle(context.args, login.url, require_token(login))
 
 
 def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import connected_client, err, interruptible, open_client, say
+from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import format_duration
 from kennel_client.cli.output import IDS, Answer, Listing, Slug, Watch, answers, columns
@@ -86,7 +86,7 @@ def submit(
 
     An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
     """
-    with connected_client(as_json=as_json, uploading=True) as client, open_file(file) as content:
+    with reported_errors(as_json=as_json, uploading=True), open_client() as client, open_file(file) as content:
         resumable = resumable_upload_of(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
@@ -220,7 +220,7 @@ def generator(
     if (file is None) != (latent is None):
         raise typer.BadParameter("A file needs its --latent, and --latent a file.")
     path = f"/submissions/{segment(submission)}/generator"
-    with connected_client(as_json=as_json, uploading=file is not None) as client:
+    with reported_errors(as_json=as_json, uploading=file is not None), open_client() as client:
         if file is None:
             view = client.get(path)
         else:
