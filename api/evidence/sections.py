@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from api.evidence.generators.views import GeneratorView, visible_generator_view
-from api.evidence.views import CellView, EvidenceView, FindingView, MatchesView, evidence_view
+from api.evidence.views import CellView, EvidenceView, MatchesView, evidence_view
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
 from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
@@ -31,7 +31,6 @@ class EvidenceSection:
     notable_matches: Sequence[MatchesView]
     copied: Sequence[CellView]
     collapsed_matches: Sequence[MatchesView]
-    findings: Sequence[FindingView]
     is_open: bool
     """Whether it is expanded when the page loads."""
     is_gravest: bool
@@ -63,7 +62,6 @@ def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSectio
         notable_matches=notable_matches,
         copied=copied[:MAX_CELLS],
         collapsed_matches=[each for each in view.matches if each not in notable_matches],
-        findings=view.findings,
         is_open=is_gravest and bool(view.signs),
         is_gravest=is_gravest,
     )

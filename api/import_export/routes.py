@@ -83,10 +83,7 @@ def download(
 ) -> Response:
     """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
     `manifest.json`."""
-    state = standings.visible_state(acting, slug)
-    return _file(
-        data_release.find_release(acting.session, state, release_id, account=acting.actor), name, request, store=store
-    )
+    return _file(acting, slug, release_id, name=name, request=request, store=store)
 
 
 @router.get("/{release_id}/files/images/{name}", response_class=Response, responses=FILE)
@@ -94,16 +91,14 @@ def download_images(
     slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
     """The images of one entry, `SUBMISSION.zip`, or a range of it."""
+    return _file(acting, slug, release_id, name=f"{IMAGES_IN}{name}", request=request, store=store)
+
+
+def _file(
+    acting: Acting[Account | None], slug: str, release_id: str, *, name: str, request: Request, store: Blobs
+) -> Response:
     state = standings.visible_state(acting, slug)
-    return _file(
-        data_release.find_release(acting.session, state, release_id, account=acting.actor),
-        f"{IMAGES_IN}{name}",
-        request,
-        store=store,
-    )
-
-
-def _file(status: ReleaseStatus, name: str, request: Request, *, store: Blobs) -> Response:
+    status = data_release.find_release(acting.session, state, release_id, account=acting.actor)
     key, file = data_release.file_of(status, name)
     release = status.release
     file_name = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"

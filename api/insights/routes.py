@@ -51,7 +51,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
     state = standings.visible_state(acting, slug)
     everything = may_see_results(state, acting.actor)
     shown = [
-        FigureLink.of_shown_track(slug, each.name, everything=everything)
+        FigureLink.of(slug, figures.SHOWN_TRACK_FIGURE, everything=everything, shown=each.name)
         for each in visible_shown_tracks(acting.session, state, acting.actor)
     ]
     names = figures.FIGURES if everything else tuple(figures.SINGLE)

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from api.http.views import Page, RecordView
 from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
 from scorer.competitions.shown_tracks import NAME
-from scorer.insights.figures import PAIRED, SHOWN_TRACK_FIGURE, Figure, Transaction
+from scorer.insights.figures import PAIRED, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
@@ -26,21 +26,12 @@ class FigureLink(BaseModel):
     data: str
 
     @classmethod
-    def of(cls, slug: str, name: str, *, everything: bool) -> Self:
-        """The link to a figure."""
-        tracks = [] if name in PAIRED else _visible_tracks(everything=everything)
-        return cls(figure=name, title=TITLES[name], tracks=tracks, data=f"/api/v1/competitions/{slug}/insights/{name}")
-
-    @classmethod
-    def of_shown_track(cls, slug: str, name: str, *, everything: bool) -> Self:
-        """The link to the figure of a shown track."""
-        data = f"/api/v1/competitions/{slug}/insights/{SHOWN_TRACK_FIGURE}?shown={name}"
-        tracks = _visible_tracks(everything=everything)
-        return cls(figure=SHOWN_TRACK_FIGURE, title=shown_track_title(name), tracks=tracks, shown=name, data=data)
-
-
-def _visible_tracks(*, everything: bool) -> list[TrackKind]:
-    return list(TRACK_KINDS if everything else TRACK_KINDS[:1])
+    def of(cls, slug: str, name: str, *, everything: bool, shown: str | None = None) -> Self:
+        """The link to a figure; ``shown``: the shown track whose numbers it has."""
+        visible = TRACK_KINDS if everything else TRACK_KINDS[:1]
+        title = TITLES[name] if shown is None else shown_track_title(shown)
+        data = f"/api/v1/competitions/{slug}/insights/{name}" + (f"?shown={shown}" if shown else "")
+        return cls(figure=name, title=title, tracks=[] if name in PAIRED else list(visible), shown=shown, data=data)
 
 
 class FigurePage(Page):

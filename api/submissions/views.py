@@ -1,6 +1,7 @@
 """Schemas of submissions and their measurements, and how responses are made."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
@@ -198,8 +199,7 @@ def submission_views(
 
 
 def _progress_fields(progress: JobProgress, *, organizer: bool) -> dict[str, Any]:
-    fields = {name: getattr(progress, name) for name in ("stage", "fraction", "queue_position", "paused")}
-    return fields | {"private_state": progress.private_state if organizer else None}
+    return asdict(progress) if organizer else {**asdict(progress), "private_state": None}
 
 
 def _code_fields(details: SubmissionDetails) -> dict[str, Any]:

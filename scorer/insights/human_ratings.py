@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState
+from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import human_ratings
 from scorer.db.human_ratings import RatedEntry, RatedItem
 from scorer.db.jobs.job_queue import newest_job
@@ -170,11 +170,12 @@ def study_status(session: Session, study: RatingStudy) -> StudyStatus:
     return StudyStatus(study, job, totals)
 
 
-def find_study(session: Session, state: CompetitionState, study_id: int) -> RatingStudy:
+def find_study(acting: Acting, slug: str, study_id: int) -> RatingStudy:
     """A study of a competition; ``NotFound`` if it has none of this id."""
-    study = human_ratings.study_by_id(session, study_id)
-    if study is None or study.competition_id != state.competition.id:
-        raise NotFound("no-study", f"There is no rating study {study_id} in {state.competition.slug}.")
+    competition = state_of(acting.session, slug, acting.now).competition
+    study = human_ratings.study_by_id(acting.session, study_id)
+    if study is None or study.competition_id != competition.id:
+        raise NotFound("no-study", f"There is no rating study {study_id} in {slug}.")
     return study
 
 

@@ -3,7 +3,6 @@
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -13,6 +12,7 @@ from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings, C
 from api.http.etags import etag_of
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
+from api.rendering.formatting import machine
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import announcements
@@ -71,7 +71,7 @@ def feed_of(site: str, competition: Competition, announcements: Sequence[Announc
     feed = Element("feed", xmlns=NAMESPACE)
     _add(feed, "id", f"{here}/announcements")
     _add(feed, "title", f"{competition.title}: announcements")
-    _add(feed, "updated", _time(updated))
+    _add(feed, "updated", machine(updated))
     SubElement(SubElement(feed, "author"), "name").text = competition.title
     SubElement(feed, "link", rel="self", href=f"{here}/announcements.atom")
     SubElement(feed, "link", rel="alternate", href=f"{here}/announcements")
@@ -79,7 +79,7 @@ def feed_of(site: str, competition: Competition, announcements: Sequence[Announc
         entry = SubElement(feed, "entry")
         _add(entry, "id", f"{here}/announcements#a{each.id}")
         _add(entry, "title", each.title)
-        _add(entry, "updated", _time(each.created_at))
+        _add(entry, "updated", machine(each.created_at))
         SubElement(entry, "link", rel="alternate", href=f"{here}/announcements#a{each.id}")
         _add(entry, "content", each.text, type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + tostring(feed)
@@ -87,7 +87,3 @@ def feed_of(site: str, competition: Competition, announcements: Sequence[Announc
 
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
     SubElement(parent, name, attributes).text = text
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds")

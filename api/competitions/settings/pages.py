@@ -90,7 +90,7 @@ def _page(
 ) -> Response:
     state = competition_state.state_of(session, slug, now)
     fixed = fixed_fields(setup.standing_of(session, state, now))
-    values = _values_of(state)
+    values = shown_values(setup.values_of(state))
     later = {} if state.phase is Phase.DRAFT else LATER
 
     def shown(declared: Sequence[Declared]) -> list[FormField]:
@@ -107,13 +107,9 @@ def _page(
     )
 
 
-def _values_of(state: CompetitionState) -> dict[str, str]:
-    return shown_values(setup.values_of(state))
-
-
 def _changes_of(state: CompetitionState, typed: Mapping[str, str], shown: Mapping[str, str]) -> CompetitionChanges:
     """What was typed; ``Conflict`` if somebody else has changed the same field since the form was shown."""
-    values = _values_of(state)
+    values = shown_values(setup.values_of(state))
     if any(digest_of(values[name]) != shown[name] for name in typed):
         raise Conflict("changed-meanwhile", "Somebody else has changed this meanwhile: please look at it again.")
     return parsed(CompetitionChanges, typed, values)

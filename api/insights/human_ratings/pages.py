@@ -100,8 +100,7 @@ def invite_rater(
     slug: str, study_id: RowId, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
     """Make a link for one rater; only this response shows it."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    study = human_ratings.find_study(acting.session, state, study_id)
+    study = human_ratings.find_study(acting, slug, study_id)
     secret = new_rater_secret()
     name = text(fields, "name", max_length=MAX_NAME_LENGTH)
     with refusal_on(_page, acting, slug, viewer, place=study_id):
@@ -113,8 +112,7 @@ def invite_rater(
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
 def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a rater's access; the ratings stay."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    study = human_ratings.find_study(acting.session, state, study_id)
+    study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.dismiss(acting, study, rater_id)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
 
@@ -122,8 +120,7 @@ def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrg
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """End a study; its ratings stay."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    study = human_ratings.find_study(acting.session, state, study_id)
+    study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
 

@@ -56,9 +56,7 @@ def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> StudyPage:
 @router.get(f"{STUDIES_PATH}/{{study_id}}")
 def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    study = human_ratings.find_study(acting, slug, study_id)
     means, agreement = human_ratings.mean_ratings(acting.session, study)
     view = _view(human_ratings.study_status(acting.session, study), agreement)
     view.means = means
@@ -68,9 +66,7 @@ def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
 @router.post(f"{STUDIES_PATH}/{{study_id}}/raters", status_code=201)
 def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, settings: AppSettings) -> InvitedView:
     """Make a link with which one person rates without an account. Organizers only."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    study = human_ratings.find_study(acting, slug, study_id)
     secret = new_rater_secret()
     rater = human_ratings.invite_rater(acting, study, body.name, secret=secret)
     return InvitedView(id=rater.id, name=rater.name, link=rating_link(secret, settings))
@@ -79,9 +75,7 @@ def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, 
 @router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
 def end(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
     """Take no more ratings. Organizers only."""
-    study = human_ratings.find_study(
-        acting.session, competition_state.state_of(acting.session, slug, acting.now), study_id
-    )
+    study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return _view(human_ratings.study_status(acting.session, study), {})
 

@@ -74,11 +74,8 @@ def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def _tick(error: float, share: float) -> AxisMark:
-    return AxisMark(100 * share, _tick_text(error), anchor_of(share, start=0.1, end=0.95))
-
-
-def _tick_text(error: float) -> str:
-    return f"≤ {error:g}" if error <= MIN_ERROR else f"{error:g}"
+    text = f"≤ {error:g}" if error <= MIN_ERROR else f"{error:g}"
+    return AxisMark(100 * share, text, anchor_of(share, start=0.1, end=0.95))
 
 
 def _limit(x: float) -> AxisMark:
