@@ -1,7 +1,6 @@
 """Uploaded files on their way into the blob store; what is refused is deleted."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import TypeVar
 
@@ -39,20 +38,6 @@ def require_clean(store: Blobs, received: ReceivedBlob, settings: Settings) -> N
             clamd.require_clean(settings.clamd, file)
 
 
-@contextmanager
-def discard_refused(store: Blobs, received: ReceivedBlob) -> Iterator[None]:
-    """Delete the received blob if the body of the ``with`` refuses it with a ``KennelError``.
-
-    After any other error the row may be there: the acknowledgement of its commit may be what was lost. A blob that no
-    row refers to is deleted by the cleanup of orphans.
-    """
-    try:
-        yield
-    except KennelError:
-        store.discard([received.key])
-        raise
-
-
 async def receive_blob(
     store: Blobs,
     key: str,
@@ -65,13 +50,17 @@ async def receive_blob(
 
     ``accept`` gets the received blob and the time, records it in a transaction of its own, and returns the answer with
     the key of a blob that is no longer needed, or None; that blob is deleted. If it refuses with a ``KennelError``, the
-    received one is.
+    received one is. After any other error the row may be there: the acknowledgement of its commit may be what was lost.
+    A blob that no row refers to is deleted by the cleanup of orphans.
     """
     received = await store.receive(key, chunks, limit=limit)
 
     def keep(complete: datetime) -> Answer:
-        with discard_refused(store, received):
+        try:
             answer, unused = accept(received, complete)
+        except KennelError:
+            store.discard([received.key])
+            raise
         if unused is not None:
             store.discard([unused])
         return answer

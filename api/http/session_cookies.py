@@ -56,11 +56,6 @@ def rater_secret(request: Request) -> str | None:
     return request.cookies.get(cookie_name(request, RATER_COOKIE))
 
 
-def set_rater_cookie(response: Response, request: Request, secret: str) -> None:
-    """Set the cookie of a rating link; it lasts until the browser is closed."""
-    set_cookie(response, request, RATER_COOKIE, value=secret, lifetime=None)
-
-
 def set_next_cookie(response: Response, request: Request, path: str) -> None:
     """Remember the page that a person wanted before they had to set something up."""
     set_cookie(response, request, NEXT_COOKIE, value=quote(path), lifetime=NEXT_LIFETIME)
@@ -69,11 +64,6 @@ def set_next_cookie(response: Response, request: Request, path: str) -> None:
 def next_path(request: Request) -> str:
     """The remembered page, as the browser sends it; empty without one."""
     return unquote(request.cookies.get(cookie_name(request, NEXT_COOKIE), ""))
-
-
-def delete_next_cookie(response: Response, request: Request) -> None:
-    """Forget the remembered page."""
-    delete_cookie(response, request, NEXT_COOKIE)
 
 
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:

@@ -3,7 +3,6 @@ bytes, create the submission.
 """
 
 import secrets
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import anyio
@@ -211,14 +210,10 @@ async def receive_upload(
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload, writer, 0, life, limits_of(settings), utc_now)
-        await _append_all(chunks, upload.length, appender)
+        await appender.append(chunks)
+        if appender.offset != upload.length:
+            raise Conflict("not-complete", f"{appender.offset:,} bytes came, {upload.length:,} were announced.")
     return Response()
-
-
-async def _append_all(chunks: AsyncIterator[bytes], length: int, appender: Appender) -> None:
-    await appender.append(chunks)
-    if appender.offset != length:
-        raise Conflict("not-complete", f"{appender.offset:,} bytes came, {length:,} were announced.")
 
 
 def _restart_upload(begin: Transaction, store: Blobs, upload_id: str, *, secret: str, writer: str) -> Upload:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -40,11 +39,11 @@ def saved_login() -> Login | None:
         raise Unreadable(f"{file} cannot be read ({error}); please run `kennel login` again.") from None
 
 
-def current_login(environment: Mapping[str, str] = os.environ) -> Login:
+def current_login() -> Login:
     """The login from the environment, else the stored one. A stored token is never sent to another service than the one
     it was stored for."""
-    url = environment.get("KENNEL_URL", "").rstrip("/")
-    token = environment.get("KENNEL_TOKEN", "").strip()
+    url = os.environ.get("KENNEL_URL", "").rstrip("/")
+    token = os.environ.get("KENNEL_TOKEN", "").strip()
     saved = (None if url and token else saved_login()) or Login(DEFAULT_URL)
     if token:
         return Login(url or saved.url, token)

@@ -186,5 +186,5 @@ def confirm(request: Request, fields: FormFields, actions: AppSignInActions, vie
     onward = remembered_path(request)
     way = (onward, "Continue") if onward else (HOME, "All competitions")
     response = render_page("rendering/message.html", viewer=viewer, title="Address confirmed", message=message, way=way)
-    session_cookies.delete_next_cookie(response, request)
+    session_cookies.delete_cookie(response, request, session_cookies.NEXT_COOKIE)
     return response

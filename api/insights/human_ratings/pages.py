@@ -177,7 +177,7 @@ def open_rating_link(request: Request, fields: FormFields, session: DbSession) -
     with refusal_on(_rating_link_form):
         human_ratings.rater_of_link(session, secret)
     response = see_other(RATE_PATH)
-    session_cookies.set_rater_cookie(response, request, secret)
+    session_cookies.set_cookie(response, request, session_cookies.RATER_COOKIE, value=secret, lifetime=None)
     return response
 
 

@@ -122,6 +122,7 @@ def _kinds(figure: Figure) -> NDArray[np.object_]:
 
 
 def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR + BELOW, down: str = "") -> FigureChart:
+    shares = {at: across.share(at) for at in across.ticks()}
     return FigureChart(
         name=figure.name,
         title=title_of(figure),
@@ -129,13 +130,10 @@ def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR +
         height=height,
         across=words,
         down=down,
-        x_ticks=_x_ticks(across),
+        x_ticks=[
+            AxisMark(100 * share, f"{at:,g}", anchor_of(share, start=0.04, end=0.96)) for at, share in shares.items()
+        ],
     )
-
-
-def _x_ticks(across: Scale) -> list[AxisMark]:
-    shares = {at: across.share(at) for at in across.ticks()}
-    return [AxisMark(100 * share, f"{at:,g}", anchor_of(share, start=0.04, end=0.96)) for at, share in shares.items()]
 
 
 def _distances(figure: Figure) -> FigureChart:

@@ -135,7 +135,7 @@ class ReviewContext:
                 now=self.now,
                 state=state,
                 view=view,
-                tracks=_charts_of_tracks(session, state, view),
+                tracks=[_charts_of_track(session, state, view, measured=each) for each in view.entry.measurements],
                 exhibits=evidence_sections_of(session, submission, account),
                 generator=generator_section_of(Acting(session, account, self.now), submission),
                 organizes=organizes,
@@ -169,10 +169,6 @@ class TrackCharts:
     histogram: Histogram | None
     strip_plot: StripPlot | None
     pairs: Sequence[PairView]
-
-
-def _charts_of_tracks(session: Session, state: CompetitionState, view: ReviewEntryView) -> list[TrackCharts]:
-    return [_charts_of_track(session, state, view, measured=each) for each in view.entry.measurements]
 
 
 def _charts_of_track(

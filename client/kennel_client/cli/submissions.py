@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from kennel_client.api import ApiClient, open_file, segment
@@ -39,21 +38,12 @@ def event_text(state: State) -> str:
     return f"{state['status']} ({details})" if details else str(state["status"])
 
 
-def follow_submission(client: ApiClient, submission: str, console: Console) -> None:
-    """Show an entry's states on ``console`` up to the final one: one updated line on a terminal; elsewhere a line for
-    each status, stage and queue position."""
-
-    def say(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
-
-    with _line(console) as show:
-        client.run(follow(submission, show, say))
-
-
 @contextmanager
-def _line(console: Console) -> Iterator[Callable[[State], None]]:
-    if console.is_terminal:
-        with console.status("following") as status:
+def _shown_states() -> Iterator[Callable[[State], None]]:
+    """Shows an entry's states on standard error: one updated line on a terminal; elsewhere a line for each status,
+    stage and queue position."""
+    if err.is_terminal:
+        with err.status("following") as status:
             yield lambda state: status.update(escape(event_text(state)))
         return
     last_shown: tuple[object, ...] = ()
@@ -63,7 +53,7 @@ def _line(console: Console) -> Iterator[Callable[[State], None]]:
         now = state["status"], state["stage"], state["queue_position"], state.get("paused")
         if now != last_shown:
             last_shown = now
-            console.print(event_text(state), markup=False, soft_wrap=True)
+            say(event_text(state))
 
     yield show
 
@@ -143,8 +133,8 @@ def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str
 
 def _follow(client: ApiClient, submission: str) -> None:
     message = f"The entry goes on without you; `kennel status {submission} --watch` comes back to it."
-    with interruptible(message):
-        follow_submission(client, submission, err)
+    with interruptible(message), _shown_states() as show:
+        client.run(follow(submission, show, say))
 
 
 def _answer(client: ApiClient, view: dict[str, Any]) -> Answer:
