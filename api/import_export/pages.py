@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from api.http.dependencies import ActingOrganizer, ActingVisitor, CurrentViewer, SignedIn, Viewer
 from api.http.forms import FormFields, one_of, refusal_on, text
 from api.http.routing import Router
-from api.import_export.data_releases import start_data_release
+from api.import_export.routes import start_data_release
 from api.rendering.templates import render_page, see_other
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
@@ -25,7 +26,6 @@ from api.http.ranges import BlobPart, Content
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
-from api.import_export.data_releases import start_data_release
 from api.import_export.views import HandOut, ImportView, NewRelease, ReleasePage, ReleaseView
 from api.openapi.files import FILE, file_body
 from scorer.accounts.roles import is_organizer
@@ -33,16 +33,22 @@ from scorer.acting import Acting
 from scorer.blobs import Blobs, require_bytes
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Account
+from scorer.db.tables import Account, Release
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
 from scorer.import_export import data_release, import_results, results_csv
-from scorer.import_export.data_release import IMAGES_IN, ReleaseStatus
+from scorer.import_export.data_release import IMAGES_IN, ReleaseImages, ReleaseStatus
 from scorer.import_export.import_results import ImportRequest, ImportResult
 from scorer.leaderboard import standings
 from scorer.lifecycle import JobState
 
 router = ApiRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
+
+
+def start_data_release(acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool) -> Release:
+    """Start a data release under a new identifier, with a new key for its pseudonyms."""
+    key = secrets.token_bytes(data_release.KEY_BYTES)
+    return data_release.start_release(acting, state, images, new_names=new_names, public_id=new_public_id(), key=key)
 
 
 @router.post("", status_code=202)

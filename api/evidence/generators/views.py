@@ -12,6 +12,7 @@ from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, Audi
 from scorer.generators.onnx_files import Distribution
 from scorer.metrics.copying.generator_match import MatchVerdict
 from scorer.metrics.copying.latent_recovery import ErrorHistogram, Verdict, error_histogram
+from scorer.metrics.copying.recovery_power import DetectableShares
 
 
 class PairShown(BaseModel):
@@ -26,13 +27,6 @@ class PairsView(BaseModel):
 
     sheet: str = Field(description="Address of a PNG with all of them: searched images above, found ones below.")
     pairs: list[PairShown]
-
-
-class DetectableView(BaseModel):
-    """From which share on something is found; null: not even the whole would be."""
-
-    with_80: float | None = Field(description="With 80 % probability.")
-    with_95: float | None = Field(description="With 95 % probability.")
 
 
 class FeaturesView(BaseModel):
@@ -59,15 +53,15 @@ class GeneratorMatchView(BaseModel):
     found_of_own: float = Field(description="The same share of the generator's own images.")
     found_of_held_out: float = Field(description="The same share of held-out images.")
     p_value: float = Field(description="One-sided: the entry's images are found less often than the generator's own.")
-    detectable: DetectableView = Field(description="Shares of images of another origin that would show.")
+    detectable: DetectableShares = Field(description="Shares of images of another origin that would show.")
     features: FeaturesView | None
 
 
 class PowerView(BaseModel):
     """Shares of remembered training images, of all of them, that the audit would find."""
 
-    random: DetectableView = Field(description="By the training images drawn at random.")
-    near: DetectableView | None = Field(
+    random: DetectableShares = Field(description="By the training images drawn at random.")
+    near: DetectableShares | None = Field(
         description="By those near to the entry, if it is near to all that are remembered; null: none were looked for."
     )
 

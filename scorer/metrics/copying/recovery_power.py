@@ -28,7 +28,7 @@ SIMULATIONS = 400
 
 @dataclass(frozen=True)
 class DetectableShares:
-    """The smallest shares in (0, 1] that a test finds with 80 and with 95 % probability; None where not even 1 would
+    """The smallest shares in (0, 1] that a test finds with 80 and with 95 % probability; null where not even 1 would
     do."""
 
     with_80: float | None
