@@ -97,22 +97,24 @@ class PasswordChange(Request):
     keep_webhooks: list[int] = Field([], max_length=100, description="Ids of webhooks that stay; others end.")
 
 
-class EmailChange(Request):
+class PasswordProof(Request):
+    """The present password, for what a borrowed browser must not do."""
+
+    password: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+    )
+
+
+class EmailChange(PasswordProof):
     """Another mail address."""
 
     email: str = Field(max_length=MAX_EMAIL_LENGTH)
-    password: SecretStr = Field(
-        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
-    )
 
 
-class AccountDeletion(Request):
+class AccountDeletion(PasswordProof):
     """The deletion of your account, confirmed."""
 
     handle: str = Field(max_length=80, description="The account's handle, typed again.")
-    password: SecretStr = Field(
-        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
-    )
 
 
 class EmailRequest(Request):

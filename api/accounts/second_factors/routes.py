@@ -8,7 +8,6 @@ from api.accounts.second_factors.second_step import AppSecondFactorActions
 from api.accounts.second_factors.views import (
     NewPasskey,
     NewTotp,
-    PasswordProof,
     RecoveryCodesView,
     SecondFactorProof,
     SecondFactorsView,
@@ -16,7 +15,7 @@ from api.accounts.second_factors.views import (
     TotpKeyView,
 )
 from api.accounts.sign_in.sign_in import AppSignInActions
-from api.accounts.views import SessionView
+from api.accounts.views import PasswordProof, SessionView
 from api.http import csrf, session_cookies
 from api.http.dependencies import ActingSignedIn, AppSettings, DbSession, Now, RowId, SignedIn
 from api.http.routing import ApiRouter

@@ -2,19 +2,11 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field
 
+from api.accounts.views import PasswordProof
 from api.http.views import RecordView, Request
 from scorer.accounts.passkeys import MAX_CREDENTIAL_LENGTH
-from scorer.accounts.password_hashing import MAX_PASSWORD_LENGTH
-
-
-class PasswordProof(Request):
-    """The present password, for what a borrowed browser must not do."""
-
-    password: SecretStr = Field(
-        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none."
-    )
 
 
 class SecondFactorProof(Request):
