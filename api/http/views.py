@@ -109,27 +109,18 @@ def shown_numbers(
     """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
     first; ``for_review``: on all."""
     numbers = shown_tracks.numbers_by_ref(session, entries, account, for_review=for_review)
-    return {ref: [_shown_number(number) for number in of_one] for ref, of_one in numbers.items()}
+    return {
+        ref: [ShownNumberView.of(each.shown, **_words_of(each.shown), **each.measured._asdict()) for each in of_one]
+        for ref, of_one in numbers.items()
+    }
 
 
-def _shown_number(number: shown_tracks.ShownNumber) -> ShownNumberView:
-    shown, metric = number.shown, METRICS[number.shown.metric]
-    return ShownNumberView.of(
-        shown,
-        title=metric.title,
-        better=metric.direction,
-        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
-        **number.measured._asdict(),
-    )
+def _words_of(shown: ShownTrack) -> dict[str, object]:
+    metric = METRICS[shown.metric]
+    coverage = INTERVALS_THAT_MISS.get(metric.name)
+    return {"title": metric.title, "better": metric.direction, "interval_coverage": coverage}
 
 
 def shown_track_view(shown: ShownTrack, progress: ShownTrackProgress | None = None) -> ShownTrackView:
     """A shown track; for organizers with its ``progress``."""
-    metric = METRICS[shown.metric]
-    return ShownTrackView.of(
-        shown,
-        title=metric.title,
-        better=metric.direction,
-        interval_coverage=INTERVALS_THAT_MISS.get(metric.name),
-        progress=progress,
-    )
+    return ShownTrackView.of(shown, **_words_of(shown), progress=progress)
