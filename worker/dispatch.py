@@ -9,7 +9,6 @@ from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import Invalid, KennelError, StoreUnavailable, Unavailable
 from scorer.extractors import DeviceLost
 from scorer.jobs import leases, retries
-from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.monitoring.instruments import JOB_FAILURES, JOBS
 from scorer.monitoring.logs import log_context
@@ -112,7 +111,7 @@ def _record_failure(claim: leases.Claim, error: Exception) -> None:
 
 
 def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         return leases.claim_job(
             session, queue, holder=secrets.token_hex(8), worker=context.name, now=context.now(), lease=context.lease
         )

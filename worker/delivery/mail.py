@@ -8,7 +8,6 @@ import time
 
 from scorer.db.tables import Mail
 from scorer.errors import Unavailable
-from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import MAILS
 from scorer.notifications import outbox
 from scorer.notifications.smtp import MailRefused, MailUncertain, deliver
@@ -22,14 +21,14 @@ ROUND_SECONDS = 10.0
 def send_due_mails(context: WorkerContext) -> int:
     """Send the due mails of one round; returns how many a server has taken. Without a mail server the mails stay in the
     outbox until they expire."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
         log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
     sent = 0
     end = time.monotonic() + ROUND_SECONDS
     while context.settings.smtp_url is not None and time.monotonic() < end:
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             mail = outbox.claim_mail(session, context.now())
         if mail is None:
             break
@@ -50,23 +49,23 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
     try:
         deliver(mail, url.get_secret_value() if url else "", sender, site=site)
     except Unavailable as error:
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             outbox.defer(session, mail, error=error.message, now=now())
         MAILS.labels("refused").inc()
         raise
     except MailRefused as error:
         log.warning("the mail server refused mail %d: %s", mail.id, error)
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             outbox.record_refusal(session, mail, error=str(error), now=now(), permanent=error.permanent)
         MAILS.labels("refused").inc()
         return False
     except MailUncertain as error:
         log.warning("mail %d may or may not have left: %s", mail.id, error)
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             outbox.mark_lost(session, mail, error=str(error))
         MAILS.labels("unknown").inc()
         return False
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         outbox.mark_sent(session, mail, now=now())
     MAILS.labels("sent").inc()
     return True

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import httpx
 
 from scorer.db.tables import Delivery
-from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
 from scorer.notifications import webhooks
 from scorer.notifications.ssrf_guard import NotPublicAddress, public_address_of
@@ -31,13 +30,13 @@ def post_due_deliveries(context: WorkerContext) -> int:
     end = time.monotonic() + ROUND_SECONDS
     arrived = 0
     while time.monotonic() < end:
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)
         if not claimed:
             break
         # Recorded one by one, so that a fault of ours in one leaves no doubt about the others.
         for delivery, error in asyncio.run(_post_all(context, claimed)):
-            with transaction(context.sessions, context.broker) as session:
+            with context.transaction() as session:
                 if error is None:
                     webhooks.mark_arrived(session, delivery, now=context.now())
                 elif error == GONE:

@@ -23,7 +23,6 @@ from scorer.evidence import records
 from scorer.extractors import fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
@@ -105,7 +104,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     What the references alone determine is computed by the first job that needs it, and cached. ``Preempted`` when a
     public score waits.
     """
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)

@@ -23,7 +23,6 @@ from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import TARGET_KINDS
 from scorer.generators.sandbox.runner import audit_in_sandbox
-from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
 from scorer.submissions.files import stored_zip
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
@@ -91,7 +90,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         generator = session.get_one(GeneratorFile, claim.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
         attached = competitions.references_of(session, submission.competition_id)

@@ -31,7 +31,6 @@ from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, IMAGES_IN
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.leaderboard.rows import ranked_board_of
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.files import StoredZip, stored_zip
@@ -93,7 +92,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
     context.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="release-", dir=context.scratch) as name:
         folder = Path(name)
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             use_one_snapshot(session)
             # A statement that takes as long as this would lose the lease.
             allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)

@@ -19,7 +19,6 @@ from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
 from scorer.insights import human_ratings
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.submissions.files import stored_zip
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
@@ -30,7 +29,7 @@ from worker.runtime.recording import record_result
 def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job; ``Preempted``
     when a public score waits."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         study = session.get_one(RatingStudy, claim.study_id)
         entries = _entries(session, study)
     items: list[dict[str, Any]] = []

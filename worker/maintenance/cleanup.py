@@ -4,7 +4,6 @@ that are no longer needed."""
 import logging
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 
@@ -17,7 +16,6 @@ from scorer.db.blob_references import FOLDERS, referenced_keys
 from scorer.db.review import zip_removal
 from scorer.errors import StoreUnavailable
 from scorer.identifiers import new_public_id
-from scorer.jobs.broker import transaction
 from scorer.review import zip_retention
 from scorer.submissions import upload_bytes, uploads
 from worker.runtime.context import WorkerContext
@@ -40,25 +38,21 @@ LOST_AFTER = timedelta(days=2)
 def clean_up_uploads(context: WorkerContext) -> None:
     """Expire abandoned uploads, make submissions of complete ones that were left, and remove what is over. Logs what it
     did."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         expired = uploads.expire(session, context.now())
     if expired:
         log.info("%d uploads were abandoned", expired)
     for _ in range(MAX_FINISHED):
         if not _finish_next_upload(context):
             break
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         uploads.clear(session, context.blobs, context.now())
 
 
 def _finish_next_upload(context: WorkerContext) -> bool:
     """Make a submission of a complete upload that was left; False if there is none, or if it did not succeed."""
-
-    def begin() -> AbstractContextManager[Session]:
-        return transaction(context.sessions, context.broker)
-
     lease = uploads.FINISH_LEASE * context.settings.retry_factor
-    with begin() as session:
+    with context.transaction() as session:
         unfinished = uploads.next_unfinished(session, context.now(), lease)
     if unfinished is None:
         return False
@@ -66,7 +60,7 @@ def _finish_next_upload(context: WorkerContext) -> bool:
     public_id = new_public_id()
     try:
         upload_bytes.finalise(
-            begin,
+            context.transaction,
             context.blobs,
             unfinished.id,
             public_id=public_id,
@@ -90,7 +84,7 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
     removed = Counter({"torn files": context.blobs.remove_partial_files(before)})
     for folder in ("uploads", SELF_TESTS, *FOLDERS):
         for keys in context.blobs.older_than(folder, before):
-            with transaction(context.sessions, context.broker) as session:
+            with context.transaction() as session:
                 unreferenced = _orphaned(session, folder, keys)
             # A retry may have written one again under the same key, and its row only now.
             orphaned = [key for key in unreferenced if context.blobs.is_older(key, before)]
@@ -125,7 +119,7 @@ def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
     for table, over in retention.expired_before(context.now() - timedelta(days=context.settings.kept_days)).items():
         count = BATCH_SIZE
         while count == BATCH_SIZE:
-            with transaction(context.sessions, context.broker) as session:
+            with context.transaction() as session:
                 count = retention.remove(session, table, over, limit=BATCH_SIZE)
             removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
     if any(removed.values()):
@@ -147,7 +141,7 @@ def remove_old_zips(context: WorkerContext) -> int:
     days, now = context.settings.kept_zip_days, context.now()
     if days is None:
         return 0
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         slugs = zip_retention.competitions_past_retention(session, days, now)
     takes = (partial(zip_retention.take_zips, slug=slug, kept_days=days, now=now, limit=ZIP_BATCH) for slug in slugs)
     return sum(_remove_zips(context, take, "entries of finished competitions") for take in takes)
@@ -158,7 +152,7 @@ def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], w
     killed worker leaves is removed as an orphan."""
     removed, keys = 0, None
     while keys is None or len(keys) == ZIP_BATCH:
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             keys = take(session)
         context.blobs.delete_all(keys)
         removed += len(keys)

@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from scorer.jobs import sweeps
-from scorer.jobs.broker import transaction, waiting_messages
+from scorer.jobs.broker import waiting_messages
 from scorer.monitoring.instruments import LAST_SWEEP
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 def sweep_once(context: WorkerContext) -> dict[str, int]:
     """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Expired leases are
     freed also while the broker is away."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         done = sweeps.sweep_leases(
             session,
             now=context.now(),
@@ -24,7 +24,7 @@ def sweep_once(context: WorkerContext) -> dict[str, int]:
             max_attempts=context.settings.max_attempts,
         )
     announced = waiting_messages(context.broker)
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         done |= sweeps.announce_due(session, announced)
     if any(done.values()):
         log.info("sweep: %s", done)

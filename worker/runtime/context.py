@@ -4,17 +4,20 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from celery import Celery
+from sqlalchemy.orm import Session
 
 from scorer.blobs import Blobs, blobs_of
 from scorer.db.session import Sessions, engine_of, sessions_of
 from scorer.errors import Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.extractors.options import parse_device
+from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from worker.runtime.device_turns import TakingTurns, device_turn
@@ -51,6 +54,10 @@ class WorkerContext:
             health.suspect("the process before this one has lost its GPU", failures=device_losses.value)
         engine = engine_of(settings, max_connections=settings.worker_connections)
         return cls(settings, broker, sessions_of(engine), blobs_of(settings), health=health, queues=queues)
+
+    def transaction(self) -> AbstractContextManager[Session]:
+        """A transaction of this process (:func:`scorer.jobs.broker.transaction`)."""
+        return transaction(self.sessions, self.broker)
 
     @property
     def lease(self) -> timedelta:

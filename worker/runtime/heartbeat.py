@@ -11,7 +11,6 @@ from types import TracebackType
 from scorer.db.jobs import job_queue
 from scorer.db.session import is_unavailable, unavailability
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.monitoring.instruments import STAGE_SECONDS
 from scorer.monitoring.traces import add_stage
 from worker.runtime.context import WorkerContext
@@ -112,7 +111,7 @@ class Heartbeat:
         if time.monotonic() - self._moved_at > context.settings.max_stall_seconds:
             log.error("%s has made no progress since stage %s: its lease is left to expire", self.job, self._stage)
             return
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             renewed = job_queue.renew_lease(
                 session,
                 self._claim.job_id,

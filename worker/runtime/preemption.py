@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from scorer.db.jobs import job_queue
-from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from worker.runtime import device_turns
 from worker.runtime.context import WorkerContext
@@ -32,7 +31,7 @@ def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
         checked_at = now
         if device_turns.is_wanted():
             raise Preempted
-        with transaction(context.sessions, context.broker) as session:
+        with context.transaction() as session:
             if job_queue.waits_longer(session, Queue.SCORE, PREEMPT_AFTER):
                 raise Preempted
 

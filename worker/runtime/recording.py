@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import Unavailable
-from scorer.jobs.broker import transaction
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
 
@@ -34,13 +33,13 @@ def retry_transaction(
     for seconds in RETRY_SECONDS:
         pause = seconds * context.settings.retry_factor
         try:
-            with transaction(context.sessions, context.broker) as session:
+            with context.transaction() as session:
                 return act(session)
         except UNAVAILABLE as error:
             log.warning("the database could not be written to, next try in %g s: %s", pause, unavailability(error))
             sleep(pause)
             between()
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         return act(session)
 
 

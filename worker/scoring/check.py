@@ -15,7 +15,6 @@ from scorer.db import competitions
 from scorer.db.tables import Submission
 from scorer.errors import Invalid
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.shared_images import ImageHashes
 from scorer.submissions import outcomes
@@ -34,7 +33,7 @@ from worker.scoring.reference_features import (
 
 def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Decode every image, compare pixel hashes with those of the training images, then pass or reject."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
     path = decoded_images.path_of(context.scratch, submission.id)

@@ -26,7 +26,6 @@ from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
 from scorer.extractors import fingerprint
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import memorization_distance
@@ -244,7 +243,7 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
 
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.preparation_id)
         reference_rows = competitions.reference_sets(session, preparation.reference_set_ids)
         held_out_rows = (

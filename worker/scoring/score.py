@@ -14,7 +14,6 @@ from scorer.db import competitions
 from scorer.db.tables import Preparation, ReferenceSet, RescoringCampaign, Submission, Track
 from scorer.extractors import Extractor, Features
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.jobs.leases import Claim
 from scorer.metrics.memorization import closest_pairs, nearest
 from scorer.submissions import outcomes
@@ -38,7 +37,7 @@ MAX_CLOSEST_PAIRS = 20
 
 def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission on a track and record it."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         track = session.get_one(Track, claim.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
@@ -61,7 +60,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
 def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission for a rescoring campaign and record it beside what counts. ``Preempted`` when a public score
     waits."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         preparation = session.get_one(RescoringCampaign, claim.campaign_id).preparation
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
@@ -159,7 +158,7 @@ def _store_distances(
 
 def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
     """Measure the memorization distance of an entry in a candidate's feature space and record it."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         preparation = session.get_one(Preparation, claim.preparation_id)
     extractor = context.extractor(preparation.extractor)

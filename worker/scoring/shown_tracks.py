@@ -10,7 +10,6 @@ from scorer.db.tables import Preparation, ShownTrack, Submission
 from scorer.errors import Unavailable
 from scorer.extractors import Extractor
 from scorer.jobs import leases
-from scorer.jobs.broker import transaction
 from scorer.metrics.metric_catalogue import Reference, find_metric
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -24,7 +23,7 @@ from worker.scoring.reference_features import load_prepared, require_same_weight
 def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission on a shown track and record it. ``Preempted`` when a public score waits; ``Unavailable``
     (``not-prepared``) while the references are prepared anew."""
-    with transaction(context.sessions, context.broker) as session:
+    with context.transaction() as session:
         submission = session.get_one(Submission, claim.submission_ref)
         shown = session.get_one(ShownTrack, claim.shown_track_id)
         preparation = shown.preparation
