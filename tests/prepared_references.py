@@ -16,11 +16,12 @@ from sqlalchemy import select
 from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions import competition_state, preparations, reference_sets
+from scorer.competitions.preparations import PreparationResult
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
 from tests.factories import noise_images, zip_of
 from worker.runtime.context import WorkerContext
-from worker.scoring.reference_features import PreparationResult, SetAddress, prepare_reference
+from worker.scoring.reference_features import SetAddress, prepare_reference
 
 SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
 """Seed of the noise and number of images by role."""

@@ -17,7 +17,7 @@ from scorer.submissions.files import ZipRemoved
 from worker.evidence.evidence_job import make_evidence
 from worker.evidence.generator_audit import run_generator_audit
 from worker.exports.rating_images import make_rating_images
-from worker.runtime import health
+from worker.runtime import decoded_images, health
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost, WorkerStopping, stopping
 from worker.runtime.preemption import Preempted
@@ -79,6 +79,7 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> s
     """Run a claimed job; how it ended, for the metrics."""
     try:
         JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
+        decoded_images.remove_unneeded(context, claim)
     except (Preempted, WorkerStopping) as reason:
         log.info("job %s goes back to its queue: %s", claim.job_id, type(reason).__name__)
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))

@@ -211,24 +211,25 @@ def _key(
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-def record_preparation(
-    session: Session,
-    claim: leases.Claim,
-    *,
-    count: int,
-    dimension: int,
-    held_out_distance: float | None,
-    provenance: dict[str, Any],
-    now: datetime,
-) -> bool:
+@dataclass(frozen=True)
+class PreparationResult:
+    """What is recorded of a preparation."""
+
+    count: int
+    dimension: int
+    held_out_distance: float | None
+    provenance: dict[str, Any]
+
+
+def record_preparation(session: Session, claim: leases.Claim, result: PreparationResult, *, now: datetime) -> bool:
     """Record a finished preparation; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     preparation = session.get_one(Preparation, claim.preparation_id)
-    preparation.count = count
-    preparation.dimension = dimension
-    preparation.held_out_distance = held_out_distance
-    preparation.provenance = provenance
+    preparation.count = result.count
+    preparation.dimension = result.dimension
+    preparation.held_out_distance = result.held_out_distance
+    preparation.provenance = result.provenance
     preparation.finished_at = now
     for track in competitions.tracks_with_preparation(session, preparation.id):
         set_first_threshold(session, track, preparation, now=now)

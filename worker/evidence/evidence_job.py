@@ -136,7 +136,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         progress=lambda share: progress("evidence", share),
     )
     evidence = _evidence_record_of(context, report, preparation, measurement=measurement, seed=seed)
-    _record_evidence(context, claim, heartbeat, submission=submission, evidence=evidence)
+    record_result(heartbeat, records.record_evidence, evidence)
     feature_cache.delete_features(context, submission, claim.track_id, identity=preparation.extractor)
 
 
@@ -238,18 +238,3 @@ def _evidence_record_of(
         numbers=report.numbers,
         provenance=environment() | provenance,
     )
-
-
-def _record_evidence(
-    context: WorkerContext,
-    claim: leases.Claim,
-    heartbeat: Heartbeat,
-    *,
-    submission: Submission,
-    evidence: records.NewEvidence,
-) -> None:
-    """Record the evidence if the lease still holds, then delete the decoded images, after the last job."""
-    record_result(
-        context, heartbeat, lambda session: records.record_evidence(session, claim, evidence, now=context.now())
-    )
-    decoded_images.remove_unneeded(context, claim, submission)

@@ -4,6 +4,7 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,24 +70,14 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     try:
         audit = _audit(context, inputs, train, held_out=held_out, plan=plan, sample=sample, progress=progress)
     except (Invalid, TooLarge) as error:
-        refusal = error
-        record_result(
-            context,
-            heartbeat,
-            lambda session: generator_audits.record_refusal(
-                session, claim, refusal, provenance=provenance, now=context.now()
-            ),
-        )
+        record_result(heartbeat, partial(generator_audits.record_refusal, provenance=provenance), error)
         return
     if sample is not None:
         audit = compare_features(audit, sample)
     key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
     made = _audit_record_of(context, inputs, audit, sample=sample, key=key, provenance=provenance)
-    record_result(
-        context, heartbeat, lambda session: generator_audits.record_audit(session, claim, made, now=context.now())
-    )
-    decoded_images.remove_unneeded(context, claim, inputs.submission)
+    record_result(heartbeat, generator_audits.record_audit, made)
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:

@@ -117,12 +117,8 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             _store_file(context, release, _put(folder / MANIFEST, body)),
             _store_file(context, release, _zip_files(folder)),
         ]
-    digest = hashlib.sha256(body).hexdigest()
-    record_result(
-        context,
-        heartbeat,
-        lambda session: data_release.record_release(session, claim, [*last, *files], sha256=digest, now=context.now()),
-    )
+    record = partial(data_release.record_release, sha256=hashlib.sha256(body).hexdigest())
+    record_result(heartbeat, record, [*last, *files])
 
 
 def _write_tables(

@@ -47,9 +47,7 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
         raise Invalid("no-images", "No images of these entries are stored.")
     order = np.random.default_rng(study.seed).permutation(len(items))
     shuffled = [items[index] for index in order]
-    record_result(
-        context, heartbeat, lambda session: human_ratings.record_items(session, claim, shuffled, now=context.now())
-    )
+    record_result(heartbeat, human_ratings.record_items, shuffled)
 
 
 def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:

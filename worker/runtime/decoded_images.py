@@ -124,12 +124,14 @@ def submission_images(context: WorkerContext, submission: Submission, progress: 
     return images
 
 
-def remove_unneeded(context: WorkerContext, claim: leases.Claim, submission: Submission) -> None:
-    """Remove a submission's images after the last job that needs them."""
+def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
+    """Remove the images of the submission of a job, if there is one, after the last job that needs them."""
+    if claim.submission_id is None:
+        return
     with context.sessions() as session:
         finished = leases.is_finished(session, claim)
     if finished:
-        path_of(context.scratch, submission.id).unlink(missing_ok=True)
+        path_of(context.scratch, claim.submission_id).unlink(missing_ok=True)
 
 
 def bytes_of(spec: ImageSpec) -> int:

@@ -44,8 +44,8 @@ class Heartbeat:
     ``LeaseLost`` as soon as another worker is known to have the job, or ``WorkerStopping``."""
 
     def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
-        self._context = context
-        self._claim = claim
+        self.context = context
+        self.claim = claim
         self._stage: str | None = None
         self._fraction: float | None = None
         self._moved_at = self._stage_began = time.monotonic()
@@ -71,13 +71,13 @@ class Heartbeat:
         """Count the seconds of the stage that ends now."""
         now = time.monotonic()
         if self._stage is not None:
-            STAGE_SECONDS.labels(self._claim.queue.value, self._stage).observe(now - self._stage_began)
+            STAGE_SECONDS.labels(self.claim.queue.value, self._stage).observe(now - self._stage_began)
         self._stage_began = now
 
     @property
     def job(self) -> str:
         """The job's name in messages."""
-        return f"job {self._claim.job_id}"
+        return f"job {self.claim.job_id}"
 
     def require_lease(self) -> None:
         """Raise ``LeaseLost`` if another worker is known to have the job."""
@@ -96,7 +96,7 @@ class Heartbeat:
         self._thread.join(END_SECONDS)
 
     def _run(self) -> None:
-        while not self._end.wait(self._context.lease.total_seconds() / BEATS_A_LEASE):
+        while not self._end.wait(self.context.lease.total_seconds() / BEATS_A_LEASE):
             try:
                 self._beat()
             except Exception as error:
@@ -107,15 +107,15 @@ class Heartbeat:
                     log.exception("a heartbeat of %s failed", self.job)
 
     def _beat(self) -> None:
-        context = self._context
+        context = self.context
         if time.monotonic() - self._moved_at > context.settings.max_stall_seconds:
             log.error("%s has made no progress since stage %s: its lease is left to expire", self.job, self._stage)
             return
         with context.transaction() as session:
             renewed = job_queue.renew_lease(
                 session,
-                self._claim.job_id,
-                self._claim.holder,
+                self.claim.job_id,
+                self.claim.holder,
                 stage=self._stage,
                 fraction=self._fraction,
                 lease=context.lease,

@@ -7,17 +7,20 @@ over soon, so none of them is a reason to compute it again. A task that only loo
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from time import sleep
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlalchemy.orm import Session
 
 from scorer.db.session import UNAVAILABLE, is_unavailable, unavailability
 from scorer.errors import Unavailable
+from scorer.jobs.leases import Claim
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat, LeaseLost
 
 T = TypeVar("T")
+Result_contra = TypeVar("Result_contra", contravariant=True)
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +46,20 @@ def retry_transaction(
         return act(session)
 
 
-def record_result(context: WorkerContext, heartbeat: Heartbeat, record: Callable[[Session], bool]) -> None:
-    """Call ``record`` in a transaction. It finishes the claimed job and returns False if the lease has been lost; then
-    ``LeaseLost`` is raised. A commit whose acknowledgement was lost counts as a lost lease, too: the job is done."""
-    if not retry_transaction(context, record, between=heartbeat.require_lease):
+class Record(Protocol[Result_contra]):
+    """Records the result of a claimed job and finishes the job; False if the claim no longer holds it."""
+
+    def __call__(self, session: Session, claim: Claim, result: Result_contra, /, *, now: datetime) -> bool: ...
+
+
+def record_result(heartbeat: Heartbeat, record: Record[T], result: T) -> None:
+    """Record the result of the claimed job in a transaction. ``LeaseLost`` if the lease has been lost. A commit whose
+    acknowledgement was lost counts as a lost lease, too: the job is done."""
+
+    def attempt(session: Session) -> bool:
+        return record(session, heartbeat.claim, result, now=heartbeat.context.now())
+
+    if not retry_transaction(heartbeat.context, attempt, between=heartbeat.require_lease):
         raise LeaseLost(heartbeat.job)
 
 

@@ -3,6 +3,7 @@ is compared with other teams' entries.
 """
 
 import hashlib
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +41,8 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     try:
         _require_clean(context, submission)
         hashes = decoded_images.decode_submission(context, submission, lambda fraction: heartbeat("checking", fraction))
-    except Invalid as error:
-        fault = error
-        record_result(context, heartbeat, lambda session: outcomes.reject(session, claim, fault, now=context.now()))
+    except Invalid as fault:
+        record_result(heartbeat, outcomes.reject, fault)
         return
     exact, mirrored = pixel_hashes_of(
         context, SetAddress(training.sha256, training.blob_key, submission.competition.image_size)
@@ -52,19 +52,8 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     sprite_key = _store_sprite_sheet(context, submission, images)
     hashes_key = store_hashes(context, submission, images, hashes=hashes)
     content = _content_sha256(hashes)
-    record_result(
-        context,
-        heartbeat,
-        lambda session: outcomes.pass_check(
-            session,
-            claim,
-            copies,
-            pixels_sha256=content,
-            sprite_key=sprite_key,
-            hashes_key=hashes_key,
-            now=context.now(),
-        ),
-    )
+    passed = partial(outcomes.pass_check, pixels_sha256=content, sprite_key=sprite_key, hashes_key=hashes_key)
+    record_result(heartbeat, passed, copies)
 
 
 def _require_clean(context: WorkerContext, submission: Submission) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ from sqlalchemy.orm import Session
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.competitions import preparations, shown_tracks
-from scorer.competitions.preparations import FORMAT
+from scorer.competitions.preparations import FORMAT, PreparationResult
 from scorer.db import competitions
 from scorer.db.tables import Preparation
 from scorer.errors import Unavailable
@@ -61,16 +62,6 @@ class SetAddress:
         """The folder of the blob store for everything computed from it."""
         bottleneck = hashlib.sha256(f"{BOTTLENECK}|{FORMAT}".encode()).hexdigest()[:12]
         return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
-
-
-@dataclass(frozen=True)
-class PreparationResult:
-    """What is recorded of a preparation."""
-
-    count: int
-    dimension: int
-    held_out_distance: float | None
-    provenance: dict[str, Any]
 
 
 def write_array(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
@@ -265,12 +256,15 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
         progress=heartbeat,
     )
 
-    def record(session: Session) -> bool:
-        recorded = preparations.record_preparation(session, claim, **vars(prepared), now=context.now())
-        if recorded:
-            extractor_comparison.continue_comparisons(session, preparation.id, now=context.now())
-            campaigns.continue_campaigns(session, preparation.id, now=context.now())
-            shown_tracks.queue_prepared(session, preparation.id, now=context.now())
-        return recorded
+    record_result(heartbeat, _record_preparation, prepared)
 
-    record_result(context, heartbeat, record)
+
+def _record_preparation(session: Session, claim: leases.Claim, prepared: PreparationResult, *, now: datetime) -> bool:
+    """Record a preparation and continue what waited for it; False if the claim no longer holds the job."""
+    recorded = preparations.record_preparation(session, claim, prepared, now=now)
+    if recorded:
+        preparation = session.get_one(Preparation, claim.preparation_id)
+        extractor_comparison.continue_comparisons(session, preparation.id, now=now)
+        campaigns.continue_campaigns(session, preparation.id, now=now)
+        shown_tracks.queue_prepared(session, preparation.id, now=now)
+    return recorded

@@ -5,6 +5,7 @@ a labelled entry with an extractor that is a candidate for the private track.
 
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         context, submission, claim.track_id, identity=preparation.extractor, images=images, features=features
     )
     heartbeat("evidence", 1.0)
-    record_result(
-        context,
-        heartbeat,
-        lambda session: outcomes.record_measurement(session, claim, measured, now=context.now()),
-    )
-    decoded_images.remove_unneeded(context, claim, submission)
+    record_result(heartbeat, outcomes.record_measurement, measured)
 
 
 def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
@@ -66,12 +62,7 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
     progress = preemptible(context, heartbeat)
     _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
-    record_result(
-        context,
-        heartbeat,
-        lambda session: outcomes.record_rescored(session, claim, measured, now=context.now()),
-    )
-    decoded_images.remove_unneeded(context, claim, submission)
+    record_result(heartbeat, outcomes.record_rescored, measured)
 
 
 def _measure(
@@ -175,16 +166,7 @@ def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat
         progress=lambda fraction: progress("neighbours", fraction),
     )
     provenance = extractor.provenance | environment() | {"zip_sha256": submission.sha256, "worker": context.name}
-    record_result(
-        context,
-        heartbeat,
-        lambda session: extractor_comparison.record_distance(
-            session,
-            claim,
-            distances.mean,
-            standard_error=distances.standard_error,
-            provenance=provenance,
-            now=context.now(),
-        ),
+    record = partial(
+        extractor_comparison.record_distance, standard_error=distances.standard_error, provenance=provenance
     )
-    decoded_images.remove_unneeded(context, claim, submission)
+    record_result(heartbeat, record, distances.mean)

@@ -37,8 +37,7 @@ def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     measured = _measure(
         context, submission, shown, preparation=preparation, extractor=extractor, images=images, progress=progress
     )
-    record_result(context, heartbeat, lambda session: shown_tracks.record(session, claim, measured, now=context.now()))
-    decoded_images.remove_unneeded(context, claim, submission)
+    record_result(heartbeat, shown_tracks.record, measured)
 
 
 def _measure(

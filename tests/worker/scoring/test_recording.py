@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from scorer.db import competitions
 from scorer.db.tables import Job, Measurement, Submission
-from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
+from scorer.submissions import outcomes
 from tests.api.conftest import Service
 from tests.api.unusable_store import unusable_folder
 from tests.factories import noise_images, zip_of
@@ -88,14 +88,14 @@ def test_a_score_waits_until_the_database_takes_writes(
 ) -> None:
     pauses: list[float] = []
 
-    @contextmanager
-    def read_only(*arguments: Any) -> Iterator[Session]:
-        with transaction(*arguments) as session:
-            if len(pauses) < MAX_TRIES:
-                session.execute(text("SET TRANSACTION READ ONLY"))
-            yield session
+    record = outcomes.record_measurement
 
-    monkeypatch.setattr("worker.runtime.recording.transaction", read_only)
+    def record_read_only(session: Session, *arguments: Any, **named: Any) -> bool:
+        if len(pauses) < MAX_TRIES:
+            session.execute(text("SET TRANSACTION READ ONLY"))
+        return record(session, *arguments, **named)
+
+    monkeypatch.setattr(outcomes, "record_measurement", record_read_only)
     monkeypatch.setattr("worker.runtime.recording.sleep", pauses.append)
     assert run_next(service.context, Queue.SCORE)
     assert pauses == list(recording.RETRY_SECONDS[:MAX_TRIES])
