@@ -46,13 +46,13 @@ def _run_next(context: WorkerContext, queue: Queue) -> bool:
     if claim is None:
         return False
     with (
-        log_context(job_id=claim.job_id, queue=claim.queue.value, submission_id=claim.submission_id),
+        log_context(job_id=claim.job.id, queue=claim.queue.value, submission_id=claim.submission_id),
         job_span(
             claim.queue.value,
-            queued_at=claim.queued_at,
+            queued_at=claim.job.created_at,
             submission_id=claim.submission_id,
-            job_id=claim.job_id,
-            attempt=claim.attempt,
+            job_id=claim.job.id,
+            attempt=claim.job.attempts,
             worker=context.name,
         ),
     ):
@@ -61,7 +61,7 @@ def _run_next(context: WorkerContext, queue: Queue) -> bool:
 
 
 def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
-    log.info("job %s starts, attempt %s", claim.job_id, claim.attempt)
+    log.info("job %s starts, attempt %s", claim.job.id, claim.job.attempts)
     outcome = "released"
     try:
         with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
@@ -81,11 +81,11 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> s
         JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
         decoded_images.remove_unneeded(context, claim)
     except (Preempted, WorkerStopping) as reason:
-        log.info("job %s goes back to its queue: %s", claim.job_id, type(reason).__name__)
+        log.info("job %s goes back to its queue: %s", claim.job.id, type(reason).__name__)
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
         return "released"
     except LeaseLost:
-        log.warning("job %s was taken over by another worker; its result is dropped", claim.job_id)
+        log.warning("job %s was taken over by another worker; its result is dropped", claim.job.id)
         return "lost"
     except DeviceLost:
         raise
@@ -95,7 +95,7 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> s
         return "failed"
     context.health.record_success()
     health.device_losses.value = 0
-    log.info("job %s is done", claim.job_id)
+    log.info("job %s is done", claim.job.id)
     return "done"
 
 
@@ -104,11 +104,11 @@ def _record_failure(claim: leases.Claim, error: Exception) -> None:
     reason = error.slug if isinstance(error, KennelError) else type(error).__name__
     JOB_FAILURES.labels(claim.queue.value, reason).inc()
     if is_unavailable(error):
-        log.warning("job %s failed: %s", claim.job_id, unavailability(error))
+        log.warning("job %s failed: %s", claim.job.id, unavailability(error))
     elif isinstance(error, KennelError):
-        log.warning("job %s failed: %s", claim.job_id, error)
+        log.warning("job %s failed: %s", claim.job.id, error)
     else:
-        log.error("job %s failed", claim.job_id, exc_info=error)
+        log.error("job %s failed", claim.job.id, exc_info=error)
 
 
 def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
@@ -120,7 +120,7 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
 
 def _give_back(context: WorkerContext, claim: leases.Claim, error: DeviceLost) -> None:
     """Give back the job under which the GPU was lost: however often that happens, it is no failure of the job."""
-    log.error("job %s goes back to its queue: the GPU is lost", claim.job_id, exc_info=error)
+    log.error("job %s goes back to its queue: the GPU is lost", claim.job.id, exc_info=error)
     _defer(context, claim, error)
 
 
@@ -146,7 +146,7 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
         return
     lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
     if not lacks_something:
-        context.health.record_failure(claim.job_id, partial(self_test, context))
+        context.health.record_failure(claim.job.id, partial(self_test, context))
     settle = retries.defer_or_fail if lacks_something or context.health.is_suspect else retries.retry_or_fail
     retry_transaction(
         context,
@@ -177,7 +177,7 @@ def _make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
 
 def _measure_again(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure an entry for a rescoring campaign, or on a shown track."""
-    measure = rescore_submission if claim.shown_track_id is None else measure_shown
+    measure = rescore_submission if claim.job.shown_track_id is None else measure_shown
     measure(context, claim, heartbeat)
 
 

@@ -35,8 +35,8 @@ _score = dispatch.JOB_FUNCTIONS[Queue.SCORE]
 
 def _wait_and_score(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     with context.sessions() as session:
-        kind = session.get_one(Track, claim.track_id).kind
-    total = service_seconds(json.loads(os.environ[SERVICE_SECONDS]), kind, claim.submission_ref or 0)
+        kind = session.get_one(Track, claim.job.track_id).kind
+    total = service_seconds(json.loads(os.environ[SERVICE_SECONDS]), kind, claim.job.submission_ref or 0)
     begun = time.monotonic()
     while (passed := time.monotonic() - begun) < total:
         heartbeat("features", passed / total)

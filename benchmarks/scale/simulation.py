@@ -177,7 +177,7 @@ class Simulation:
 
     def _finish(self, pool: WorkerPool, worker: str, claim: leases.Claim) -> None:
         pool.free.append(worker)
-        if claim.track_id is None:
+        if claim.job.track_id is None:
             self._pass_check(claim)
         else:
             self._record_score(claim)
@@ -230,7 +230,7 @@ class Simulation:
             distance_se=0.001,
             closest_pairs=pairs,
             histogram={"counts": counts, "top": 1.0},
-            artifact_key=f"measurements/{claim.submission_id}/{claim.track_id}-{claim.job_id}-{claim.holder}.npz",
+            artifact_key=f"measurements/{claim.submission_id}/{claim.job.track_id}-{claim.job.id}-{claim.holder}.npz",
             provenance=self._environment
             | {"zip_sha256": secrets.token_hex(32), "reference": secrets.token_hex(32), "seconds": draw(5, 100)},
         )

@@ -191,12 +191,12 @@ def _kennel_claim(engine: Engine, worker: str) -> Claimed | None:
     now = datetime.now(UTC)
     with Session(engine) as session, session.begin():
         claim = leases.claim_job(session, Queue.CHECK, holder=worker, worker=worker, now=now, lease=LEASE)
-    if claim is None or claim.submission_ref is None:
+    if claim is None or claim.job.submission_ref is None:
         return None
     committed = time.monotonic()
     with Session(engine) as session, session.begin():
         leases.finish_job(session, claim, now)
-    return Claimed(begun, committed, time.monotonic(), claim.submission_ref)
+    return Claimed(begun, committed, time.monotonic(), claim.job.submission_ref)
 
 
 def _bare_claim(local: threading.local, url: str) -> Claimed | None:

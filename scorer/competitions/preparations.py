@@ -225,7 +225,7 @@ def record_preparation(session: Session, claim: leases.Claim, result: Preparatio
     """Record a finished preparation; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    preparation = session.get_one(Preparation, claim.preparation_id)
+    preparation = session.get_one(Preparation, claim.job.preparation_id)
     preparation.count = result.count
     preparation.dimension = result.dimension
     preparation.held_out_distance = result.held_out_distance

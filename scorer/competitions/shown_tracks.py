@@ -252,7 +252,11 @@ def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement,
     job."""
     if not leases.finish_job(session, claim, now):
         return False
-    row = {"job_id": claim.job_id, "shown_track_id": claim.shown_track_id, "submission_ref": claim.submission_ref}
+    row = {
+        "job_id": claim.job.id,
+        "shown_track_id": claim.job.shown_track_id,
+        "submission_ref": claim.job.submission_ref,
+    }
     session.add(ShownMeasurement(**row, **vars(measured), created_at=now))
     return True
 

@@ -151,7 +151,7 @@ def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, 
     """Record an audit's result and finish its job; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    session.add(Recovery(job_id=claim.job_id, generator_id=claim.generator_id, created_at=now, **vars(result)))
+    session.add(Recovery(job_id=claim.job.id, generator_id=claim.job.generator_id, created_at=now, **vars(result)))
     return True
 
 
@@ -165,8 +165,8 @@ def record_refusal(
     faults = list(error.faults[:10])
     session.add(
         Recovery(
-            job_id=claim.job_id,
-            generator_id=claim.generator_id,
+            job_id=claim.job.id,
+            generator_id=claim.job.generator_id,
             refusal=error.message,
             faults=faults,
             provenance=provenance,
@@ -174,7 +174,7 @@ def record_refusal(
         )
     )
     _notify_refusal(
-        session, session.get_one(GeneratorFile, claim.generator_id), "\n".join([error.message, *faults]), now=now
+        session, session.get_one(GeneratorFile, claim.job.generator_id), "\n".join([error.message, *faults]), now=now
     )
     return True
 

@@ -37,9 +37,9 @@ def record_evidence(session: Session, claim: leases.Claim, evidence: NewEvidence
     row = vars(evidence).copy()
     session.add(
         Evidence(
-            job_id=claim.job_id,
-            submission_ref=claim.submission_ref,
-            track_id=claim.track_id,
+            job_id=claim.job.id,
+            submission_ref=claim.job.submission_ref,
+            track_id=claim.job.track_id,
             created_at=now,
             **row.pop("numbers"),
             **row,

@@ -161,7 +161,7 @@ def record_release(
     """Record a finished release; False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    release = session.get_one(Release, claim.release_id)
+    release = session.get_one(Release, claim.job.release_id)
     release.files = list(files)
     release.sha256 = sha256
     release.finished_at = now

@@ -151,7 +151,7 @@ def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[
     job."""
     if not leases.finish_job(session, claim, now):
         return False
-    study = session.get_one(RatingStudy, claim.study_id)
+    study = session.get_one(RatingStudy, claim.job.study_id)
     human_ratings.add_items(session, [{**item, "study_id": study.id} for item in items])
     study.packed_at = now
     return True

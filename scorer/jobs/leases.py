@@ -38,23 +38,16 @@ STARTS: Mapping[str, tuple[Status, Status]] = {
 class Claim:
     """A job that this worker holds until its lease expires. ``holder`` is the random name of this attempt."""
 
-    job_id: int
+    job: Job
     holder: str
     queue: Queue
-    attempt: int
-    submission_ref: int | None
-    track_id: int | None
-    preparation_id: int | None
-    release_id: str | None
-    study_id: int | None
-    generator_id: int | None
-    campaign_id: int | None
-    shown_track_id: int | None
-    public: bool
-    """Whether its progress is the submission's visible progress; False for the private track."""
-    submission_id: str | None = None
-    """The public id of ``submission_ref``, by which the lines of requests and workers are joined."""
-    queued_at: datetime | None = None
+    submission_id: str | None
+    """The public id of its submission, by which the lines of requests and workers are joined."""
+
+    @property
+    def public(self) -> bool:
+        """Whether its progress is the submission's visible progress; False for the private track."""
+        return self.job.priority == 0
 
 
 def add_job(
@@ -154,23 +147,7 @@ def claim_job(
                 error=str(error),
             )
             return None
-    return Claim(
-        job_id=job.id,
-        holder=holder,
-        queue=queue,
-        attempt=job.attempts,
-        submission_ref=job.submission_ref,
-        track_id=job.track_id,
-        preparation_id=job.preparation_id,
-        release_id=job.release_id,
-        study_id=job.study_id,
-        generator_id=job.generator_id,
-        campaign_id=job.campaign_id,
-        shown_track_id=job.shown_track_id,
-        public=job.priority == 0,
-        submission_id=job.submission.id if job.submission is not None else None,
-        queued_at=job.created_at,
-    )
+    return Claim(job, holder, queue, job.submission.id if job.submission is not None else None)
 
 
 def moves_submission(job: Job) -> bool:
@@ -182,7 +159,7 @@ def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
     """Close the job; False if the claim no longer holds it: then the caller must drop the result."""
     return job_queue.update_held(
         session,
-        claim.job_id,
+        claim.job.id,
         claim.holder,
         state=JobState.DONE,
         holder=None,
@@ -195,5 +172,5 @@ def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
 
 def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no unfinished job needs the claimed submission's images."""
-    jobs = (job for job in job_queue.jobs_of(session, claim.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
+    jobs = (job for job in job_queue.jobs_of(session, claim.job.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
     return not any(job.state in UNFINISHED for job in jobs)

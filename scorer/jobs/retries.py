@@ -32,7 +32,7 @@ MAX_DEFERRALS = 20
 def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
     """Fail a job for good because no retry can help; the team reads ``reason``. Does nothing if the claim no longer
     holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         _fail(session, job, error=error, reason=reason, now=now)
 
@@ -42,7 +42,7 @@ def retry_or_fail(
 ) -> None:
     """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
     longer holds the job. ``factor``: on the pauses ``RETRIES``."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         delay = factor * RETRIES[min(job.attempts, len(RETRIES)) - 1]
         retry_or_fail_locked(session, job, error=error, delay=delay, now=now, max_attempts=max_attempts)
@@ -51,7 +51,7 @@ def retry_or_fail(
 def release(session: Session, claim: Claim, *, now: datetime) -> None:
     """Give back a job at once, without counting an attempt: it was preempted, or its worker stops. Does nothing if the
     claim no longer holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         job.attempts -= 1
         _requeue(session, job, delay=timedelta(), now=now)
@@ -61,7 +61,7 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
 def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: float = 1.0) -> None:
     """Give back a job without counting an attempt, however often, because its worker has broken down; it is due again
     after ``DEFERRALS`` (times ``factor``). Does nothing if the claim no longer holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         _defer(session, job, error=error, now=now, factor=factor)
 
@@ -72,7 +72,7 @@ def defer_or_fail(
     """Give back a job without counting an attempt, because the worker is not fit or lacks what the operator must
     provide; it is due again after ``DEFERRALS`` (times ``factor``). After ``MAX_DEFERRALS`` attempts are counted. Does
     nothing if the claim no longer holds the job."""
-    job = job_queue.lock_held(session, claim.job_id, claim.holder)
+    job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is None:
         return
     if job.deferrals >= MAX_DEFERRALS:

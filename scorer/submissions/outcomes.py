@@ -54,7 +54,7 @@ def pass_check(
     """Record a passed deep check and queue scoring on the public track. False if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    submission = session.get_one(Submission, claim.submission_ref)
+    submission = session.get_one(Submission, claim.job.submission_ref)
     submission.exact_copies, submission.mirrored_copies = copies.exact, copies.mirrored
     submission.copied_share = copies.share
     submission.pixels_sha256 = pixels_sha256
@@ -71,11 +71,11 @@ def pass_check(
 def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
     """Reject a submission that failed its deep check, with the first faults; it does not count against the daily limit.
     False if the claim no longer holds the job."""
-    if claim.submission_ref is None or not leases.finish_job(session, claim, now):
+    if claim.job.submission_ref is None or not leases.finish_job(session, claim, now):
         return False
     submissions.move_submission(
         session,
-        claim.submission_ref,
+        claim.job.submission_ref,
         from_=Status.CHECKING,
         to=Status.REJECTED,
         now=now,
@@ -83,7 +83,7 @@ def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: dateti
         faults=list(error.faults[:10]),
         finished_at=now,
     )
-    submission = session.get_one(Submission, claim.submission_ref)
+    submission = session.get_one(Submission, claim.job.submission_ref)
     notices.notify_end(session, submission, notices.Kind.ENTRY_REJECTED, reason=error.message, now=now)
     return True
 
@@ -92,7 +92,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     """Record a measurement, once, and queue its evidence; after the public one also queue the private track, except for
     late submissions. Rescoring campaigns over all entries measure it, too. False, and nothing is recorded, if the claim
     no longer holds the job."""
-    ref, track_id = claim.submission_ref, claim.track_id
+    ref, track_id = claim.job.submission_ref, claim.job.track_id
     if ref is None or track_id is None:
         return False
     submission = session.get_one(Submission, ref)
@@ -134,8 +134,8 @@ def record_rescored(session: Session, claim: leases.Claim, measured: NewMeasurem
     nothing is recorded, if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
-    submission = session.get_one(Submission, claim.submission_ref)
-    _add_measurement(session, claim, submission, measured=measured, campaign_id=claim.campaign_id, now=now)
+    submission = session.get_one(Submission, claim.job.submission_ref)
+    _add_measurement(session, claim, submission, measured=measured, campaign_id=claim.job.campaign_id, now=now)
     return True
 
 
@@ -148,7 +148,7 @@ def _add_measurement(
     campaign_id: int | None,
     now: datetime,
 ) -> None:
-    row = {"job_id": claim.job_id, "submission_ref": submission.ref, "track_id": claim.track_id}
+    row = {"job_id": claim.job.id, "submission_ref": submission.ref, "track_id": claim.job.track_id}
     created_at = _measured_at(session, submission, now)
     session.add(Measurement(**row, **vars(measured), campaign_id=campaign_id, created_at=created_at))
 

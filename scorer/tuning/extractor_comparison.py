@@ -160,9 +160,9 @@ def record_distance(
         return False
     session.add(
         ComparedDistance(
-            job_id=claim.job_id,
-            submission_ref=claim.submission_ref,
-            preparation_id=claim.preparation_id,
+            job_id=claim.job.id,
+            submission_ref=claim.job.submission_ref,
+            preparation_id=claim.job.preparation_id,
             memorization_distance=distance,
             distance_se=standard_error,
             provenance=provenance,

@@ -30,7 +30,7 @@ def queued(session: Session, state: CompetitionState, team: Team, now: datetime)
     submission = received(session, state, team, now)
     held = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert held is not None
-    assert held.submission_ref == submission.ref
+    assert held.job.submission_ref == submission.ref
     nothing = TrainingImageCopies(0, 0, 0.0, None)  # type: ignore[arg-type]
     assert outcomes.pass_check(session, held, nothing, pixels_sha256="0", now=now)
     session.flush()

@@ -105,8 +105,8 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     public score waits.
     """
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-        track = session.get_one(Track, claim.track_id)
+        submission = session.get_one(Submission, claim.job.submission_ref)
+        track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
@@ -137,7 +137,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     )
     evidence = _evidence_record_of(context, report, preparation, measurement=measurement, seed=seed)
     record_result(heartbeat, records.record_evidence, evidence)
-    feature_cache.delete_features(context, submission, claim.track_id, identity=preparation.extractor)
+    feature_cache.delete_features(context, submission, claim.job.track_id, identity=preparation.extractor)
 
 
 def seed_of(zip_sha256: str, reference: str) -> int:

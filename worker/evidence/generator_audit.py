@@ -74,7 +74,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
         return
     if sample is not None:
         audit = compare_features(audit, sample)
-    key = f"recoveries/{inputs.submission.id}/{claim.generator_id}-{claim.job_id}-{claim.holder}.npz"
+    key = f"recoveries/{inputs.submission.id}/{claim.job.generator_id}-{claim.job.id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
     made = _audit_record_of(context, inputs, audit, sample=sample, key=key, provenance=provenance)
     record_result(heartbeat, generator_audits.record_audit, made)
@@ -82,7 +82,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
     with context.transaction() as session:
-        generator = session.get_one(GeneratorFile, claim.generator_id)
+        generator = session.get_one(GeneratorFile, claim.job.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
         attached = competitions.references_of(session, submission.competition_id)
         track = competitions.tracks_of(session, submission.competition_id)["public"]

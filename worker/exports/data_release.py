@@ -96,7 +96,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             use_one_snapshot(session)
             # A statement that takes as long as this would lose the lease.
             allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)
-            release = session.get_one(Release, claim.release_id)
+            release = session.get_one(Release, claim.job.release_id)
             contents = _write_tables(
                 session, context, release, folder=folder, progress=lambda share: heartbeat("tables", share)
             )

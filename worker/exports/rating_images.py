@@ -30,7 +30,7 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
     """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job; ``Preempted``
     when a public score waits."""
     with context.transaction() as session:
-        study = session.get_one(RatingStudy, claim.study_id)
+        study = session.get_one(RatingStudy, claim.job.study_id)
         entries = _entries(session, study)
     items: list[dict[str, Any]] = []
     progress = preemptible(context, heartbeat)

@@ -77,7 +77,7 @@ class Heartbeat:
     @property
     def job(self) -> str:
         """The job's name in messages."""
-        return f"job {self.claim.job_id}"
+        return f"job {self.claim.job.id}"
 
     def require_lease(self) -> None:
         """Raise ``LeaseLost`` if another worker is known to have the job."""
@@ -114,7 +114,7 @@ class Heartbeat:
         with context.transaction() as session:
             renewed = job_queue.renew_lease(
                 session,
-                self.claim.job_id,
+                self.claim.job.id,
                 self.claim.holder,
                 stage=self._stage,
                 fraction=self._fraction,

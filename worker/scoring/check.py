@@ -35,7 +35,7 @@ from worker.scoring.reference_features import (
 def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Decode every image, compare pixel hashes with those of the training images, then pass or reject."""
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
+        submission = session.get_one(Submission, claim.job.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
     path = decoded_images.path_of(context.scratch, submission.id)
     try:

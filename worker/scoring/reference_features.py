@@ -235,7 +235,7 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
     with context.transaction() as session:
-        preparation = session.get_one(Preparation, claim.preparation_id)
+        preparation = session.get_one(Preparation, claim.job.preparation_id)
         reference_rows = competitions.reference_sets(session, preparation.reference_set_ids)
         held_out_rows = (
             []
@@ -263,7 +263,7 @@ def _record_preparation(session: Session, claim: leases.Claim, prepared: Prepara
     """Record a preparation and continue what waited for it; False if the claim no longer holds the job."""
     recorded = preparations.record_preparation(session, claim, prepared, now=now)
     if recorded:
-        preparation = session.get_one(Preparation, claim.preparation_id)
+        preparation = session.get_one(Preparation, claim.job.preparation_id)
         extractor_comparison.continue_comparisons(session, preparation.id, now=now)
         campaigns.continue_campaigns(session, preparation.id, now=now)
         shown_tracks.queue_prepared(session, preparation.id, now=now)

@@ -39,15 +39,15 @@ MAX_CLOSEST_PAIRS = 20
 def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
     """Measure a submission on a track and record it."""
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-        track = session.get_one(Track, claim.track_id)
+        submission = session.get_one(Submission, claim.job.submission_ref)
+        track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
     images, measured, features = _measure(
         context, claim, submission, preparation=preparation, sets=sets, progress=heartbeat
     )
     feature_cache.store_features(
-        context, submission, claim.track_id, identity=preparation.extractor, images=images, features=features
+        context, submission, claim.job.track_id, identity=preparation.extractor, images=images, features=features
     )
     heartbeat("evidence", 1.0)
     record_result(heartbeat, outcomes.record_measurement, measured)
@@ -57,8 +57,8 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
     """Measure a submission for a rescoring campaign and record it beside what counts. ``Preempted`` when a public score
     waits."""
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-        preparation = session.get_one(RescoringCampaign, claim.campaign_id).preparation
+        submission = session.get_one(Submission, claim.job.submission_ref)
+        preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation
         sets = competitions.reference_sets(session, preparation.reference_set_ids)
     progress = preemptible(context, heartbeat)
     _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
@@ -140,7 +140,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
 def _store_distances(
     context: WorkerContext, submission: Submission, claim: leases.Claim, *, numbers: RawMeasurement
 ) -> str:
-    key = f"measurements/{submission.id}/{claim.track_id}-{claim.job_id}-{claim.holder}.npz"
+    key = f"measurements/{submission.id}/{claim.job.track_id}-{claim.job.id}-{claim.holder}.npz"
     buffer = io.BytesIO()
     np.savez(buffer, distance=numbers.nearest.distance, index=numbers.nearest.index)
     context.blobs.write(key, buffer.getvalue())
@@ -150,8 +150,8 @@ def _store_distances(
 def measure_candidate(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
     """Measure the memorization distance of an entry in a candidate's feature space and record it."""
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-        preparation = session.get_one(Preparation, claim.preparation_id)
+        submission = session.get_one(Submission, claim.job.submission_ref)
+        preparation = session.get_one(Preparation, claim.job.preparation_id)
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
     progress = preemptible(context, heartbeat)

@@ -24,8 +24,8 @@ def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     """Measure a submission on a shown track and record it. ``Preempted`` when a public score waits; ``Unavailable``
     (``not-prepared``) while the references are prepared anew."""
     with context.transaction() as session:
-        submission = session.get_one(Submission, claim.submission_ref)
-        shown = session.get_one(ShownTrack, claim.shown_track_id)
+        submission = session.get_one(Submission, claim.job.submission_ref)
+        shown = session.get_one(ShownTrack, claim.job.shown_track_id)
         preparation = shown.preparation
     if preparation is None or preparation.finished_at is None:
         raise Unavailable("not-prepared", f"The references of the shown track {shown.name} are not prepared.")

@@ -32,7 +32,7 @@ def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) 
         now, lease = service.context.now(), timedelta(minutes=1)
         claim = leases.claim_job(session, Queue.CHECK, holder="h", worker="gpu-1:4711", now=now, lease=lease)
     assert claim is not None
-    running = f"running: job {claim.job_id} check {slug} {entry} (attempt 1) on gpu-1:4711: "
+    running = f"running: job {claim.job.id} check {slug} {entry} (attempt 1) on gpu-1:4711: "
     assert running in command("job", "show")
     command("worker", "drain", "gpu-1", "--reason", "a new driver")
     paused = r"paused: worker gpu-1 since [-\d]{10} \d\d:\d\d UTC by \w+: a new driver"

@@ -110,7 +110,7 @@ def test_a_stage_has_words(service: Service, url: str) -> None:
         now = service.context.now()
         held = leases.claim_job(session, Queue.SCORE, holder="h", worker="w", now=now, lease=LEASE)
         assert held
-        assert job_queue.renew_lease(session, held.job_id, held.holder, stage="neighbours", fraction=0.62, lease=LEASE)
+        assert job_queue.renew_lease(session, held.job.id, held.holder, stage="neighbours", fraction=0.62, lease=LEASE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         newest = next(event for event in events if event["status"] == "scoring")
     assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)

@@ -37,7 +37,7 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     late = queued(session, state, other, now)
     order = []
     while (held := claim(session, now)) is not None:
-        order.append((held.submission_ref, held.public))
+        order.append((held.job.submission_ref, held.public))
         assert outcomes.record_measurement(session, held, MEASURED, now=now)
         session.flush()
     fair = [first[0].ref, late.ref, first[1].ref, first[2].ref]
@@ -59,7 +59,7 @@ def test_who_hands_in_again_and_again_does_not_overtake_anothers_second(
         assert held is not None
         assert outcomes.record_measurement(session, held, MEASURED, now=next(moments))
         session.flush()
-        return held.submission_ref
+        return held.job.submission_ref
 
     entries = [enter(first), enter(first), enter(eager), enter(new)]
     assert [score(), score()] == [entries[0], entries[2]]
@@ -78,7 +78,7 @@ def test_turns_begin_anew_when_nothing_waits(session: Session, state: Competitio
     entries = [queued(session, state, team, now + timedelta(minutes=1)).ref for team in (busy, new)]
     held = claim(session, now + timedelta(minutes=1))
     assert held
-    assert held.submission_ref == entries[0], "what it has had while nobody waited costs it no turn"
+    assert held.job.submission_ref == entries[0], "what it has had while nobody waited costs it no turn"
 
 
 def test_what_is_shown_as_position_is_the_order_of_claims(
@@ -96,7 +96,7 @@ def test_what_is_shown_as_position_is_the_order_of_claims(
     }
     claimed = []
     while (held := claim(session, now)) is not None:
-        claimed.append(held.job_id)
+        claimed.append(held.job.id)
     assert claimed == sorted(positions, key=lambda job_id: positions[job_id])
     assert sorted(positions.values()) == list(range(1, len(positions) + 1))
 
@@ -114,7 +114,7 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     assert status_of(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
-    assert second.job_id == first.job_id
+    assert second.job.id == first.job.id
     assert not outcomes.record_measurement(session, first, MEASURED, now=later)
     assert outcomes.record_measurement(session, second, MEASURED, now=later)
     assert not outcomes.record_measurement(session, second, MEASURED, now=later)
@@ -128,10 +128,10 @@ def test_a_heartbeat_renews_the_lease_and_records_progress(
     held = claim(session, now)
     assert held is not None
     let_time_pass(session, LEASE - timedelta(seconds=1))
-    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job.id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     let_time_pass(session, timedelta(seconds=2))
     sweeps.free_expired(session, now=now, max_attempts=3)
-    job = session.get_one(Job, held.job_id)
+    job = session.get_one(Job, held.job.id)
     session.refresh(job)
     assert (job.state, job.stage, job.fraction) == ("running", "features", 0.4)
 
@@ -166,7 +166,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
     assert not private.public
     retries.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
     assert status_of(session, submission) == "scored"
-    assert session.get_one(Job, private.job_id).state == "failed"
+    assert session.get_one(Job, private.job.id).state == "failed"
 
 
 @pytest.mark.parametrize("behind", [timedelta(minutes=1), -timedelta(minutes=10)])
@@ -178,7 +178,7 @@ def test_a_wrong_clock_of_a_machine_decides_nothing(
     held = claim(session, now - behind)
     assert held is not None
     assert sweeps.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
-    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job.id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
         assert sweeps.free_expired(session, now=moment, max_attempts=3) == 0
     retries.retry_or_fail(session, held, error="no", now=now - behind, max_attempts=3)
@@ -240,7 +240,7 @@ def test_a_job_whose_submission_went_another_way_fails_and_stops_nobody(
     assert job.error == f"submission {odd.ref} is not received, so it can't become checking"
     held = claim(session, now, queue=Queue.CHECK)
     assert held is not None
-    assert held.submission_ref == other.ref
+    assert held.job.submission_ref == other.ref
 
 
 def test_no_outcome_is_recorded_for_a_submission_that_went_another_way(

@@ -25,7 +25,7 @@ def job(session: Session, now: datetime) -> Job:
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
     claim = leases.claim_job(session, Queue.CHECK, holder="h", worker="w", now=now, lease=LEASE)
     assert claim is not None
-    return session.get_one(Job, claim.job_id)
+    return session.get_one(Job, claim.job.id)
 
 
 def sweep(session: Session, now: datetime) -> dict[str, int]:

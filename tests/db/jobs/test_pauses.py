@@ -68,7 +68,7 @@ def test_what_is_paused_is_not_claimed_until_it_is_resumed(
     resume(session, admin, **subject)
     claimed = claim(session, now, stopped)
     assert claimed is not None
-    assert claimed.job_id == job.id
+    assert claimed.job.id == job.id
 
 
 def test_a_paused_competition_stops_no_other(session: Session, admin: Account, now: datetime) -> None:
@@ -78,7 +78,7 @@ def test_a_paused_competition_stops_no_other(session: Session, admin: Account, n
     assert job_queue.count_due(session) == {Queue.CHECK: 1}
     claimed = claim(session, now)
     assert claimed is not None
-    assert claimed.job_id == second.id
+    assert claimed.job.id == second.id
     assert claim(session, now) is None
     assert not job_queue.waits_longer(session, Queue.CHECK, timedelta(seconds=-1))
     resume(session, admin, competition="paused-dogs")

@@ -358,13 +358,13 @@ def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> 
     assert failed_scores.restart_failed(Acting(session, author, now), state=state) == 0
     again = claim(session, now)
     assert again is not None
-    assert (again.job_id, again.attempt) == (private.job_id, 1), "the same job, with all its attempts"
+    assert (again.job.id, again.job.attempts) == (private.job.id, 1), "the same job, with all its attempts"
     outcomes.record_measurement(session, again, MEASURED, now=now)
     session.flush()
     assert set(open_points(session, state, now)) == {"medals"}
     written = session.query(AuditEntry).filter_by(action="jobs.requeued").one()
     assert written.subject == f"competition:{state.competition.slug}"
-    assert written.before == {"failed": {str(private.job_id): "No weights.\nSecond line"}}
+    assert written.before == {"failed": {str(private.job.id): "No weights.\nSecond line"}}
 
 
 def test_a_late_entry_and_a_rejected_one_hold_nothing_up(
@@ -387,17 +387,17 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     session.refresh(entry)
     assert entry.status == "failed"
     admin = make_account(session, now, "admin")
-    failed_jobs.restart(Acting(session, admin, now), held.job_id)
+    failed_jobs.restart(Acting(session, admin, now), held.job.id)
     session.refresh(entry)
     assert (entry.status, entry.reason, entry.finished_at) == ("queued", None, None)
     with pytest.raises(Conflict):
-        failed_jobs.restart(Acting(session, admin, now), held.job_id)
+        failed_jobs.restart(Acting(session, admin, now), held.job.id)
     with pytest.raises(NotFound):
         failed_jobs.restart(Acting(session, admin, now), 2**40)
     again = claim(session, now)
     assert again is not None
     # A running job can be taken from its worker, whose result is then dropped.
-    failed_jobs.restart(Acting(session, admin, now), again.job_id)
+    failed_jobs.restart(Acting(session, admin, now), again.job.id)
     assert not outcomes.record_measurement(session, again, MEASURED, now=now)
     last = claim(session, now)
     assert last is not None

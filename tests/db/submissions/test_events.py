@@ -120,7 +120,7 @@ def test_nothing_of_the_private_track_is_an_event(session: Session, state: Compe
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
-    assert job_queue.renew_lease(session, held.job_id, held.holder, stage="features", fraction=0.4, lease=LEASE)
+    assert job_queue.renew_lease(session, held.job.id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     assert look_at(session, submission, now) == before
     assert before.progress == SubmissionProgress()
     assert outcomes.record_measurement(session, held, MEASURED, now=now)
@@ -166,7 +166,7 @@ def test_the_place_in_the_queue_is_the_order_of_claims(
     positions = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
     claimed = []
     while (held := claim(session, now)) is not None:
-        claimed.append(held.submission_ref)
+        claimed.append(held.job.submission_ref)
     assert [positions[ref or 0] for ref in claimed] == list(range(1, 10))
 
 

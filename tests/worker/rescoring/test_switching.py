@@ -233,7 +233,7 @@ def test_a_score_measured_against_old_references_restarts_at_a_switch(
         assert claim is not None
     switch(service, slug, campaign)
     with context.sessions() as session:
-        job = session.get_one(Job, claim.job_id)
+        job = session.get_one(Job, claim.job.id)
         assert (job.state, job.holder) == ("waiting", None), "what its worker measured is not taken"
 
 

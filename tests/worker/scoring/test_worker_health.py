@@ -119,7 +119,7 @@ def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
     pass_time(service, timedelta(minutes=1))
     alone = claimed(service, service.context.name)
     assert alone is not None
-    assert alone.job_id == failed.id, "it is the only worker"
+    assert alone.job.id == failed.id, "it is the only worker"
     if works == "runs a job":
         with service.context.sessions.begin() as session:
             job = session.query(Job).filter_by(queue="score", error=None).order_by(Job.id).first()
@@ -131,14 +131,14 @@ def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
             session.query(Job).filter_by(queue="check").update({"worker": sound.name, "queue": "score"})
     beside = claimed(service, service.context.name)
     assert beside is not None
-    assert beside.job_id != failed.id
+    assert beside.job.id != failed.id
     with service.context.sessions.begin() as session:
         job = session.get_one(Job, failed.id)
         retries.restart(session, job, now=service.context.now())
         job.turn = -1
     anew = claimed(service, service.context.name)
     assert anew is not None
-    assert anew.job_id == failed.id, "an admin has restarted it: anybody may try"
+    assert anew.job.id == failed.id, "an admin has restarted it: anybody may try"
     with service.context.sessions.begin() as session:
         session.get_one(Job, failed.id).attempts = 1
     while run_next(sound, Queue.SCORE):
@@ -379,7 +379,7 @@ def test_the_lease_is_renewed_while_a_failure_is_settled(
 
     def lease_until(claim: leases.Claim) -> Any:
         with service.context.sessions() as session:
-            return session.get_one(Job, claim.job_id).lease_until
+            return session.get_one(Job, claim.job.id).lease_until
 
     def settle(_: Session, claim: leases.Claim, **__: Any) -> None:
         first = lease_until(claim)
