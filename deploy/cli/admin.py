@@ -1,35 +1,18 @@
 """``kennel admin account create``: accounts, directly in the database, for operators."""
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy.cli.operator_access import Data, operator_acting
 from kennel_client.cli.output import Answer, answers
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
+    from scorer.acting import Acting
     from scorer.db.tables import Account
-    from scorer.settings import Settings
 
 app = typer.Typer()
-Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
-
-
-@contextmanager
-def _database(data: Path | None) -> Iterator["tuple[Session, Settings]"]:
-    """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
-    from deploy.standalone.data_folder import settings_of
-    from scorer.db.session import connected
-
-    settings = settings_of(data)
-    with connected(settings) as sessions, sessions.begin() as session:
-        yield session, settings
 
 
 @answers(app)
@@ -41,12 +24,11 @@ def create_admin(handle: str, data: Data = None) -> Answer:
     from scorer.accounts import accounts, roles
     from scorer.db.accounts import account_by_handle
 
-    now = datetime.now(UTC)
-    with _database(data) as (session, _):
-        account = account_by_handle(session, handle)
+    with operator_acting(data) as acting:
+        account = account_by_handle(acting.session, handle)
         if account is None:
-            account = accounts.create_account(session, handle=handle, name="", role="admin", now=now)
-        return _new_token(session, roles.require_role(account), now)
+            account = accounts.create_account(acting.session, handle=handle, name="", role="admin", now=acting.now)
+        return _new_token(acting, roles.require_role(account))
 
 
 @answers(app)
@@ -57,19 +39,17 @@ def token(handle: str, data: Data = None) -> Answer:
     """
     from scorer.accounts.administration import find_account
 
-    with _database(data) as (session, _):
-        return _new_token(session, find_account(session, handle), datetime.now(UTC))
+    with operator_acting(data) as acting:
+        return _new_token(acting, find_account(acting.session, handle))
 
 
-def _new_token(session: "Session", account: "Account", now: datetime) -> Answer:
+def _new_token(acting: "Acting[None]", account: "Account") -> Answer:
     from scorer import audit_log
     from scorer.accounts import api_tokens
-    from scorer.acting import Acting
 
     secret = secrets.token_urlsafe(32)
-    api_tokens.issue(session, account, secret, name="made by the operator", now=now)
-    subject = f"account:{account.handle}"
-    audit_log.record_action(Acting(session, None, now), "token.made", subject, after={"by": "the operator"})
+    api_tokens.issue(acting.session, account, secret, name="made by the operator", now=acting.now)
+    audit_log.record_action(acting, "token.made", f"account:{account.handle}", after={"by": "the operator"})
     return Answer({"handle": account.handle, "token": secret}, secret)
 
 
@@ -79,19 +59,16 @@ def reset_link(handle: str, data: Data = None) -> Answer:
 
     Works directly in the database: DATABASE_URL, or --data.
     """
+    from deploy.standalone.data_folder import settings_of
     from scorer import audit_log
     from scorer.accounts import password_resets
     from scorer.accounts.administration import find_account
-    from scorer.acting import Acting
 
-    secret = secrets.token_urlsafe(32)
-    now = datetime.now(UTC)
-    with _database(data) as (session, settings):
-        account = find_account(session, handle)
-        link = password_resets.link_for(session, account, secret=secret, site=settings.public_url, now=now)
-        audit_log.record_action(
-            Acting(session, None, now), "reset-link.made", f"account:{account.handle}", after={"by": "the operator"}
-        )
+    secret, site = secrets.token_urlsafe(32), settings_of(data).public_url
+    with operator_acting(data) as acting:
+        account = find_account(acting.session, handle)
+        link = password_resets.link_for(acting.session, account, secret=secret, site=site, now=acting.now)
+        audit_log.record_action(acting, "reset-link.made", f"account:{account.handle}", after={"by": "the operator"})
     return Answer({"handle": handle, "link": link}, link)
 
 
@@ -103,11 +80,9 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
     """
     from scorer.accounts import second_factors
     from scorer.accounts.administration import find_account
-    from scorer.acting import Acting
 
-    with _database(data) as (session, _):
-        account = find_account(session, handle)
-        second_factors.remove_all(Acting(session, None, datetime.now(UTC)), account)
+    with operator_acting(data) as acting:
+        second_factors.remove_all(acting, find_account(acting.session, handle))
     return Answer({"handle": handle}, f"{handle} signs in with the password alone.")
 
 
@@ -125,12 +100,11 @@ def delete_account(
     """
     from scorer import personal_data
     from scorer.accounts.administration import find_account
-    from scorer.acting import Acting
 
     if not yes:
         typer.confirm(f"Delete the account {handle} for good?", abort=True)
-    with _database(data) as (session, _):
-        personal_data.delete_account(Acting(session, None, datetime.now(UTC)), find_account(session, handle).id)
+    with operator_acting(data) as acting:
+        personal_data.delete_account(acting, find_account(acting.session, handle).id)
     return Answer({"handle": handle}, f"The account {handle} is deleted.")
 
 
@@ -144,10 +118,9 @@ def create(handle: str, name: str = "", data: Data = None) -> Answer:
     """
     from scorer.accounts import accounts
 
-    now = datetime.now(UTC)
-    with _database(data) as (session, _):
-        made = accounts.create_account(session, handle=handle, name=name, role="participant", now=now)
-        return _new_token(session, made, now)
+    with operator_acting(data) as acting:
+        made = accounts.create_account(acting.session, handle=handle, name=name, role="participant", now=acting.now)
+        return _new_token(acting, made)
 
 
 @answers(app)
@@ -159,8 +132,7 @@ def set_role(handle: str, role: str, data: Data = None) -> Answer:
     An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
     """
     from scorer.accounts import accounts
-    from scorer.acting import Acting
 
-    with _database(data) as (session, _):
-        changed = accounts.change_role(Acting(session, None, datetime.now(UTC)), handle, role)
+    with operator_acting(data) as acting:
+        changed = accounts.change_role(acting, handle, role)
         return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is {changed.role} now.")

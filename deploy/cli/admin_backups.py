@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from deploy.cli.operator_access import Data
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
 from scorer.errors import Invalid, Unavailable
@@ -23,7 +24,6 @@ app = typer.Typer()
 err = Console(stderr=True, highlight=False)
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all backups.")]
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A backup; without it, the newest.")]
-Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
 
 
 @answers(app)

@@ -2,12 +2,12 @@
 
 import os
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy.cli.operator_access import Data, operator_acting
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
 
@@ -35,22 +35,17 @@ def rotate_secrets(
 
 
 @answers(app)
-def rotate_signing_key(
-    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-) -> Answer:
+def rotate_signing_key(data: Data = None) -> Answer:
     """Sign receipts with a new key from now on.
 
     Works directly in the database: DATABASE_URL, or --data.
 
     The previous private key is removed. Its public half stays, so receipts signed with it can still be checked.
     """
-    from deploy.standalone.data_folder import settings_of
-    from scorer.acting import Acting
-    from scorer.db.session import connected
     from scorer.submissions import receipts
 
-    with connected(settings_of(data)) as sessions, sessions.begin() as session:
-        made = receipts.rotate(Acting(session, None, datetime.now(UTC)))
+    with operator_acting(data) as acting:
+        made = receipts.rotate(acting)
     return Answer(made, made["kid"])
 
 
@@ -83,10 +78,7 @@ LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
 
 
 @answers(app)
-def doctor(
-    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
-    as_json: bool = False,
-) -> Answer:
+def doctor(data: Data = None, as_json: bool = False) -> Answer:
     """Look for what is wrong with this installation, from database to mail.
 
     It checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from deploy.cli.operator_access import Data
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import IDS, Answer, answers
 from kennel_client.progress import show_progress
@@ -68,7 +69,7 @@ def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
 def rescore(
     submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
     verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
-    data: Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")] = None,
+    data: Data = None,
 ) -> Answer:
     """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
 

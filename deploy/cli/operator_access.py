@@ -1,0 +1,25 @@
+"""What the operator's commands share: the option ``--data``, and acting directly in the database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from scorer.acting import Acting
+
+Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
+
+
+@contextmanager
+def operator_acting(data: Path | None) -> Iterator["Acting[None]"]:
+    """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
+    from deploy.standalone.data_folder import settings_of
+    from scorer.acting import Acting
+    from scorer.db.session import connected
+
+    with connected(settings_of(data)) as sessions, sessions.begin() as session:
+        yield Acting(session, None, datetime.now(UTC))
