@@ -33,11 +33,11 @@ def rescore_submission(
 
 
 def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
-    recorded = repeated.recorded
+    recorded = repeated.recorded.row
     scores = repeated.scores
     comparison = repeated.comparison
     track = {
-        "track": recorded.track,
+        "track": repeated.recorded.track,
         "extractor": recorded.provenance["extractor"],
         "fid": scores.fid,
         "memorization_distance": scores.memorization_distance,

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 from threadpoolctl import threadpool_limits
 
-from scorer.archive import ImageSpec
 from scorer.blobs import DamagedBlob
 from scorer.db import competitions
 from scorer.db.submissions import submissions
-from scorer.db.tables import Measurement
+from scorer.db.tables import Measurement, Submission
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
-from scorer.submissions.files import StoredZip, stored_zip
+from scorer.submissions.files import stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
 from worker.runtime.heartbeat import StageProgress
@@ -42,22 +41,9 @@ class RecordedMeasurement:
     """A measurement as the database has it, with what is needed to repeat it."""
 
     track: TrackKind
-    fid: float
-    memorization_distance: float
-    scorer_version: str
+    row: Measurement
     artifact_key: str
-    provenance: Mapping[str, Any]
     signed: bool
-
-
-@dataclass(frozen=True)
-class RecordedSubmission:
-    """A submission's stored zip, and the newest measurement of each of its tracks, the public one first."""
-
-    id: str
-    stored: StoredZip
-    spec: ImageSpec
-    measurements: tuple[RecordedMeasurement, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,41 +67,39 @@ def rescore(
     repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``unreadable-artifact``.
     """
     with context.sessions() as session:
-        entry = find_recorded_submission(session, submission_id)
+        submission, measurements = find_recorded_submission(session, submission_id)
     with TemporaryDirectory(prefix="kennel-rescore-") as folder:
         path = Path(folder) / "images.npy"
         try:
             decoded_images.decode(
                 context.blobs,
-                entry.stored,
-                entry.spec,
+                stored_zip(submission),
+                decoded_images.image_spec_of(submission),
                 path=path,
                 progress=partial(progress, "decoding"),
                 processes=decoded_images.decoding_processes_of(context.settings),
             )
         except DamagedBlob as error:
             raise Conflict(
-                "other-zip", f"The stored zip of {entry.id} is not the one that was handed in. {error}"
+                "other-zip", f"The stored zip of {submission.id} is not the one that was handed in. {error}"
             ) from error
         images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-        return [
-            _repeat_measurement(context, each, images, progress=progress, verify=verify) for each in entry.measurements
-        ]
+        return [_repeat_measurement(context, each, images, progress=progress, verify=verify) for each in measurements]
 
 
-def find_recorded_submission(session: Session, submission_id: str) -> RecordedSubmission:
-    """A submission with its measurements. ``NotFound``, or ``Conflict`` where it has none yet or was imported."""
+def find_recorded_submission(session: Session, submission_id: str) -> tuple[Submission, list[RecordedMeasurement]]:
+    """A submission with the newest measurement of each of its tracks, the public one first. ``NotFound``, or
+    ``Conflict`` where it has none yet or was imported."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
-    stored = stored_zip(submission)
+    stored_zip(submission)  # raises for an entry without one, such as an imported one
     tracks = competitions.tracks_of(session, submission.competition_id)
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
         raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
-    recorded = tuple(_recorded_measurement(session, kind, row) for kind, row in measured)
-    return RecordedSubmission(submission.id, stored, decoded_images.image_spec_of(submission), recorded)
+    return submission, [_recorded_measurement(session, kind, row) for kind, row in measured]
 
 
 def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -> RecordedMeasurement:
@@ -123,15 +107,7 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
     preparation = competitions.preparation_by_key(session, str(key))
     if preparation is None or row.artifact_key is None:
         raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
-    return RecordedMeasurement(
-        track=kind,
-        fid=row.fid,
-        memorization_distance=row.memorization_distance,
-        scorer_version=row.scorer_version,
-        artifact_key=row.artifact_key,
-        provenance=row.provenance,
-        signed=preparation.signed,
-    )
+    return RecordedMeasurement(kind, row, row.artifact_key, preparation.signed)
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
@@ -155,7 +131,7 @@ def _repeat_measurement(
     progress: StageProgress,
     verify: bool,
 ) -> RepeatedMeasurement:
-    provenance = recorded.provenance
+    provenance = recorded.row.provenance
     before = read_recorded_scores(context, recorded) if verify else None
     extractor = _load_extractor(context, recorded)
     reference = load_prepared(context, provenance["reference"], signed=recorded.signed)
@@ -175,7 +151,7 @@ def _repeat_measurement(
 def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
     """The extractor with the recorded options. ``Unavailable`` if this machine cannot run it so, or has other
     weights."""
-    then = recorded.provenance
+    then = recorded.row.provenance
     try:
         extractor = load(then["extractor"], options=options_from(then, extractor_options_of(context.settings)))
     except (Invalid, Unavailable) as error:
@@ -191,7 +167,7 @@ def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Ex
 
 
 def _differences(recorded: RecordedMeasurement, repeated: Mapping[str, Any]) -> tuple[str, ...]:
-    then = {**recorded.provenance, "scorer_version": recorded.scorer_version}
+    then = {**recorded.row.provenance, "scorer_version": recorded.row.scorer_version}
     return provenance_differences(then, {**repeated, "scorer_version": SCORER_VERSION})
 
 
@@ -207,4 +183,4 @@ def read_recorded_scores(context: WorkerContext, recorded: RecordedMeasurement) 
             "unreadable-artifact",
             f"The distances of the {recorded.track} measurement, {recorded.artifact_key}, cannot be read: {error}.",
         ) from None
-    return MeasuredScores(recorded.fid, recorded.memorization_distance, nearest)
+    return MeasuredScores(recorded.row.fid, recorded.row.memorization_distance, nearest)

@@ -104,7 +104,7 @@ def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None
     for each in tracks:
         assert each.comparison is not None
         assert (each.comparison.outcome, each.differences) == (ComparisonOutcome.IDENTICAL, ())
-        assert each.scores.fid == each.recorded.fid
+        assert each.scores.fid == each.recorded.row.fid
     assert tracks[0].scores.fid != tracks[1].scores.fid
 
 
