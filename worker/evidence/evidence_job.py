@@ -8,7 +8,6 @@ import hashlib
 import io
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compar
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
-from worker.evidence.report import EvidenceReport, evidence_of
+from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, extractor_options_of
@@ -135,7 +134,21 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         seed=seed,
         progress=lambda share: progress("evidence", share),
     )
-    evidence = _evidence_record_of(context, report, preparation, measurement=measurement, seed=seed)
+    provenance = {
+        "version": EVIDENCE_VERSION,
+        "reference": preparation.key,
+        "seconds": report.seconds,
+        "worker": context.name,
+    }
+    evidence = records.NewEvidence(
+        preparation_id=preparation.id,
+        measurement_id=measurement.id,
+        seed=seed,
+        findings=report.findings,
+        details=report.details,
+        numbers=report.numbers,
+        provenance=environment() | provenance,
+    )
     record_result(heartbeat, records.record_evidence, evidence)
     feature_cache.delete_features(context, submission, claim.job.track_id, identity=preparation.extractor)
 
@@ -217,24 +230,4 @@ def _analysed_entry(
         fid=measurement.fid,
         distance=measurement.memorization_distance,
         distance_se=measurement.distance_se,
-    )
-
-
-def _evidence_record_of(
-    context: WorkerContext, report: EvidenceReport, preparation: Preparation, *, measurement: Measurement, seed: int
-) -> records.NewEvidence:
-    provenance: dict[str, Any] = {
-        "version": EVIDENCE_VERSION,
-        "reference": preparation.key,
-        "seconds": report.seconds,
-        "worker": context.name,
-    }
-    return records.NewEvidence(
-        preparation_id=preparation.id,
-        measurement_id=measurement.id,
-        seed=seed,
-        findings=report.findings,
-        details=report.details,
-        numbers=report.numbers,
-        provenance=environment() | provenance,
     )

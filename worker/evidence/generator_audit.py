@@ -76,8 +76,16 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
         audit = compare_features(audit, sample)
     key = f"recoveries/{inputs.submission.id}/{claim.job.generator_id}-{claim.job.id}-{claim.holder}.npz"
     _store_arrays(context.blobs, key, audit)
-    made = _audit_record_of(context, inputs, audit, sample=sample, key=key, provenance=provenance)
-    record_result(heartbeat, generator_audits.record_audit, made)
+    report = audit.report()
+    result = AuditResult(
+        p_value=report["measured"]["p_value"],
+        gap=report["measured"]["gap"],
+        recovered_share=report["measured"]["generated_verbatim"],
+        report=report | {"pairs": _pairs(context, inputs, audit, sample=sample)},
+        arrays_key=key,
+        provenance=provenance,
+    )
+    record_result(heartbeat, generator_audits.record_audit, result)
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
@@ -154,27 +162,6 @@ def _audit(
 def job_stage_of(audit_stage: str) -> str:
     """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions are one."""
     return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading', 'stability'} else 'distorted'}"
-
-
-def _audit_record_of(
-    context: WorkerContext,
-    inputs: AuditInputs,
-    audit: Audit,
-    *,
-    sample: EntrySample | None,
-    key: str,
-    provenance: dict[str, Any],
-) -> AuditResult:
-    report = audit.report()
-    measured = report["measured"]
-    return AuditResult(
-        p_value=measured["p_value"],
-        gap=measured["gap"],
-        recovered_share=measured["generated_verbatim"],
-        report=report | {"pairs": _pairs(context, inputs, audit, sample=sample)},
-        arrays_key=key,
-        provenance=provenance,
-    )
 
 
 def _pairs(

@@ -253,10 +253,8 @@ def _store_file(
 ) -> dict[str, Any]:
     """Store a file of the release; returns its name, bytes, SHA-256 and rows."""
     name = name or path.name
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            digest.update(chunk)
+        digest = hashlib.file_digest(file, "sha256")
     context.blobs.write_file(blob_key(release.id, name), path)
     description: dict[str, Any] = {"name": name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
     return description if rows is None else description | {"rows": rows}

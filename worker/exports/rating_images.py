@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, list_images, read_images_at
 from scorer.archive.sprite_sheet import TILE, tile_images
@@ -31,7 +30,7 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
     when a public score waits."""
     with context.transaction() as session:
         study = session.get_one(RatingStudy, claim.job.study_id)
-        entries = _entries(session, study)
+        entries = submissions.submissions_by_ref(session, study.submission_refs)
     items: list[dict[str, Any]] = []
     progress = preemptible(context, heartbeat)
     for done, entry in enumerate(entries):
@@ -48,10 +47,6 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
     order = np.random.default_rng(study.seed).permutation(len(items))
     shuffled = [items[index] for index in order]
     record_result(heartbeat, human_ratings.record_items, shuffled)
-
-
-def _entries(session: Session, study: RatingStudy) -> Sequence[Submission]:
-    return submissions.submissions_by_ref(session, study.submission_refs)
 
 
 def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scorer.db import competitions
 from scorer.db.tables import Preparation, ReferenceSet, RescoringCampaign, Submission, Track
-from scorer.extractors import Extractor, Features
+from scorer.extractors import Features
 from scorer.jobs import leases
 from scorer.jobs.leases import Claim
 from scorer.metrics.memorization import closest_pairs, nearest
@@ -84,6 +84,15 @@ def _measure(
     numbers = measure(images, extractor, reference, progress=progress)
     progress("evidence", 0.0)
     addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
+    # Everything needed to repeat the measurement (worker.scoring.rescore), and how long it took.
+    provenance = {
+        "zip_sha256": submission.sha256,
+        "reference": preparation.key,
+        "reference_images": preparation.count,
+        "bottleneck": (preparation.provenance or {}).get("bottleneck"),
+        "seconds": numbers.seconds,
+        "worker": context.name,
+    }
     measured = outcomes.NewMeasurement(
         scorer_version=SCORER_VERSION,
         fid=numbers.fid,
@@ -92,32 +101,9 @@ def _measure(
         closest_pairs=_closest_pairs(context, numbers, addresses),
         histogram=numbers.histogram(),
         artifact_key=_store_distances(context, submission, claim, numbers=numbers),
-        provenance=_provenance(context, extractor, submission, preparation=preparation, numbers=numbers),
+        provenance=extractor.provenance | environment() | provenance,
     )
     return images, measured, numbers.features
-
-
-def _provenance(
-    context: WorkerContext,
-    extractor: Extractor,
-    submission: Submission,
-    *,
-    preparation: Preparation,
-    numbers: RawMeasurement,
-) -> dict[str, Any]:
-    """Everything needed to repeat the measurement (:mod:`worker.scoring.rescore`), and how long it took."""
-    return (
-        extractor.provenance
-        | environment()
-        | {
-            "zip_sha256": submission.sha256,
-            "reference": preparation.key,
-            "reference_images": preparation.count,
-            "bottleneck": (preparation.provenance or {}).get("bottleneck"),
-            "seconds": numbers.seconds,
-            "worker": context.name,
-        }
-    )
 
 
 def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:

@@ -1,19 +1,15 @@
 """Measurement on a shown track, a ``rescore`` job without a campaign: one number of an entry that ranks nothing."""
 
 import math
-from typing import Any
-
-from numpy.typing import NDArray
 
 from scorer.competitions import shown_tracks
-from scorer.db.tables import Preparation, ShownTrack, Submission
+from scorer.db.tables import ShownTrack, Submission
 from scorer.errors import Unavailable
-from scorer.extractors import Extractor
 from scorer.jobs import leases
 from scorer.metrics.metric_catalogue import Reference, find_metric
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 from worker.scoring.measure import SCORER_VERSION, environment
@@ -34,22 +30,6 @@ def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
-    measured = _measure(
-        context, submission, shown, preparation=preparation, extractor=extractor, images=images, progress=progress
-    )
-    record_result(heartbeat, shown_tracks.record, measured)
-
-
-def _measure(
-    context: WorkerContext,
-    submission: Submission,
-    shown: ShownTrack,
-    *,
-    preparation: Preparation,
-    extractor: Extractor,
-    images: NDArray[Any],
-    progress: StageProgress,
-) -> shown_tracks.NewShownMeasurement:
     prepared = load_prepared(context, preparation.key, signed=preparation.signed)
     reference = Reference(prepared.normalised, prepared.statistics, prepared.signed)
     features = extractor.features(images, progress=lambda share: progress("features", share))
@@ -63,12 +43,13 @@ def _measure(
         "constants": shown.constants,
         "worker": context.name,
     }
-    return shown_tracks.NewShownMeasurement(
+    measured = shown_tracks.NewShownMeasurement(
         scorer_version=SCORER_VERSION,
         value=_finite(estimate.value),
         standard_error=_finite(estimate.standard_error),
         provenance=extractor.provenance | environment() | provenance,
     )
+    record_result(heartbeat, shown_tracks.record, measured)
 
 
 def _finite(number: float | None) -> float | None:
