@@ -1,14 +1,12 @@
 """Zips and folders of images on this machine, for commands that need no service."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
+from kennel_client.api import open_file
 from kennel_client.archive.zip_writing import zip_folder
-from kennel_client.errors import Unreadable, naming
+from kennel_client.errors import naming
 from scorer.archive import ReferenceImages, list_references, read_references, require_two
 from scorer.extractors import ProgressCallback
 from worker.runtime.decoded_images import arrays_in
@@ -25,18 +23,8 @@ def read_images(
         zip_path = folder / f"{uuid4().hex}.zip"
         with zip_path.open("w+b") as file:
             ignored = zip_folder(path, file)
-    with open_zip(zip_path, source=path) as file:
+    with open_file(zip_path) as file, naming(path):
         if two:
             require_two(list_references(file))
         images = read_references(file, size, lambda done, of: progress(done / of), allocate=arrays_in(folder))
     return images if ignored is None else replace(images, ignored=ignored)
-
-
-@contextmanager
-def open_zip(path: Path, *, source: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a zip for a block; errors in the block name the zip, or ``source``, the folder that it was packed from."""
-    try:
-        with path.open("rb") as file, naming(source or path):
-            yield file
-    except OSError as error:
-        raise Unreadable(f"{source or path} cannot be read: {error.strerror}.") from None

@@ -13,9 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from deploy.cli.image_files import open_zip, read_images
+from deploy.cli.image_files import read_images
+from kennel_client.api import open_file
 from kennel_client.archive.faults import MemberError
 from kennel_client.archive.zip_reader import map_members
+from kennel_client.errors import naming
 from scorer import extractor_catalogue
 from scorer.archive import (
     ImageSpec,
@@ -107,8 +109,7 @@ def score_files(
                 two=True,
             )
         else:
-            with open_zip(reference):
-                pass  # it can be read
+            open_file(reference).close()  # it can be read
         if training is None and evidence:
             raise Invalid("no-training-images", "The tests of the evidence need the reference images themselves.")
         extractor = load(spec.identity, options=options)
@@ -240,7 +241,7 @@ def _closest_pairs(
 
 def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> DecodedSubmission:
     """Decode all images of a zip; the expected size is that of the first one."""
-    with open_zip(path) as file:
+    with open_file(path) as file, naming(path):
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
         require_two(listing)

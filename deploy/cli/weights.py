@@ -3,7 +3,8 @@ ones."""
 
 import hashlib
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -68,11 +69,8 @@ def install(
     target = folder or read_settings().weights_dir
     if target is None or not target.is_dir():
         raise Invalid("no-weights-folder", "Set KENNEL_WEIGHTS_DIR, or --folder, to the folder of the weights.")
-    try:
-        # As in scorer.extractors.load: torch is optional, and slow to import.
+    with _torch_needed():
         from deploy.published_weights import installation
-    except ModuleNotFoundError as error:
-        raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
     with installation.published_file(source) as file:
         installed = installation.install(spec, file, target, sha256=sha256)
     document = {"file": str(installed.path), "sha256": installed.sha256}
@@ -87,22 +85,25 @@ def convert(
 ) -> Answer:
     """Make an extractor's weight file of a published one: a frozen TensorFlow graph of the 2019 competition (.pb), or a
     file of tensors. It must fit the network. Nothing is overwritten."""
-    target = folder / f"{find_extractor(name).name}.safetensors"
+    spec = find_extractor(name)
+    target = folder / f"{spec.name}.safetensors"
     if target.exists():
         raise Invalid("weights-exist", f"{target} exists already.")
-    content = _converted(find_extractor(name), source)
+    with _torch_needed():
+        from deploy.published_weights.installation import converted
+    content = converted(spec, source, source.read_bytes())
     target.write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
     return Answer({"file": str(target), "sha256": sha256}, f"{target}: SHA-256 {sha256}")
 
 
-def _converted(spec: ExtractorSpec, source: Path) -> bytes:
+@contextmanager
+def _torch_needed() -> Iterator[None]:
+    """Around imports, as in scorer.extractors.load: torch is optional, and slow to import."""
     try:
-        # As in scorer.extractors.load: torch is optional, and slow to import.
-        from deploy.published_weights.installation import converted
+        yield
     except ModuleNotFoundError as error:
         raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
-    return converted(spec, source, source.read_bytes())
 
 
 def _setting(hashes: dict[str, str]) -> str:

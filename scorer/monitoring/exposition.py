@@ -6,11 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
@@ -62,13 +62,9 @@ def is_authorised(header: str, token: str) -> bool:
 def serve_metrics(port: int, token: str | None) -> int:
     """Serve ``/metrics`` on a port (0: a free one) of all addresses in a thread that ends with the process; returns the
     port. ``token``: what ``Authorization: Bearer`` must bear, None for nothing."""
-    server = make_server("", port, _application(token), server_class=_Server, handler_class=_SilentHandler)
+    server = make_server("", port, _application(token), server_class=ThreadingWSGIServer, handler_class=_SilentHandler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server.server_port
-
-
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
 
 
 class _SilentHandler(WSGIRequestHandler):
