@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from scorer.generators.latents import Latent
-from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.audit import audit_generator
 from scorer.generators.recovery.plan import AuditPlan
@@ -83,14 +82,13 @@ def audit_in_process(
     held_out: Pixels,
     *,
     plan: AuditPlan,
-    limits: GeneratorLimits,
     progress: Any,
     entry: EntryTargets | None = None,
     **_: bool,
 ) -> Audit:
     """The audit without the sandbox, in this process, which has torch already: for our own generators only."""
     return audit_generator(
-        read_generator(content, latent, limits=limits),
+        read_generator(content, latent),
         latent,
         train,
         held_out=held_out,

@@ -41,10 +41,7 @@ def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, 
     duplicates = analysis.exact_duplicates
     return {
         "cells": _cells(analysis, reference_names),
-        "near_copies": _near_duplicate_examples(analysis, "near_copies", reference_names),
-        "thumbnail_copies": _near_duplicate_examples(analysis, "thumbnail_copies", reference_names),
-        "hash_copies": _near_duplicate_examples(analysis, "hash_copies", reference_names),
-        "relative_copies": _near_duplicate_examples(analysis, "relative_copies", reference_names),
+        **{test: _near_duplicate_examples(analysis, test, reference_names) for test in _NEAR_DUPLICATES.values()},
         "partly_copied": _partial_copying_examples(analysis, reference_names)
         if _is_computable(analysis, "closeness")
         else [],

@@ -38,6 +38,7 @@ from worker.scoring.feature_cache import ArrayCache, Arrays
 from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
     SetAddress,
+    addresses_of,
     features_of,
     images_of,
     load_prepared,
@@ -109,14 +110,10 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         preparation = session.get_one(Preparation, track.preparation_id)
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
-        held_out_sets = competitions.reference_sets(
-            session, [preparation.held_out_set_id] if preparation.held_out_set_id else []
-        )
+        set_ids = [training.id, preparation.held_out_set_id]
+        train, *held_out = addresses_of(session, set_ids, preparation.image_size)
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
-    train, *held_out = (
-        SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in (training, *held_out_sets)
-    )
     progress = preemptible(context, heartbeat)
     compare_images(context, submission, progress)
     reference = reference_analysis_in(

@@ -19,7 +19,6 @@ from scorer.errors import Conflict, Invalid, TooLarge
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
-from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import TARGET_KINDS
@@ -68,7 +67,16 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     provenance |= {"train_sha256": inputs.train.sha256, "held_out_sha256": inputs.held_out.sha256}
     sample = _entry_sample(context, inputs, plan, progress=progress)
     try:
-        audit = _audit(context, inputs, train, held_out=held_out, plan=plan, sample=sample, progress=progress)
+        audit = audit_in_sandbox(
+            _content(context.blobs, inputs.generator),
+            Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),
+            train,
+            held_out=held_out,
+            plan=plan,
+            entry=None if sample is None else sample.targets,
+            accept_weaker=context.settings.accept_weaker_sandbox,
+            progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
+        )
     except (Invalid, TooLarge) as error:
         record_result(heartbeat, partial(generator_audits.record_refusal, provenance=provenance), error)
         return
@@ -133,30 +141,11 @@ def _entry_sample(
     )
 
 
-def _audit(
-    context: WorkerContext,
-    inputs: AuditInputs,
-    train: NDArray[np.uint8],
-    *,
-    held_out: NDArray[np.uint8],
-    plan: AuditPlan,
-    sample: EntrySample | None,
-    progress: StageProgress,
-) -> Audit:
-    content = context.blobs.read(inputs.generator.blob_key)
-    if hashlib.sha256(content).hexdigest() != inputs.generator.sha256:
-        raise DamagedBlob(f"The blob {inputs.generator.blob_key} is not what was handed in.")
-    return audit_in_sandbox(
-        content,
-        Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),
-        train,
-        held_out=held_out,
-        plan=plan,
-        entry=None if sample is None else sample.targets,
-        limits=GeneratorLimits(),
-        accept_weaker=context.settings.accept_weaker_sandbox,
-        progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
-    )
+def _content(blobs: Blobs, generator: GeneratorFile) -> bytes:
+    content = blobs.read(generator.blob_key)
+    if hashlib.sha256(content).hexdigest() != generator.sha256:
+        raise DamagedBlob(f"The blob {generator.blob_key} is not what was handed in.")
+    return content
 
 
 def job_stage_of(audit_stage: str) -> str:

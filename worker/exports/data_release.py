@@ -17,6 +17,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, write_images
+from scorer.archive.decoder_pool import processes_of
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
@@ -202,7 +203,7 @@ def repack_images(
 ) -> Path:
     """A stored zip's pixels in a new zip in ``folder``, without the names, texts and times of its files."""
     decoded, packed = folder / "images.npy", folder / "images.zip"
-    processes = decoded_images.decoding_processes_of(context.settings)
+    processes = processes_of(context.settings.decoding_processes)
     decoded_images.decode(context.blobs, stored, spec, path=decoded, progress=lambda _: progress(), processes=processes)
     with packed.open("wb") as file:
         write_images(np.load(decoded, mmap_mode="r"), file)

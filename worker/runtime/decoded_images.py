@@ -21,7 +21,6 @@ from scorer.db.tables import Submission
 from scorer.errors import Unavailable
 from scorer.extractors import ProgressCallback
 from scorer.jobs import leases
-from scorer.settings import Settings
 from scorer.submissions.files import StoredZip, stored_zip
 from worker.runtime.context import WorkerContext
 
@@ -41,11 +40,6 @@ def path_of(scratch: Path, submission_id: str) -> Path:
 def image_spec_of(submission: Submission) -> ImageSpec:
     """The image specification of a submission's competition."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
-
-
-def decoding_processes_of(settings: Settings) -> int:
-    """How many limited processes decode an entry by the operator's settings."""
-    return processes_of(settings.decoding_processes)
 
 
 def decode(
@@ -106,7 +100,7 @@ def decode_submission(context: WorkerContext, submission: Submission, progress: 
     spec = image_spec_of(submission)
     make_room(context, bytes_of(spec))
     path = path_of(context.scratch, submission.id)
-    processes = decoding_processes_of(context.settings)
+    processes = processes_of(context.settings.decoding_processes)
     return decode(context.blobs, stored_zip(submission), spec, path=path, progress=progress, processes=processes)
 
 

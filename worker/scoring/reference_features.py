@@ -7,6 +7,7 @@ The ``prepare`` job computes them.
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
+from scorer.archive.decoder_pool import processes_of
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.competitions import preparations, shown_tracks
 from scorer.competitions.preparations import FORMAT, PreparationResult
@@ -34,7 +36,7 @@ from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from scorer.rescoring import campaigns
 from scorer.tuning import extractor_comparison
 from worker.runtime.context import WorkerContext, extractor_options_of
-from worker.runtime.decoded_images import arrays_in, decoding_processes_of
+from worker.runtime.decoded_images import arrays_in
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.recording import record_result
 from worker.scoring.measure import PreparedReference
@@ -62,6 +64,12 @@ class SetAddress:
         """The folder of the blob store for everything computed from it."""
         bottleneck = hashlib.sha256(f"{BOTTLENECK}|{FORMAT}".encode()).hexdigest()[:12]
         return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
+
+
+def addresses_of(session: Session, set_ids: Sequence[int | None], image_size: int) -> list[SetAddress]:
+    """The addresses of reference sets in this order, without those that are None."""
+    rows = competitions.reference_sets(session, [each for each in set_ids if each is not None])
+    return [SetAddress(row.sha256, row.blob_key, image_size) for row in rows]
 
 
 def write_array(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
@@ -98,7 +106,7 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
             address.size,
             lambda done, of: progress("decoding", done / of),
             allocate=arrays_in(Path(folder)),
-            processes=decoding_processes_of(context.settings),
+            processes=processes_of(context.settings.decoding_processes),
         )
         _write_mapped(context, f"{address.folder}/images.npy", decoded.images)
     write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)
@@ -236,16 +244,8 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
     """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
     with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.job.preparation_id)
-        reference_rows = competitions.reference_sets(session, preparation.reference_set_ids)
-        held_out_rows = (
-            []
-            if preparation.held_out_set_id is None
-            else competitions.reference_sets(session, [preparation.held_out_set_id])
-        )
-    sets, held_out = (
-        [SetAddress(row.sha256, row.blob_key, preparation.image_size) for row in rows]
-        for rows in (reference_rows, held_out_rows)
-    )
+        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
+        held_out = addresses_of(session, [preparation.held_out_set_id], preparation.image_size)
     prepared = prepare_reference(
         context,
         preparation.key,

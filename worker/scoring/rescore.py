@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 from threadpoolctl import threadpool_limits
 
+from scorer.archive.decoder_pool import processes_of
 from scorer.blobs import DamagedBlob
 from scorer.db import competitions
 from scorer.db.submissions import submissions
@@ -77,7 +78,7 @@ def rescore(
                 decoded_images.image_spec_of(submission),
                 path=path,
                 progress=partial(progress, "decoding"),
-                processes=decoded_images.decoding_processes_of(context.settings),
+                processes=processes_of(context.settings.decoding_processes),
             )
         except DamagedBlob as error:
             raise Conflict(

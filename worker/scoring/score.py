@@ -4,15 +4,13 @@ a labelled entry with an extractor that is a candidate for the private track.
 """
 
 import io
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.db import competitions
-from scorer.db.tables import Preparation, ReferenceSet, RescoringCampaign, Submission, Track
+from scorer.db.tables import Preparation, RescoringCampaign, Submission, Track
 from scorer.extractors import Features
 from scorer.jobs import leases
 from scorer.jobs.leases import Claim
@@ -28,6 +26,7 @@ from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, environment, measure
 from worker.scoring.reference_features import (
     SetAddress,
+    addresses_of,
     load_prepared,
     names_of,
     require_same_weights,
@@ -42,7 +41,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         submission = session.get_one(Submission, claim.job.submission_ref)
         track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
-        sets = competitions.reference_sets(session, preparation.reference_set_ids)
+        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
     images, measured, features = _measure(
         context, claim, submission, preparation=preparation, sets=sets, progress=heartbeat
     )
@@ -59,7 +58,7 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation
-        sets = competitions.reference_sets(session, preparation.reference_set_ids)
+        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
     progress = preemptible(context, heartbeat)
     _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
     record_result(heartbeat, outcomes.record_rescored, measured)
@@ -71,7 +70,7 @@ def _measure(
     submission: Submission,
     *,
     preparation: Preparation,
-    sets: Sequence[ReferenceSet],
+    sets: list[SetAddress],
     progress: StageProgress,
 ) -> tuple[NDArray[Any], outcomes.NewMeasurement, Features]:
     """The images of a submission, their measurement against a preparation, and their features."""
@@ -83,7 +82,6 @@ def _measure(
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
     numbers = measure(images, extractor, reference, progress=progress)
     progress("evidence", 0.0)
-    addresses = [SetAddress(each.sha256, each.blob_key, preparation.image_size) for each in sets]
     # Everything needed to repeat the measurement (worker.scoring.rescore), and how long it took.
     provenance = {
         "zip_sha256": submission.sha256,
@@ -98,7 +96,7 @@ def _measure(
         fid=numbers.fid,
         memorization_distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
-        closest_pairs=_closest_pairs(context, numbers, addresses),
+        closest_pairs=_closest_pairs(context, numbers, sets),
         histogram=numbers.histogram(),
         artifact_key=_store_distances(context, submission, claim, numbers=numbers),
         provenance=extractor.provenance | environment() | provenance,

@@ -40,7 +40,6 @@ from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_im
 from tests.worker.forked_processes import forked_processes
 from tests.worker.scoring.hostile_decoder import COMMAND, WRITTEN, attempt
 from worker.dispatch import run_next
-from worker.runtime import decoded_images
 from worker.scoring import reference_features
 
 HOSTILE = "tests.worker.scoring.hostile_decoder"
@@ -324,6 +323,6 @@ def test_photographs_are_decoded_by_limited_processes(service: Service, monkeypa
 
 def test_the_setting_decides(service: Service) -> None:
     settings = service.context.settings
-    assert decoded_images.decoding_processes_of(settings) == 0
+    assert decoder_pool.processes_of(settings.decoding_processes) == 0
     default = settings.model_copy(update={"decoding_processes": None})
-    assert decoded_images.decoding_processes_of(default) == decoder_pool.default_processes() > 0
+    assert decoder_pool.processes_of(default.decoding_processes) == decoder_pool.default_processes() > 0
