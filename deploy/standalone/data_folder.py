@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path, user_data_path
 
@@ -56,7 +55,7 @@ def default_data_folder(name: str = "kennel") -> Path:
 
 
 class DataFolder:
-    """An open data folder, locked until ``close``; made by :func:`open_data_folder`."""
+    """An open data folder, made by :func:`open_data_folder`."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -129,20 +128,6 @@ class DataFolder:
                 "stored outside it: start it again with --data and the new place.",
             )
 
-    def close(self) -> None:
-        """Release the lock (the folder stays locked while the watchdog holds a copy of the descriptor)."""
-        if self.lock >= 0:
-            os.close(self.lock)
-            self.lock = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @contextmanager
 def full_disk_in_words(path: Path) -> Iterator[None]:
@@ -187,8 +172,10 @@ def with_own_scratch(settings: "Settings") -> "Settings":
     return settings.model_copy(update={"scratch": user_cache_path("kennel") / "scratch"})
 
 
-def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
-    """Make or open the data folder ``path`` and take its lock.
+@contextmanager
+def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFolder]:
+    """Make or open the data folder ``path`` and lock it for the block, or for as long as the watchdog holds a copy of
+    the lock's descriptor.
 
     ``patience`` is how long (seconds) to wait for the parts of an earlier Kennel that was killed.
     Raises Unavailable, in one sentence, when the folder cannot be written, cannot be reached by the
@@ -199,18 +186,17 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> DataFolder:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_other_owners(path)
         _refuse_foreign(path)
-        data = DataFolder(path, _take_lock(path, patience))
-        try:
-            _let_parts_through(path)
-        except BaseException:
-            data.close()
-            raise
+        _let_parts_through(path)
+        lock = _take_lock(path, patience)
     except OSError as error:
         raise Unavailable(
             "data-folder-unwritable",
             f"Kennel cannot write to the folder {path} ({error.strerror}): name another with --data.",
         ) from None
-    return data
+    try:
+        yield DataFolder(path, lock)
+    finally:
+        os.close(lock)
 
 
 def _refuse_other_owners(path: Path) -> None:

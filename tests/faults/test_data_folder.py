@@ -86,23 +86,31 @@ def test_secrets_that_cannot_be_read_are_not_made_anew(folder: Path) -> None:
 
 def test_one_kennel_per_folder(folder: Path) -> None:
     expected = rf"^Another Kennel \(process {os.getpid()}\) is running on"
-    with open_data_folder(folder / "data"), pytest.raises(Unavailable, match=expected):
-        open_data_folder(folder / "data")
-    open_data_folder(folder / "data").close()
+    with (
+        open_data_folder(folder / "data"),
+        pytest.raises(Unavailable, match=expected),
+        open_data_folder(folder / "data"),
+    ):
+        pass
+    with open_data_folder(folder / "data"):
+        pass
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(folder: Path) -> None:
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(Unavailable, match="was not made by Kennel"):
-        open_data_folder(folder)
+    with pytest.raises(Unavailable, match="was not made by Kennel"), open_data_folder(folder):
+        pass
     assert mode_of(folder) == 0o755
     assert [entry.name for entry in folder.iterdir()] == ["thesis.txt"]
 
 
 def test_a_file_in_the_place_of_the_folder(folder: Path) -> None:
     (folder / "data").write_text("")
-    with pytest.raises(Unavailable, match=r"cannot write to the folder .*/data \(File exists\)"):
-        open_data_folder(folder / "data")
+    with (
+        pytest.raises(Unavailable, match=r"cannot write to the folder .*/data \(File exists\)"),
+        open_data_folder(folder / "data"),
+    ):
+        pass
 
 
 OPEN_AS = """
@@ -114,7 +122,8 @@ uid = int(sys.argv[2])
 if os.geteuid() == 0:  # only now: the account may be unable to reach this interpreter
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
 try:
-    open_data_folder(Path(sys.argv[1]), patience=0.2)
+    with open_data_folder(Path(sys.argv[1]), patience=0.2):
+        pass
 except Unavailable as error:
     print(error.message)
 """
@@ -180,8 +189,8 @@ def test_a_folder_that_servers_cannot_reach_is_named_and_not_opened_up(tmp_path:
     closed.mkdir(mode=0o700)
     tmp_path.parent.parent.chmod(0o700)  # pytest makes it so; said here because the sentence names the first
     path = closed / "data"
-    with pytest.raises(Unavailable) as caught:
-        open_data_folder(path)
+    with pytest.raises(Unavailable) as caught, open_data_folder(path):
+        pass
     first = closed_folder(str(path), account().uid, account().gid)
     assert first is not None
     assert first in path.parents
@@ -214,16 +223,21 @@ def test_data_of_another_account_is_refused_with_the_command_for_it(folder: Path
         made.mkdir(parents=True)
     (path / "lock").touch()
     subprocess.run(["chown", "-R", "12345:12345", path], check=True)
-    with pytest.raises(Unavailable, match=f"The folder {path} belongs to the account '12345'") as caught:
-        open_data_folder(path)
+    expected = f"The folder {path} belongs to the account '12345'"
+    with pytest.raises(Unavailable, match=expected) as caught, open_data_folder(path):
+        pass
     command = re.findall("`(.*)`", caught.value.message)[0]
     os.chown(path, 0, 0)
-    with pytest.raises(
-        Unavailable, match=rf"The folder {cluster} belongs to the account '12345'.*`{re.escape(command)}`"
+    with (
+        pytest.raises(
+            Unavailable, match=rf"The folder {cluster} belongs to the account '12345'.*`{re.escape(command)}`"
+        ),
+        open_data_folder(path),
     ):
-        open_data_folder(path)
+        pass
     subprocess.run(command, shell=True, check=True)
-    open_data_folder(path).close()
+    with open_data_folder(path):
+        pass
     owners = {made.relative_to(path): made.stat().st_uid for made in (path, blobs / "zips", cluster)}
     assert list(owners.values()) == [0, account().uid, account(SERVERS).uid]
     assert opened_as_ordinary_user(path) == (
@@ -349,12 +363,13 @@ def test_a_start_waits_for_the_parts_of_a_killed_one(folder: Path) -> None:
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "up\n"
-        with pytest.raises(Unavailable, match=rf"process {holder.pid}"):
-            open_data_folder(path)
+        with pytest.raises(Unavailable, match=rf"process {holder.pid}"), open_data_folder(path):
+            pass
         holder.kill()
-    with pytest.raises(Unavailable, match="Another Kennel"):
-        open_data_folder(path, patience=0.0)
-    open_data_folder(path).close()
+    with pytest.raises(Unavailable, match="Another Kennel"), open_data_folder(path, patience=0.0):
+        pass
+    with open_data_folder(path):
+        pass
 
 
 # --- ports

@@ -267,8 +267,7 @@ from deploy.standalone.log import Log
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.redis import Redis
-data = open_data_folder(Path(sys.argv[1]))
-with data, Supervisor(Log(None), signals=True, hold=[data.lock]) as supervisor:
+with open_data_folder(Path(sys.argv[1])) as data, Supervisor(Log(None), signals=True, hold=[data.lock]) as supervisor:
     postgres, queue = Postgres(data, durable=False), Redis(data)
     postgres.start(supervisor)
     queue.start(supervisor)
@@ -339,7 +338,8 @@ def test_what_survived_of_an_earlier_postgres_is_ended(used: Path) -> None:
 
 
 def test_a_first_start_that_was_cut_short_is_begun_again(folder: Path) -> None:
-    open_data_folder(folder).close()
+    with open_data_folder(folder):
+        pass
     (folder / "postgres.new").mkdir()
     (folder / "postgres.new" / "PG_VERSION").write_text("18")
     (folder / "postgres.password").write_text("old")
