@@ -1,6 +1,5 @@
 """The evidence of the demo's entries, and whether each shows the expected signs of copying."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from rich.table import Table
 
 from deploy.demo.entries import DemoEntry
 from kennel_client.api import ApiClient
+from kennel_client.waiting import wait_until
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 
 EvidenceByTrack = Mapping[str, Mapping[str, Any]]
@@ -21,22 +21,21 @@ def wait_for_evidence(
     tracks: Sequence[TrackKind],
     *,
     console: Console,
-    every: float = 1.0,
 ) -> dict[str, EvidenceByTrack]:
-    """Wait for the evidence of these entries on these tracks, polled every ``every`` seconds; by submission id."""
+    """Wait for the evidence of these entries on these tracks, one after the other; by submission id."""
     by_entry: dict[str, EvidenceByTrack] = {}
     with console.status("looking for evidence of copying") as status:
-        while len(by_entry) < len(submission_ids):
-            for submission_id in [each for each in submission_ids if each not in by_entry]:
-                by_track: EvidenceByTrack = {
-                    track: organizer.get(f"/submissions/{submission_id}/evidence/{track}") for track in tracks
-                }
-                if any(evidence["state"] in UNFINISHED for evidence in by_track.values()):
-                    break  # asking for all others, too, would exceed the service's rate limit
-                by_entry[submission_id] = by_track
+        for submission_id in submission_ids:
+            by_entry[submission_id] = {
+                track: organizer.run(wait_until(f"/submissions/{submission_id}/evidence/{track}", _is_over, every=1.0))
+                for track in tracks
+            }
             status.update(f"evidence of copying: {len(by_entry)} of {len(submission_ids)} entries")
-            time.sleep(every)
     return by_entry
+
+
+def _is_over(evidence: Mapping[str, Any]) -> bool:
+    return evidence["state"] not in UNFINISHED
 
 
 def evidence_table(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> Table:

@@ -13,6 +13,7 @@ from deploy.demo.photographs import Photographs
 from deploy.demo.plan import DemoPlan
 from deploy.demo.scores import SubmittedEntry
 from deploy.standalone.service import RunningService
+from kennel_client.admin import Rulings, Submissions, Thresholds
 from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from scorer.lifecycle import TRACK_KINDS, JobState, Status, TrackKind
@@ -54,10 +55,9 @@ def print_report(
         console.print(f"[bold red]Not as expected:[/] {surprise}")
     for submission_id, entry in entries.items():
         if entry.label is not None and not is_for_reviewers(entry):
-            path = f"/competitions/{slug}/submissions/{submission_id}/label"
-            organizer.put(path, {"label": entry.label, "note": entry.description})
+            Submissions(organizer).label(slug, submission_id, entry.label, note=entry.description)
     try:
-        retuned = {track: _retune(organizer, slug, track) for track in TRACK_KINDS}
+        retuned = {track: Thresholds(organizer).retune(slug, track, reason=RETUNE_REASON) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries were asked for to have both kinds
         console.print(f"\nNothing is re-tuned: {refused}")
         return _check_outcomes(organizer, slug, submitted, board=None, console=console) and not surprises
@@ -112,12 +112,6 @@ def _review_escaped(
 def _board(organizer: ApiClient, slug: str, track: TrackKind) -> Mapping[str, Any]:
     board: Mapping[str, Any] = organizer.get(f"/competitions/{slug}/leaderboard", track=track)
     return board
-
-
-def _retune(organizer: ApiClient, slug: str, track: TrackKind) -> Mapping[str, Any]:
-    body = {"method": "margin", "reason": RETUNE_REASON}
-    retuning: Mapping[str, Any] = organizer.post(f"/competitions/{slug}/tracks/{track}/thresholds", body)
-    return retuning
 
 
 def board_table(
@@ -265,7 +259,7 @@ def review_and_rule(
                 _print_flags(reviewer, slug, submission_id, console=console)
             review = reviewer.post(f"/submissions/{submission_id}/reviews", {"label": label, "note": REVIEW_NOTE})
         console.print(f"  {name} says [bold]{label}[/]{_outcome(review)}")
-    organizer.post(f"/submissions/{submission_id}/rulings", {"kind": "disqualify", "reason": DISQUALIFY_REASON})
+    Rulings(organizer).rule(submission_id, "disqualify", DISQUALIFY_REASON)
     console.print(f"  The organizer disqualifies it: {DISQUALIFY_REASON}")
 
 
