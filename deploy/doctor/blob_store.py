@@ -57,22 +57,18 @@ def _temporary_key(installation: Installation) -> Iterator[str]:
 
 def _store(installation: Installation) -> str:
     with _as_its_owner(installation):
-        return _try_everything(installation)
-
-
-def _try_everything(installation: Installation) -> str:
-    with _step("opened"):
-        blobs = installation.blobs
-    with _temporary_key(installation) as key:
-        with _step("written to"):
-            blobs.write(key, CONTENT)
-        with _step("read"):
-            if blobs.read(key) != CONTENT:
-                raise ValueError("what was written is not what is read")
-        with _step("listed"):
-            moment = installation.now() + timedelta(days=1)
-            if not any(key in keys for keys in blobs.older_than("uploads/", moment)):
-                raise ValueError("what was written is not in the list")
+        with _step("opened"):
+            blobs = installation.blobs
+        with _temporary_key(installation) as key:
+            with _step("written to"):
+                blobs.write(key, CONTENT)
+            with _step("read"):
+                if blobs.read(key) != CONTENT:
+                    raise ValueError("what was written is not what is read")
+            with _step("listed"):
+                moment = installation.now() + timedelta(days=1)
+                if not any(key in keys for keys in blobs.older_than("uploads/", moment)):
+                    raise ValueError("what was written is not in the list")
     return "it can be written, read, listed and deleted from"
 
 

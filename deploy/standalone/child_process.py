@@ -132,9 +132,7 @@ class ChildProcess:
     """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us). ``start``
     is what starts it."""
 
-    def __init__(
-        self, child: Child, log: Log, start: Callable[[Child], subprocess.Popen[bytes] | ForkedPart] = execute
-    ) -> None:
+    def __init__(self, child: Child, log: Log, start: Callable[[Child], StartedProcess] = execute) -> None:
         self._child = child
         self._log = log
         self._last_lines: deque[str] = deque(maxlen=10)

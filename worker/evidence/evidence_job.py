@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from scorer.archive import find_training_image_copies, hash_pixels, list_images
+from scorer.archive import find_training_image_copies, hash_pixels
 from scorer.db import competitions
 from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import HashesOfOther
@@ -212,10 +212,8 @@ def _analysed_entry(
     )
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
-    with context.blobs.open(stored_zip(submission).key) as file:
-        names = list_images(file, decoded_images.image_spec_of(submission)).names
     return AnalysedEntry(
-        names=names,
+        names=decoded_images.image_names(context, submission),
         extractor=extractor.spec.name,
         features=cached.features,
         hashes=cached.hashes,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.archive import list_images
 from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs, DamagedBlob
 from scorer.db import competitions
@@ -161,7 +160,7 @@ def _pairs(
     names: dict[str, Sequence[str]] = {"train": train, "near_train": train}
     names |= {"held_out": held_out, "near_held_out": held_out}
     if sample is not None:
-        entry = _entry_names(context, inputs.submission)
+        entry = decoded_images.image_names(context, inputs.submission)
         names["entry"] = [entry[row] for row in sample.rows]
     return {
         kind: [
@@ -170,12 +169,6 @@ def _pairs(
         ]
         for kind, pairs in audit.pairs.items()
     }
-
-
-def _entry_names(context: WorkerContext, submission: Submission) -> Sequence[str]:
-    """The names of an entry's images, in canonical order."""
-    with context.blobs.open(stored_zip(submission).key) as file:
-        return list_images(file, decoded_images.image_spec_of(submission)).names
 
 
 def _store_arrays(blobs: Blobs, key: str, audit: Audit) -> None:

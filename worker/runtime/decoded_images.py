@@ -5,7 +5,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -40,6 +40,12 @@ def path_of(scratch: Path, submission_id: str) -> Path:
 def image_spec_of(submission: Submission) -> ImageSpec:
     """The image specification of a submission's competition."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
+
+
+def image_names(context: WorkerContext, submission: Submission) -> Sequence[str]:
+    """The names of a submission's images, in canonical order."""
+    with context.blobs.open(stored_zip(submission).key) as file:
+        return list_images(file, image_spec_of(submission)).names
 
 
 def decode(
