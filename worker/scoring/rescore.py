@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,16 +112,8 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
-    """``base`` with the options that a provenance records (:data:`REPEATED_OPTIONS`). Values that no option can have
-    are left out."""
-    hints = get_type_hints(ExtractorOptions)
-    recorded = {name: provenance[name] for name in REPEATED_OPTIONS if name in provenance}
-    return replace(base, **{name: value for name, value in recorded.items() if _is_option(value, hints[name])})
-
-
-def _is_option(value: object, hint: Any) -> bool:
-    choices = get_args(hint)
-    return value in choices if get_origin(hint) is Literal else type(value) in choices
+    """``base`` with the options that a provenance records (:data:`REPEATED_OPTIONS`)."""
+    return replace(base, **{name: provenance[name] for name in REPEATED_OPTIONS if name in provenance})
 
 
 def _repeat_measurement(
@@ -138,13 +130,13 @@ def _repeat_measurement(
     reference = load_prepared(context, provenance["reference"], signed=recorded.signed)
     with threadpool_limits(limits=provenance.get("blas_threads"), user_api="blas"):
         numbers = measure(images, extractor, reference, progress=progress)
-        repeated = extractor.provenance | environment()
+        now = extractor.provenance | environment() | {"scorer_version": SCORER_VERSION}
     scores = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
     return RepeatedMeasurement(
         recorded,
         scores,
         numbers.nearest.standard_error,
-        _differences(recorded, repeated),
+        provenance_differences({**provenance, "scorer_version": recorded.row.scorer_version}, now),
         None if before is None else compare_scores(before, scores),
     )
 
@@ -165,11 +157,6 @@ def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Ex
             f"{now['weights_sha256']}, and those of then {then['weights_sha256']}.",
         )
     return extractor
-
-
-def _differences(recorded: RecordedMeasurement, repeated: Mapping[str, Any]) -> tuple[str, ...]:
-    then = {**recorded.row.provenance, "scorer_version": recorded.row.scorer_version}
-    return provenance_differences(then, {**repeated, "scorer_version": SCORER_VERSION})
 
 
 def read_recorded_scores(context: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
