@@ -150,7 +150,7 @@ def _counted() -> Iterator[list[None]]:
         calls.append(None)
         return decode_png(content, size)
 
-    with patch("scorer.archive.deep_check.decode_png", counting):
+    with patch("scorer.archive.decoder_pool.decode_png", counting):
         yield calls
 
 

@@ -11,19 +11,21 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kennel_client.archive.central_directory import Member
 from kennel_client.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
-from kennel_client.archive.zip_reader import WINDOW_BYTES, Record, packed
+from kennel_client.archive.zip_reader import WINDOW_BYTES, MemberProgress, Record, map_members, map_windows, packed
 from scorer.archive.decoder_process import words_of
+from scorer.archive.png_decoding import decode_png
+from scorer.archive.reference_image import decode_reference
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
 from scorer.confinement.fork_server import start_process
 from scorer.process_resources import usable_cores
@@ -47,17 +49,44 @@ def processes_of(setting: int | None) -> int:
     return default_processes() if setting is None else setting
 
 
-def window_shape(size: int, count: int, member_bytes: int, *, of_references: bool = False) -> WindowShape:
-    """The window for ``count`` images of ``size`` pixels a side, each of up to ``member_bytes`` compressed."""
-    one = WindowShape(size, 1, max(WINDOW_BYTES, member_bytes), of_references)
-    slots = min(count, PIXEL_BYTES // one.image_bytes, *([MAX_REFERENCES] if of_references else []))
-    return replace(one, slots=max(1, slots))
-
-
 def default_processes() -> int:
     """As many processes as there are cores, up to ``MAX_PROCESSES``; 0, for threads instead, on systems without Linux's
     means to limit a process."""
     return min(MAX_PROCESSES, usable_cores()) if sys.platform == "linux" else 0
+
+
+def map_pixels(
+    file: BinaryIO,
+    members: Sequence[Member],
+    receive: Callable[[int, NDArray[Any]], Result],
+    *,
+    size: int,
+    processes: int,
+    of_references: bool = False,
+    progress: MemberProgress | None = None,
+) -> Iterator[tuple[int, Result | MemberError]]:
+    """``receive(index, pixels)`` of every image among ``members``, as (index, result), in no particular order; a
+    ``MemberError`` of what is wrong with an image takes the result's place.
+
+    Pixels are (size, size, 3) uint8, or float32 in [0, 255] of a reference that was resized, and stay as they are until
+    ``receive`` returns. They are decoded by so many limited processes, or by 0 of them in threads of this one.
+    """
+    if processes == 0:
+        decode = decode_reference if of_references else decode_png
+        yield from map_members(
+            file, members, lambda index, content: receive(index, decode(content, size)), progress=progress
+        )
+        return
+    with DecoderPool(members, _window_shape(size, members, of_references=of_references), receive) as pool:
+        yield from map_windows(file, members, pool.outcomes, threads=processes, progress=progress)
+
+
+def _window_shape(size: int, members: Sequence[Member], *, of_references: bool) -> WindowShape:
+    """The window for these images, of ``size`` pixels a side."""
+    largest = max(member.compressed for member in members)
+    one = WindowShape(size, 1, max(WINDOW_BYTES, largest), of_references)
+    slots = min(len(members), PIXEL_BYTES // one.image_bytes, *([MAX_REFERENCES] if of_references else []))
+    return replace(one, slots=max(1, slots))
 
 
 class _Ended(Exception):
@@ -65,11 +94,8 @@ class _Ended(Exception):
 
 
 class DecoderPool(Generic[Result]):
-    """Decodes the records of ``members`` by limited processes, one for each thread that calls :meth:`outcomes`.
-
-    ``receive(index, pixels)`` is called for each image, and its result is the image's. Pixels are (size, size, 3)
-    uint8, or float32 in [0, 255] of a reference that was resized; they are not copied yet.
-    """
+    """Decodes the records of ``members`` by limited processes, one for each thread that calls :meth:`outcomes`;
+    ``receive`` as in :func:`map_pixels`."""
 
     def __init__(
         self, members: Sequence[Member], shape: WindowShape, receive: Callable[[int, NDArray[Any]], Result]

@@ -1,14 +1,14 @@
 """The deep check: every image of a participant's zip is decoded, and every fault reported."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from kennel_client.archive.faults import MemberError, bad_images
 from kennel_client.archive.listing import ImageSpec, Listing
-from kennel_client.archive.zip_reader import MemberProgress, map_members, map_windows
-from scorer.archive.decoder_pool import DecoderPool, window_shape
+from kennel_client.archive.zip_reader import MemberProgress, map_members
+from scorer.archive.decoder_pool import map_pixels
 from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
 from scorer.archive.png_decoding import decode_png
 
@@ -36,9 +36,14 @@ def check_images(
     if out.shape != shape or out.dtype != np.uint8:
         raise ValueError(f"out must be {shape} uint8, not {out.shape} {out.dtype}")
 
+    def receive(index: int, pixels: Images) -> bytes:
+        out[index] = pixels
+        return pixel_hash(out[index])
+
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
     errors: dict[int, MemberError] = {}
-    for index, result in _decoded(file, listing, spec, out=out, processes=processes, progress=progress):
+    decoded = map_pixels(file, listing.members, receive, size=spec.size, processes=processes, progress=progress)
+    for index, result in decoded:
         if isinstance(result, MemberError):
             errors[index] = result
         else:
@@ -46,27 +51,6 @@ def check_images(
     if errors:
         raise bad_images(listing.labels, errors)
     return hashes
-
-
-def _decoded(
-    file: BinaryIO, listing: Listing, spec: ImageSpec, *, out: Images, processes: int, progress: MemberProgress | None
-) -> Iterator[tuple[int, bytes | MemberError]]:
-    """Each image's hash, once its pixels are in ``out``, or what is wrong with it."""
-
-    def decode(index: int, content: bytes) -> bytes:
-        out[index] = decode_png(content, spec.size)
-        return pixel_hash(out[index])
-
-    def receive(index: int, pixels: Images) -> bytes:
-        out[index] = pixels
-        return pixel_hash(out[index])
-
-    if processes == 0:
-        yield from map_members(file, listing.members, decode, progress=progress)
-        return
-    shape = window_shape(spec.size, spec.count, spec.member_bytes)
-    with DecoderPool(listing.members, shape, receive) as pool:
-        yield from map_windows(file, listing.members, pool.outcomes, threads=processes, progress=progress)
 
 
 def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, *, indexes: Sequence[int]) -> list[Images]:

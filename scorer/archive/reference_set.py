@@ -1,6 +1,6 @@
 """An organizer's reference set: a zip of real images read into one array."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -18,11 +18,11 @@ from kennel_client.archive.listing import (
     refuse_unreadable,
 )
 from kennel_client.archive.zip_bombs import refuse_bombs, refuse_large_members
-from kennel_client.archive.zip_reader import MemberProgress, map_members, map_windows
+from kennel_client.archive.zip_reader import MemberProgress
 from kennel_client.archive.zip_writing import SUFFIXES
-from scorer.archive.decoder_pool import DecoderPool, window_shape
+from scorer.archive.decoder_pool import map_pixels
 from scorer.archive.pixel_hashes import HASH_BYTES, PixelHashes, mirror_images, pixel_hash
-from scorer.archive.reference_image import decode_reference, round_to_uint8
+from scorer.archive.reference_image import round_to_uint8
 from scorer.errors import Invalid, TooLarge
 
 NAMES_FILE = "names.json"
@@ -115,7 +115,10 @@ def read_references(
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
     errors = dict[int, MemberError]()
-    for index, result in _decoded(file, listing, size, processes=processes, progress=progress):
+    decoded = map_pixels(
+        file, listing.members, _hashed, size=size, processes=processes, of_references=True, progress=progress
+    )
+    for index, result in decoded:
         if isinstance(result, MemberError):
             errors[index] = result
             continue
@@ -144,21 +147,7 @@ def _refuse_array(count: int, size: int) -> None:
         raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
 
 
-def _decoded(
-    file: BinaryIO, listing: Listing, size: int, *, processes: int, progress: MemberProgress | None
-) -> Iterator[tuple[int, HashedImage | MemberError]]:
-    """Each decoded image with its hashes, or what is wrong with it."""
-    if processes == 0:
-        yield from map_members(
-            file, listing.members, lambda _, data: _hashed(decode_reference(data, size)), progress=progress
-        )
-        return
-    shape = window_shape(size, len(listing.members), MAX_MEMBER_BYTES, of_references=True)
-    with DecoderPool(listing.members, shape, lambda _, image: _hashed(image)) as pool:
-        yield from map_windows(file, listing.members, pool.outcomes, threads=processes, progress=progress)
-
-
-def _hashed(image: ReferencePixels) -> HashedImage:
+def _hashed(_: int, image: ReferencePixels) -> HashedImage:
     """An image with the hashes of it and of its mirror image, (2, 16) uint8."""
     pixels = round_to_uint8(image)
     both = pixel_hash(pixels) + pixel_hash(mirror_images(pixels[None])[0])

@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 
 from kennel_client.archive.faults import MemberError
 from kennel_client.archive.listing import Listing
-from kennel_client.archive.zip_reader import map_members, map_windows
-from scorer.archive.decoder_pool import DecoderPool, window_shape
+from scorer.archive.decoder_pool import map_pixels
 from scorer.archive.pixel_hashes import Images
-from scorer.archive.png_decoding import decode_png
-from scorer.archive.reference_image import decode_reference, round_to_uint8
+from scorer.archive.reference_image import round_to_uint8
 
 
 def select_images(
@@ -31,14 +29,7 @@ def select_images(
     members = [listing.members[place] for place in wanted]
     if not members:
         return {}
-    if processes == 0:
-        decode = decode_reference if of_references else decode_png
-        decoded = list(map_members(file, members, lambda _, content: round_to_uint8(decode(content, size))))
-    else:
-        largest = max(member.compressed for member in members)
-        shape = window_shape(size, len(members), largest, of_references=of_references)
-        with DecoderPool(members, shape, _rounded) as pool:
-            decoded = list(map_windows(file, members, pool.outcomes, threads=processes))
+    decoded = map_pixels(file, members, _rounded, size=size, processes=processes, of_references=of_references)
     return {wanted[index]: image for index, image in decoded if not isinstance(image, MemberError)}
 
 
