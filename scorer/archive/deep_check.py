@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from kennel_client.archive.faults import MemberError, bad_images
+from kennel_client.archive.faults import sound_images
 from kennel_client.archive.listing import ImageSpec, Listing
 from kennel_client.archive.zip_reader import MemberProgress, map_members
 from scorer.archive.decoder_pool import map_pixels
@@ -41,15 +41,9 @@ def check_images(
         return pixel_hash(out[index])
 
     hashes = np.zeros((len(listing.members), HASH_BYTES), np.uint8)
-    errors: dict[int, MemberError] = {}
     decoded = map_pixels(file, listing.members, receive, size=spec.size, processes=processes, progress=progress)
-    for index, result in decoded:
-        if isinstance(result, MemberError):
-            errors[index] = result
-        else:
-            hashes[index] = np.frombuffer(result, np.uint8)
-    if errors:
-        raise bad_images(listing.labels, errors)
+    for index, hashed in sound_images(listing.labels, decoded):
+        hashes[index] = np.frombuffer(hashed, np.uint8)
     return hashes
 
 
@@ -59,13 +53,6 @@ def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, *, indexes
     Raises ``Invalid("bad-images")`` as :func:`check_images` does, of these images alone.
     """
     members = [listing.members[index] for index in indexes]
-    images: dict[int, Images] = {}
-    errors: dict[int, MemberError] = {}
-    for index, result in map_members(file, members, lambda _, content: decode_png(content, spec.size)):
-        if isinstance(result, MemberError):
-            errors[index] = result
-        else:
-            images[index] = result
-    if errors:
-        raise bad_images([member.label for member in members], errors)
+    decoded = map_members(file, members, lambda _, content: decode_png(content, spec.size))
+    images = dict(sound_images([member.label for member in members], decoded))
     return [images[index] for index in range(len(members))]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
-from kennel_client.archive.faults import MemberError, bad_images, count_phrase, faulty_members_error, printable_list
+from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, sound_images
 from kennel_client.archive.listing import (
     Listing,
     canonical_members,
@@ -114,20 +114,14 @@ def read_references(
     _refuse_array(len(names), size)
     images: ReferencePixels = allocate((len(names), size, size, 3), np.uint8)
     hashes = np.zeros((2, len(names), HASH_BYTES), np.uint8)
-    errors = dict[int, MemberError]()
     decoded = map_pixels(
         file, listing.members, _hashed, size=size, processes=processes, of_references=True, progress=progress
     )
-    for index, result in decoded:
-        if isinstance(result, MemberError):
-            errors[index] = result
-            continue
-        image, hashes[:, index] = result
+    for index, (image, both_hashes) in sound_images(listing.labels, decoded):
+        hashes[:, index] = both_hashes
         if image.dtype != np.uint8:
             images = _widened(images, allocate)
         images[index] = image
-    if errors:
-        raise bad_images(listing.labels, errors)
     return ReferenceImages(images, names, hashes[0], hashes[1], listing.ignored)
 
 

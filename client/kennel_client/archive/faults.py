@@ -1,9 +1,11 @@
 """Error messages of the archive: one sentence for the zip, one line for each faulty member."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from kennel_client.errors import Invalid
 
+Result = TypeVar("Result")
 MAX_FAULTS_LISTED = 10
 MAX_NAME_LENGTH = 120  # characters; a member name may be 65,535 bytes long
 
@@ -39,7 +41,17 @@ def count_phrase(faults: Sequence[object], total: int) -> str:
     return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
 
 
-def bad_images(labels: Sequence[str], wrong: Mapping[int, MemberError]) -> Invalid:
-    """The error for images that can't be used; ``wrong`` maps an index in ``labels`` to what is wrong."""
-    faults = [(labels[index], str(wrong[index])) for index in sorted(wrong)]
-    return faulty_members_error("bad-images", f"{count_phrase(faults, len(labels))} can't be used.", faults)
+def sound_images(
+    labels: Sequence[str], outcomes: Iterable[tuple[int, Result | MemberError]]
+) -> Iterator[tuple[int, Result]]:
+    """The images that can be used, by index in ``labels``; after the last one ``Invalid`` (``bad-images``) if others
+    can't."""
+    wrong: dict[int, MemberError] = {}
+    for index, outcome in outcomes:
+        if isinstance(outcome, MemberError):
+            wrong[index] = outcome
+        else:
+            yield index, outcome
+    if wrong:
+        faults = [(labels[index], str(wrong[index])) for index in sorted(wrong)]
+        raise faulty_members_error("bad-images", f"{count_phrase(faults, len(labels))} can't be used.", faults)

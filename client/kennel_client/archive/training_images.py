@@ -6,7 +6,7 @@ from typing import BinaryIO
 from PIL import Image, ImageOps
 
 from kennel_client.archive.central_directory import find_directory, members_of
-from kennel_client.archive.faults import MemberError, bad_images
+from kennel_client.archive.faults import MemberError, sound_images
 from kennel_client.archive.listing import canonical_members
 from kennel_client.archive.objections import PixelHash
 from kennel_client.archive.png_pixels import pixel_hash_of
@@ -33,11 +33,8 @@ def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None =
     def hash_image(_: int, content: bytes) -> PixelHash:
         return pixel_hash_of(_decoded(content, size))
 
-    results = dict(map_members(file, members, hash_image, progress=progress))
-    errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
-    if errors:
-        raise bad_images([member.label for member in members], errors)
-    return [each for each in results.values() if isinstance(each, PixelHash)]
+    hashed = map_members(file, members, hash_image, progress=progress)
+    return [each for _, each in sound_images([member.label for member in members], hashed)]
 
 
 def _decoded(content: bytes, size: int) -> Image.Image:

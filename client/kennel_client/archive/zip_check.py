@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import BinaryIO
 
-from kennel_client.archive.faults import MemberError, bad_images
+from kennel_client.archive.faults import sound_images
 from kennel_client.archive.listing import ImageSpec, list_images
 from kennel_client.archive.objections import PixelHash
 from kennel_client.archive.png_check import bare_png
@@ -44,11 +44,8 @@ def check_zip(file: BinaryIO, spec: ImageSpec, progress: MemberProgress | None =
     """
     listing = list_images(file, spec)
     check, pixels_decoded = _image_check(spec.size)
-    results = dict(map_members(file, listing.members, check, progress=progress))
-    errors = {index: each for index, each in results.items() if isinstance(each, MemberError)}
-    if errors:
-        raise bad_images(listing.labels, errors)
-    hashes = tuple(each for _, each in sorted(results.items()) if isinstance(each, PixelHash))
+    results = dict(sound_images(listing.labels, map_members(file, listing.members, check, progress=progress)))
+    hashes = tuple(each for _, each in sorted(results.items()) if each is not None)
     return ZipCheck(spec, pixels_decoded, hashes, listing.ignored)
 
 
