@@ -6,8 +6,7 @@ from scorer.findings.formatting import format_p_value, format_percent
 from scorer.metrics.copying.authenticity import Authenticity, p_fewer
 from scorer.metrics.copying.ndb import NDB_LEVEL, BinComparison
 from scorer.metrics.features import Estimate
-from scorer.metrics.sample_quality.fid_infinity import FidInfinity
-from scorer.metrics.sample_quality.inception_score import InceptionScore
+from scorer.metrics.sample_quality.inception_score import SPLITS
 from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodDivergence
 from scorer.metrics.sample_quality.prd import PrecisionRecall
 from scorer.metrics.sample_quality.prdc import Prdc
@@ -212,14 +211,14 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
     return Finding("authenticity", authenticity.share, SHARE, HIGHER, sentence + fewer, error, chance, "sampling")
 
 
-def inception_score_finding(score: InceptionScore) -> Finding:
+def inception_score_finding(score: Estimate) -> Finding:
     """The Inception score."""
     error = score.standard_error
     sentence = (
-        f"The Inception score is {score.mean:.2f} ± {error:.2g} (over the choice of images, in {score.splits} splits);"
+        f"The Inception score is {score.value:.2f} ± {error:.2g} (over the choice of images, in {SPLITS} splits);"
         " it looks at no real image."
     )
-    return Finding("inception_score", score.mean, CLASSES, HIGHER, sentence, error, error_kind="sampling")
+    return Finding("inception_score", score.value, CLASSES, HIGHER, sentence, error, error_kind="sampling")
 
 
 def fid_finding(fid: float, error: float | None) -> Finding:
@@ -233,7 +232,7 @@ def fid_finding(fid: float, error: float | None) -> Finding:
     return Finding("fid", fid, FID, LOWER, sentence, error, error_kind="sampling")
 
 
-def fid_infinity_finding(line: FidInfinity | None, fid: float) -> Finding:
+def fid_infinity_finding(line: Estimate | None, fid: float) -> Finding:
     """FID-infinity beside the FID, >= 0, of all images."""
     name = "fid_infinity"
     unit = FID

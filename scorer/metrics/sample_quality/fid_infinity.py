@@ -20,13 +20,12 @@ of that factor divided by L's.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
-from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
+from scorer.metrics.features import Estimate, Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.frechet import (
     MIN_PIVOT,
     Statistics,
@@ -101,18 +100,6 @@ SIZES = 15
 MIN_SIZE = 5000
 
 
-@dataclass(frozen=True, eq=False)
-class FidInfinity:
-    """The line through the distances of parts of ``sizes`` images, ``distances`` (sizes,) float64."""
-
-    value: float
-    """FID-infinity; it may be below 0 for an entry as good as perfect."""
-    standard_error: float | None
-    """Over the choice of the images and of the parts; None without influences."""
-    sizes: tuple[int, ...]
-    distances: Vector
-
-
 def fid_infinity(
     features: Features,
     reference: Statistics,
@@ -122,12 +109,13 @@ def fid_infinity(
     sizes: int = SIZES,
     min_size: int = MIN_SIZE,
     progress: Callable[[float], None] | None = None,
-) -> FidInfinity | None:
+) -> Estimate | None:
     """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``min_size``.
 
-    ``influences`` (n,) are those of the images on the distance. The last part is all of the images. ``progress`` is
-    called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`frechet_distance` does,
-    ``bad-count`` for fewer than three sizes.
+    The result may be below 0 for an entry as good as perfect; its error is over the choice of the images and of the
+    parts. ``influences`` (n,) are those of the images on the distance; without them there is no error. The last part is
+    all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
+    :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
     """
     if sizes < 3 or min_size < 2:
         raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {min_size}.")
@@ -149,7 +137,7 @@ def fid_infinity(
         if progress:
             progress((number + 1) / sizes)
     error = None if influences is None else float(np.sqrt(moved @ moved))
-    return FidInfinity(float(weights @ distances), error, tuple(int(count) for count in counts), distances)
+    return Estimate(float(weights @ distances), error)
 
 
 def intercept_weights(counts: Indices) -> Vector:

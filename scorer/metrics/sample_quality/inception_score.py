@@ -7,32 +7,20 @@ likeness; it is computed because papers report it. Its standard error is a jackk
 split once.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import scipy
 
 from scorer.errors import Invalid
-from scorer.metrics.features import Features, require_finite, require_matrix
+from scorer.metrics.features import Estimate, Features, require_finite, require_matrix
 
 SPLITS = 10
 
 
-@dataclass(frozen=True)
-class InceptionScore:
-    """The mean over the splits."""
-
-    mean: float
-    splits: int
-    standard_error: float
-    """Of ``mean``, over the choice of images; the bias that small splits score lower is not covered."""
-
-
-def inception_score(
-    logits: Features, *, random: np.random.Generator | None = None, splits: int = SPLITS
-) -> InceptionScore:
-    """The score of logits (n, classes), float32 or float64, in splits of the order that ``random`` gives, or as is.
+def inception_score(logits: Features, *, random: np.random.Generator | None = None, splits: int = SPLITS) -> Estimate:
+    """The score of logits (n, classes), float32 or float64: the mean over splits of the order that ``random`` gives, or
+    as is. Its error does not cover the bias that small splits score lower.
 
     Raises :class:`Invalid`: ``bad-count``, ``bad-features``, ``too-few-images``, ``degenerate-features``.
     """
@@ -43,7 +31,7 @@ def inception_score(
     order = np.arange(len(logits)) if random is None else random.permutation(len(logits))
     edges = [split * len(logits) // splits for split in range(splits + 1)]
     values, variances = np.array([_score(logits[order[start:stop]]) for start, stop in pairwise(edges)]).T
-    return InceptionScore(float(values.mean()), splits, float(np.sqrt(variances.sum())) / splits)
+    return Estimate(float(values.mean()), float(np.sqrt(variances.sum())) / splits)
 
 
 def _score(logits: Features) -> tuple[float, float]:

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
-from scorer.metrics.sample_quality.fid_infinity import FidInfinity, fid_infinity, intercept_weights
+from scorer.metrics.features import Estimate
+from scorer.metrics.sample_quality.fid_infinity import fid_infinity, intercept_weights
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_influences
 
@@ -14,7 +15,7 @@ def normal(seed: int, count: int, scale: float = 1.0) -> NDArray[np.float64]:
     return scale * np.random.default_rng(seed).standard_normal((count, 6))
 
 
-def extrapolated(features: NDArray[np.float64], reference: Statistics, seed: int = 0) -> FidInfinity:
+def extrapolated(features: NDArray[np.float64], reference: Statistics, seed: int = 0) -> Estimate:
     result = fid_infinity(
         features,
         reference,
@@ -69,8 +70,9 @@ def test_without_influences_there_is_no_error() -> None:
 def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
     """Between N(0, I) and N(0, 1.2^2 I) in six dimensions the distance is 6 (1.2 - 1)^2 = 0.24."""
     reference = statistics_of(normal(1, 20_000))
-    results = [extrapolated(normal(seed, 800, 1.2), reference, seed) for seed in range(2, 22)]
-    limits, whole = np.array([(each.value, each.distances[-1]) for each in results]).T
+    entries = [(seed, normal(seed, 800, 1.2)) for seed in range(2, 22)]
+    limits = np.array([extrapolated(features, reference, seed).value for seed, features in entries])
+    whole = np.array([frechet_distance(statistics_of(features), reference) for _, features in entries])
     assert abs(limits.mean() - 0.24) < 0.5 * abs(whole.mean() - 0.24)
 
 
@@ -88,8 +90,11 @@ def test_the_last_part_is_everything() -> None:
         progress=shares.append,
     )
     assert result is not None
-    assert result.sizes == (100, 166, 233, 300)
-    assert result.distances[-1] == pytest.approx(frechet_distance(statistics_of(features), reference), rel=1e-12)
+    drawn = np.random.default_rng(0)
+    counts = np.array([100, 166, 233, 300])
+    parts = [features[np.sort(drawn.choice(300, count, replace=False))] for count in counts]
+    distances = [frechet_distance(statistics_of(part), reference) for part in parts]
+    assert result.value == pytest.approx(np.polyfit(1.0 / counts, distances, 1)[1], rel=1e-9)
     assert shares == [0.25, 0.5, 0.75, 1.0]
 
 

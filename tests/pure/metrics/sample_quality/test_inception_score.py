@@ -14,13 +14,13 @@ def test_it_is_what_torch_fidelity_says(splits: int) -> None:
     logits = 3.0 * np.random.default_rng(0).standard_normal((203, 17))
     theirs = isc_features_to_metric(torch.from_numpy(logits), splits=splits, shuffle=False)
     score = inception_score(logits, splits=splits)
-    assert score.mean == pytest.approx(theirs[KEY_METRIC_ISC_MEAN], rel=1e-12)
+    assert score.value == pytest.approx(theirs[KEY_METRIC_ISC_MEAN], rel=1e-12)
 
 
 def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
     samples = [1.5 * np.random.default_rng(seed).standard_normal((300, 6)) for seed in range(300)]
     scores = [inception_score(sample, splits=3) for sample in samples]
-    spread = np.std([score.mean for score in scores], ddof=1)  # itself known to 4 %
+    spread = np.std([score.value for score in scores], ddof=1)  # itself known to 4 %
     assert np.mean([score.standard_error for score in scores]) == pytest.approx(spread, rel=0.12)
 
 
@@ -29,16 +29,16 @@ def test_the_standard_error_is_a_jackknife_of_each_split() -> None:
     score = inception_score(logits, splits=2)
     variance = 0.0
     for split in (logits[:12], logits[12:]):
-        without = [inception_score(np.delete(split, row, 0), splits=1).mean for row in range(12)]
+        without = [inception_score(np.delete(split, row, 0), splits=1).value for row in range(12)]
         variance += 11 / 12 * np.square(np.subtract(without, np.mean(without))).sum()
     assert score.standard_error == pytest.approx(np.sqrt(variance) / 2)
 
 
 def test_its_ends() -> None:
     sure = np.where(np.eye(5, dtype=bool), 0.0, -2000.0)
-    assert inception_score(np.tile(sure, (4, 1)), splits=1).mean == pytest.approx(5.0)
-    assert inception_score(np.zeros((20, 5)), splits=2).mean == pytest.approx(1.0)
-    assert inception_score(np.tile(sure[:1], (20, 1)), splits=2).mean == pytest.approx(1.0)
+    assert inception_score(np.tile(sure, (4, 1)), splits=1).value == pytest.approx(5.0)
+    assert inception_score(np.zeros((20, 5)), splits=2).value == pytest.approx(1.0)
+    assert inception_score(np.tile(sure[:1], (20, 1)), splits=2).value == pytest.approx(1.0)
 
 
 def test_the_order_is_drawn() -> None:
