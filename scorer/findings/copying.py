@@ -6,7 +6,7 @@ from scorer.findings.signs import MAX_U_SHARE, MIN_SHARE
 from scorer.metrics.copying.data_copying import CellCopying, DataCopying, copied_cells, p_any_copied
 from scorer.metrics.copying.membership_inference import MembershipInference
 from scorer.metrics.copying.ndb import NDB_LEVEL, p_more
-from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied
+from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.statistics.mann_whitney import MannWhitney
 
 
@@ -88,11 +88,23 @@ def partial_copying_sentence(test: PartialCopying) -> str:
         f" than {format_percent(1.0 - test.rank / test.held_out)} of the photographs; chance alone makes"
         f" {format_percent(test.expected)}"
     )
-    if is_partly_copied(test, min_share=MIN_SHARE, level=SIGNIFICANCE_LEVEL):
-        return f"{sentence} ({format_p_value(test.p_value)}): these look like copies, whatever the average says."
-    if test.p_value < SIGNIFICANCE_LEVEL:
-        return f"{sentence} ({format_p_value(test.p_value)}): more than chance, but few."
-    return f"{sentence}: nothing out of the ordinary."
+    cause = "these look like copies, whatever the average says."
+    return f"{sentence}{closeness_conclusion(test, cause, is_few=test.share < MIN_SHARE)}"
+
+
+def closeness_conclusion(closeness: PartialCopying, cause: str, *, is_few: bool) -> str:
+    """What a share of close images means: ``cause`` is what many such images come from."""
+    if closeness.p_value >= SIGNIFICANCE_LEVEL:
+        return ": nothing out of the ordinary."
+    return f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if is_few else cause}"
+
+
+def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, uninformative: str) -> Finding:
+    """The share of images closer than the limit; the sentence ``uninformative`` and no value where the limit is 0."""
+    if not closeness.is_informative:
+        return Finding(name, None, SHARE, LOWER, uninformative)
+    error, p_value = closeness.standard_error, closeness.p_value
+    return Finding(name, closeness.share, SHARE, LOWER, sentence, error, p_value, "sampling")
 
 
 def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
@@ -137,10 +149,7 @@ def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
 def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
     """The share of images closer to a training image than held-out images are, and quantiles of the distances."""
     sentence = partial_copying_sentence(test)
-    share = Finding("partly_copied", test.share, SHARE, LOWER, sentence, test.standard_error, test.p_value, "sampling")
-    if not test.is_informative:
-        share = Finding("partly_copied", None, SHARE, LOWER, sentence)
-    return share, *(
+    return closeness_finding("partly_copied", test, sentence, uninformative=sentence), *(
         Finding(
             quantile_name(each.level),
             each.generated,

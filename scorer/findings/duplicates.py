@@ -7,28 +7,12 @@ from math import sqrt
 import numpy as np
 
 from scorer.archive.pixel_hashes import ExactDuplicates, TrainingImageCopies
-from scorer.findings.copying import IMAGES
-from scorer.findings.finding import LOWER, SHARE, SIGNIFICANCE_LEVEL, Finding
+from scorer.findings.copying import IMAGES, closeness_conclusion, closeness_finding
+from scorer.findings.finding import LOWER, SHARE, Finding
 from scorer.findings.formatting import format_p_value, format_percent
 from scorer.findings.signs import MIN_SHARE
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, grouped_share_error
 from scorer.metrics.copying.near_duplicates import NearDuplicates
-from scorer.metrics.copying.partial_copying import PartialCopying
-
-
-def _finding(name: str, closeness: PartialCopying, sentence: str, *, uninformative: str) -> Finding:
-    """The share of images closer than the limit; the sentence ``uninformative`` and no value where the limit is 0."""
-    if not closeness.is_informative:
-        return Finding(name, None, SHARE, LOWER, uninformative)
-    error, p_value = closeness.standard_error, closeness.p_value
-    return Finding(name, closeness.share, SHARE, LOWER, sentence, error, p_value, "sampling")
-
-
-def _conclusion(closeness: PartialCopying, cause: str, *, is_few: bool) -> str:
-    """What the share means: ``cause`` is what many such images come from."""
-    if closeness.p_value >= SIGNIFICANCE_LEVEL:
-        return ": nothing out of the ordinary."
-    return f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if is_few else cause}"
 
 
 def _mirrored(count: int) -> str:
@@ -38,12 +22,12 @@ def _mirrored(count: int) -> str:
 def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their thumbnails."""
     closeness = duplicates.closeness
-    conclusion = _conclusion(
+    conclusion = closeness_conclusion(
         closeness,
         "training images that were blurred, recoloured or put through a network look so.",
         is_few=closeness.share < MIN_SHARE,
     )
-    return _finding(
+    return closeness_finding(
         "thumbnail_copies",
         closeness,
         f"Made very small, {closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)})"
@@ -58,10 +42,10 @@ def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
 def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near duplicates of training images by their perceptual hashes."""
     closeness = duplicates.closeness
-    conclusion = _conclusion(
+    conclusion = closeness_conclusion(
         closeness, "that image shows through, altered or under another one.", is_few=closeness.share < MIN_SHARE
     )
-    finding = _finding(
+    finding = closeness_finding(
         "hash_copies",
         closeness,
         f"By their perceptual hashes {closeness.below:,} of {closeness.generated:,} images"
@@ -76,12 +60,12 @@ def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
 def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
     """The share of images that are near to one training image, relative to others, as held-out images are not."""
     closeness = duplicates.closeness
-    conclusion = _conclusion(
+    conclusion = closeness_conclusion(
         closeness,
         "altered copies among other images look so.",
         is_few=closeness.share - closeness.expected < MIN_SHARE * (1.0 - closeness.expected),
     )
-    return _finding(
+    return closeness_finding(
         "relative_copies",
         closeness,
         f"{closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)}) are nearer to one"
@@ -107,7 +91,7 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
         else ""
     )
     chance = f"; chance alone makes {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
-    return _finding(
+    return closeness_finding(
         "near_copies",
         closeness,
         f"{outcome}{_mirrored(duplicates.mirrored)}{often}{chance}",

@@ -106,12 +106,3 @@ def quantile_error(ordered: Vector, level: float) -> float:
     below = scipy.special.betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)
     weights = np.diff(below)
     return float(np.sqrt(weights @ np.square(ordered - weights @ ordered)))
-
-
-def is_partly_copied(test: PartialCopying, *, min_share: float = 0.05, level: float = 0.01) -> bool:
-    """Whether at least a share ``min_share`` of the images is closer than the limit, and more than chance explains.
-
-    With thousands of images chance alone explains little; the least share keeps slight differences, which honest
-    generators have too, from counting as copies.
-    """
-    return test.is_informative and test.share >= min_share and test.p_value < level

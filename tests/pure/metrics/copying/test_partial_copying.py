@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import Invalid
-from scorer.metrics.copying.partial_copying import PartialCopying, is_partly_copied, partial_copying, quantile_error
+from scorer.findings.copying import partial_copying_findings, partial_copying_sentence
+from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying, quantile_error
 from scorer.metrics.memorization import nearest
 from scorer.metrics.mifid import penalty
 from tests.examples import examples
 from tests.pure.oracles import Matrix
+
+COPIES = "these look like copies, whatever the average says."
 
 
 def uniform(seed: int, count: int) -> Matrix:
@@ -36,8 +39,10 @@ def test_half_honest_and_half_copied_escapes_the_mean_but_not_the_count() -> Non
     partial = partial_copying(mixed.distance, fresh.distance)
     assert 0.5 <= partial.share < 0.53
     assert partial.p_value < 1e-6
-    assert is_partly_copied(partial)
-    assert not is_partly_copied(partial_copying(nearest(honest, training).distance, fresh.distance))
+    assert partial_copying_sentence(partial).endswith(COPIES)
+    assert not partial_copying_sentence(partial_copying(nearest(honest, training).distance, fresh.distance)).endswith(
+        COPIES
+    )
 
 
 def test_quantiles_and_counts_by_hand() -> None:
@@ -84,15 +89,16 @@ def test_equal_distances_only_make_the_count_smaller() -> None:
 def test_photographs_that_are_training_images_show_nothing() -> None:
     partial = partial_copying(np.zeros(100), np.concatenate((np.zeros(10), np.full(90, 0.3))))
     assert (partial.is_informative, partial.below) == (False, 0)
-    assert not is_partly_copied(partial)
+    assert partial_copying_findings(partial)[0].value is None
 
 
 @pytest.mark.parametrize(("below", "called"), [(49, False), (50, True)])
 def test_a_few_close_images_are_not_half_a_zip(below: int, called: bool) -> None:
     partial = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
     assert partial.p_value < 0.01
-    assert is_partly_copied(partial) is called
-    assert not is_partly_copied(PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20))
+    assert partial_copying_sentence(partial).endswith(COPIES if called else "more than chance, but few.")
+    chance = PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20)
+    assert partial_copying_sentence(chance).endswith("nothing out of the ordinary.")
 
 
 @pytest.mark.parametrize(
