@@ -112,12 +112,12 @@ def _references(random: np.random.Generator) -> tuple[Images, ReferenceAnalysis]
     """Training images, and their analysis with held-out ones."""
     training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
     turned = np.ascontiguousarray(training.features[:, ::-1]), np.ascontiguousarray(training.thumbnails[:, ::-1])
-    originals = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1])
+    distances = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1]).distance
     return training, reference_analysis_of(
         training.features,
         turned[0],
         held_out.features,
-        thumbnails=ReferenceThumbnails(training.thumbnails, turned[1], _NO_HASHES, originals),
+        thumbnails=ReferenceThumbnails(training.thumbnails, turned[1], _NO_HASHES, distances),
         signed=False,
         progress=lambda _share: None,
     )

@@ -148,8 +148,9 @@ def _reference_thumbnails(folder: str) -> ReferenceThumbnails:
         for stream, rows in enumerate(_features(folder, "training", "mirrored", "held_out"), 5)
     )
     hashes = _perceptual_hashes(len(training), 0)
-    by_hash = hash_originals(_perceptual_hashes(len(held_out), 1), hashes)
-    return ReferenceThumbnails(training, mirrored, hashes, thumbnail_originals(held_out, training, mirrored), by_hash)
+    by_hash = hash_originals(_perceptual_hashes(len(held_out), 1), hashes).distance
+    distances = thumbnail_originals(held_out, training, mirrored).distance
+    return ReferenceThumbnails(training, mirrored, hashes, distances, by_hash)
 
 
 def _perceptual_hashes(count: int, stream: int) -> PerceptualHashes:

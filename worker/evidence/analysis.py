@@ -141,21 +141,21 @@ class Analysis:
     @property
     def _held_out_limit(self) -> PartialCopying:
         """The limit of closeness, which the held-out images alone determine."""
-        distances = self.held_out.upright.distance
+        distances = self.held_out.upright
         return partial_copying(distances, distances)
 
     @cached_property
     def closeness(self) -> PartialCopying:
-        held_out = self.held_out
-        return partial_copying(self.upright.distance, held_out.upright.distance)
+        held_out = self.held_out.upright  # before the search: without any there is none
+        return partial_copying(self.upright.distance, held_out)
 
     @cached_property
     def near_copies(self) -> NearDuplicates:
-        held_out = self.held_out
+        held_out = self.held_out.upright_or_mirrored
         mirrored = nearest(
             self.normalised, self.reference.mirrored, signed=self.reference.signed, progress=self.progress
         )
-        return near_duplicates(originals_of(self.upright, mirrored), originals_of(held_out.upright, held_out.mirrored))
+        return near_duplicates(originals_of(self.upright, mirrored), held_out)
 
     @cached_property
     def thumbnail_copies(self) -> NearDuplicates:

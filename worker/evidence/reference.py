@@ -17,11 +17,11 @@ from scorer.metrics.copying.authenticity import Authenticity, authenticity_from
 from scorer.metrics.copying.cells import partition_from
 from scorer.metrics.copying.data_copying import CopyingReference, copying_reference, copying_reference_from
 from scorer.metrics.copying.ndb import TrainingBins, bins_of
-from scorer.metrics.copying.near_duplicates import NEIGHBOURS, Originals, originals_of, relative_originals
+from scorer.metrics.copying.near_duplicates import NEIGHBOURS, relative_originals
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Vector
-from scorer.metrics.memorization import Nearest, nearest
+from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.kid import reference_sums_of
 from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodReference
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
@@ -65,13 +65,13 @@ class HeldOut:
 
     features: Features
     """(n, d)"""
-    upright: Nearest
-    """The nearest training images."""
-    mirrored: Nearest
-    """The nearest mirrored training images."""
+    upright: Vector
+    """The cosine distance of each to the nearest training image, (n,)."""
+    upright_or_mirrored: Vector
+    """The same to the nearest training image or mirrored training image."""
     authenticity: Authenticity
-    relative: Originals
-    """The nearest training images, by relative distance."""
+    relative: Vector
+    """The relative distance of each to the nearest training image."""
     cells: CopyingReference | str
     """A string says why there are none."""
 
@@ -163,11 +163,8 @@ def _held_out_of(
         )
         return {
             "upright_distance": upright.distance,
-            "upright_index": upright.index,
             "turned_distance": flipped.distance,
-            "turned_index": flipped.index,
             "authentic": tested.authentic,
-            "authentic_index": tested.index,
             "relative_distance": relative_originals(around).distance,
         }
 
@@ -178,10 +175,10 @@ def _held_out_of(
     )
     return HeldOut(
         held_out,
-        Nearest(arrays["upright_distance"], arrays["upright_index"]),
-        Nearest(arrays["turned_distance"], arrays["turned_index"]),
-        Authenticity(arrays["authentic"], arrays["authentic_index"]),
-        originals_of(Nearest(arrays["relative_distance"], arrays["authentic_index"])),
+        arrays["upright_distance"],
+        np.minimum(arrays["upright_distance"], arrays["turned_distance"]),
+        Authenticity(arrays["authentic"]),
+        arrays["relative_distance"],
         _reason(cells) or copying_reference_from(cells),
     )
 

@@ -9,6 +9,7 @@ from scorer.metrics.copying.near_duplicates import Originals
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, have_hashes, perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels, thumbnail_originals, thumbnails_of
+from scorer.metrics.features import Vector
 from worker.scoring.feature_cache import ArrayCache, Arrays, no_cache
 
 LoadImages = Callable[[], Pixels]
@@ -22,9 +23,9 @@ class ReferenceThumbnails:
     training: Features
     mirrored: Features
     hashes: PerceptualHashes
-    held_out: Originals | None = None
-    """The training images nearest to the held-out ones; None where there are no held-out images."""
-    held_out_by_hash: Originals | None = None
+    held_out: Vector | None = None
+    """The distance of each held-out image to the nearest one, (n,); None where there are no held-out images."""
+    held_out_by_hash: Vector | None = None
     """The same by perceptual hashes; None, too, where too few training images have one."""
 
     def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
@@ -48,19 +49,14 @@ def reference_thumbnails_of(
         return thumbnails
     load = held_out
 
-    def find_originals() -> Arrays:
-        return _arrays_of(thumbnails.originals(thumbnails_of(load()), lambda _share: None))
+    def find_distances() -> Arrays:
+        return {"distance": thumbnails.originals(thumbnails_of(load()), lambda _share: None).distance}
 
-    def find_originals_by_hash() -> Arrays:
-        return _arrays_of(hash_originals(perceptual_hashes(load()), thumbnails.hashes))
+    def find_distances_by_hash() -> Arrays:
+        return {"distance": hash_originals(perceptual_hashes(load()), thumbnails.hashes).distance}
 
     by_hash = None
     if have_hashes(thumbnails.hashes).sum() >= 2:
-        by_hash = Originals(**cache("held-out-hashes", find_originals_by_hash))
-    return replace(
-        thumbnails, held_out=Originals(**cache("held-out-thumbnails", find_originals)), held_out_by_hash=by_hash
-    )
-
-
-def _arrays_of(originals: Originals) -> Arrays:
-    return {"distance": originals.distance, "index": originals.index, "mirrored": originals.mirrored}
+        by_hash = cache("held-out-hashes", find_distances_by_hash)["distance"]
+    distances = cache("held-out-thumbnails", find_distances)["distance"]
+    return replace(thumbnails, held_out=distances, held_out_by_hash=by_hash)

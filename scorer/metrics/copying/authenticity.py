@@ -16,17 +16,15 @@ import scipy
 from numpy.typing import NDArray
 
 from scorer.metrics.copying.ndb import excess_of
-from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import Neighbours
 from scorer.metrics.sample_quality.prdc import Manifold
 
 
 @dataclass(frozen=True, eq=False)
 class Authenticity:
-    """For every image whether it is authentic, (n,) bool, and the nearest training image, (n,) int64."""
+    """For every image whether it is authentic, (n,) bool."""
 
     authentic: NDArray[np.bool_]
-    index: Indices
 
     @property
     def share(self) -> float:
@@ -41,8 +39,7 @@ class Authenticity:
 
 def authenticity_from(nearest: Neighbours, training: Manifold) -> Authenticity:
     """Of images with these nearest training images, (n, k) for any k, the training images being ``training``."""
-    index = nearest.index[:, 0]
-    return Authenticity(training.limits(1)[index] < nearest.squares[:, 0], index)
+    return Authenticity(training.limits(1)[nearest.index[:, 0]] < nearest.squares[:, 0])
 
 
 def p_fewer(generated: Authenticity, held_out: Authenticity) -> float:

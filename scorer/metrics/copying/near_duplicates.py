@@ -24,7 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import HELD_OUT_SHARE, PartialCopying, partial_copying
 from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import Neighbours
@@ -68,12 +67,8 @@ class NearDuplicates:
     """Each of another training image."""
 
 
-def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals:
+def originals_of(upright: Nearest, mirrored: Nearest) -> Originals:
     """The nearer of two searches, against the training images and their mirror images; ties to the upright one."""
-    if mirrored is None:
-        return Originals(upright.distance, upright.index, np.zeros(len(upright.index), np.bool_))
-    if len(mirrored.distance) != len(upright.distance):
-        raise Invalid("bad-count", f"{len(upright.distance)} and {len(mirrored.distance)} images can't be the same.")
     turned = mirrored.distance < upright.distance
     return Originals(
         np.where(turned, mirrored.distance, upright.distance),
@@ -84,18 +79,19 @@ def originals_of(upright: Nearest, mirrored: Nearest | None = None) -> Originals
 
 def near_duplicates(
     generated: Originals,
-    held_out: Originals,
+    held_out: Vector,
     *,
     rare: float = HELD_OUT_SHARE,
     examples: int = MAX_EXAMPLES,
     order_by: Vector | None = None,
 ) -> NearDuplicates:
-    """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones.
+    """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones,
+    whose distances ``held_out`` (m,) are.
 
     Examples are the nearest ones, or those with the least of ``order_by`` (n,), each of another training image. Raises
     :class:`Invalid` as :func:`partial_copying` does.
     """
-    closeness = partial_copying(generated.distance, held_out.distance, rare=rare)
+    closeness = partial_copying(generated.distance, held_out, rare=rare)
     rows = np.flatnonzero(generated.distance < closeness.limit)
     rows = rows[np.argsort((generated.distance if order_by is None else order_by)[rows], kind="stable")]
     index, first, times = np.unique(generated.index[rows], return_index=True, return_counts=True)

@@ -37,7 +37,8 @@ def random() -> np.random.Generator:
 
 def all_of(own: Any) -> dict[str, Finding]:
     training, held_out = photographs(1), photographs(2)
-    near = near_duplicates(originals_of(nearest(own, training)), originals_of(nearest(held_out, training)))
+    upright = nearest(own, training)
+    near = near_duplicates(originals_of(upright, upright), nearest(held_out, training).distance)
     statistics = statistics_of(training)
     influences = frechet_influences(own, statistics)
     rows = compare_counts(np.array([len(own) - 40, 40]), np.array([60, 60]))
@@ -102,8 +103,9 @@ def test_something_else() -> None:
 def test_what_does_not_exist_says_so() -> None:
     assert words.fid_infinity_finding(None, 3.0).value is None
     training = photographs(5)
-    same = originals_of(nearest(training, training))
-    assert duplicates.near_duplicates_finding(near_duplicates(same, same)).value is None
+    upright = nearest(training, training)
+    same = originals_of(upright, upright)
+    assert duplicates.near_duplicates_finding(near_duplicates(same, same.distance)).value is None
     assert duplicates.internal_duplicates_finding(
         internal_duplicates(photographs(6, 5), partial_copying(np.ones(9), np.full(9, 1e-9)), 9)
     ).sentence.startswith("No two of the 5 images are nearly the same")

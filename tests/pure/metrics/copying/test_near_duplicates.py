@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scorer.errors import Invalid
 from scorer.metrics import pairing
 from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
-from scorer.metrics.copying.near_duplicates import NearDuplicate, near_duplicates, originals_of
+from scorer.metrics.copying.near_duplicates import NearDuplicate, Originals, near_duplicates, originals_of
 from scorer.metrics.copying.near_targets import choose_near_targets
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.memorization import Nearest, nearest
@@ -38,7 +38,7 @@ def limited(limit: float) -> PartialCopying:
 def test_planted_copies_are_found_upright_and_mirrored() -> None:
     upright, mirrored, fresh, own = (photographs(seed, count) for seed, count in enumerate((400, 400, 300, 200)))
     own[10:20], own[30:35] = noise(4, upright[:10]), noise(5, mirrored[[7, 50, 51, 52, 52]])
-    held_out = originals_of(nearest(fresh, upright), nearest(fresh, mirrored))
+    held_out = originals_of(nearest(fresh, upright), nearest(fresh, mirrored)).distance
     duplicates = near_duplicates(originals_of(nearest(own, upright), nearest(own, mirrored)), held_out)
     chance = duplicates.closeness.below - 15
     assert 0 <= chance < 10
@@ -51,7 +51,9 @@ def test_planted_copies_are_found_upright_and_mirrored() -> None:
     assert {(each.generated, each.reference, each.mirrored) for each in duplicates.examples} & planted
     assert len(duplicates.examples) == len({each.reference for each in duplicates.examples}) == 12
     assert [each.distance for each in duplicates.examples] == sorted(each.distance for each in duplicates.examples)
-    without = near_duplicates(originals_of(nearest(own, upright)), originals_of(nearest(fresh, upright)))
+    without = near_duplicates(
+        originals_of(nearest(own, upright), nearest(own, upright)), nearest(fresh, upright).distance
+    )
     assert without.mirrored == 0
     assert without.closeness.below < duplicates.closeness.below
 
@@ -62,15 +64,13 @@ def test_the_nearer_search_counts_and_a_tie_is_upright() -> None:
     assert originals.distance.tolist() == [0.1, 0.1, 0.2]
     assert originals.index.tolist() == [0, 6, 2]
     assert originals.mirrored.tolist() == [False, True, False]
-    copies = near_duplicates(originals, originals_of(Nearest(np.full(9, 0.15), np.zeros(9, np.int64))))
+    copies = near_duplicates(originals, np.full(9, 0.15))
     assert copies.examples == (NearDuplicate(0, 0, 0.1, False), NearDuplicate(1, 6, 0.1, True))
-    with pytest.raises(Invalid):
-        originals_of(one, Nearest(np.array([0.1]), np.arange(1)))
 
 
 def test_no_copies_at_all() -> None:
-    apart = originals_of(Nearest(np.full(5, 0.5), np.arange(5)))
-    duplicates = near_duplicates(apart, apart)
+    apart = Originals(np.full(5, 0.5), np.arange(5), np.zeros(5, np.bool_))
+    duplicates = near_duplicates(apart, apart.distance)
     assert (duplicates.closeness.below, duplicates.originals, duplicates.most_copied, duplicates.examples) == (
         0,
         0,

@@ -168,11 +168,11 @@ def test_it_is_what_a_search_finds_in_blocks_of_any_height(monkeypatch: pytest.M
 def test_a_training_image_that_shines_through_another_is_found() -> None:
     training, others = photographs(1, 400)[:100], photographs(4, 100)
     blended = np.rint(0.5 * training + 0.5 * others).astype(np.uint8)
-    found = near_duplicates(hash_originals(perceptual_hashes(blended), TRAINING), HELD_OUT)
+    found = near_duplicates(hash_originals(perceptual_hashes(blended), TRAINING), HELD_OUT.distance)
     assert found.closeness.share > 0.9
     assert {each.generated for each in found.examples} == {each.reference for each in found.examples}
     assert "shows through" in hash_copies_finding(found).sentence
-    honest = near_duplicates(hash_originals(perceptual_hashes(others), TRAINING), HELD_OUT)
+    honest = near_duplicates(hash_originals(perceptual_hashes(others), TRAINING), HELD_OUT.distance)
     assert honest.closeness.share < 0.05
     assert hash_copies_finding(honest).sentence.endswith("nothing out of the ordinary.")
 
@@ -187,5 +187,5 @@ def test_images_without_a_hash_say_nothing() -> None:
     with pytest.raises(Invalid) as refused:
         hash_originals(TRAINING, some[:5])
     assert refused.value.slug == "too-few-images"
-    spoilt = near_duplicates(found, hash_originals(TRAINING[:50], TRAINING))
+    spoilt = near_duplicates(found, hash_originals(TRAINING[:50], TRAINING).distance)
     assert hash_copies_finding(spoilt).value is None

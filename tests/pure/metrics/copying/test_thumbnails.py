@@ -73,7 +73,7 @@ def test_blurred_noisy_and_mirrored_copies_are_found_but_not_new_images() -> Non
     grainy = np.clip(training[20:40] + np.random.default_rng(1).normal(0, 20, (20, 16, 16, 3)), 0, 255)
     turned = mirror_images(training[40:50])
     entry = np.concatenate([blurred, grainy, turned, shapes(3, 50)]).astype(np.uint8)
-    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh.distance)
     assert 50 <= duplicates.closeness.below <= 53
     assert 10 <= duplicates.mirrored <= 12
     finding = thumbnail_copies_finding(duplicates)
@@ -81,9 +81,9 @@ def test_blurred_noisy_and_mirrored_copies_are_found_but_not_new_images() -> Non
     assert "of 100 images" in finding.sentence
     assert "of them mirrored" in finding.sentence
     assert finding.sentence.endswith("training images that were blurred, recoloured or put through a network look so.")
-    honest = near_duplicates(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh)
+    honest = near_duplicates(thumbnail_originals(thumbnails_of(shapes(4, 100)), *_both(training)), fresh.distance)
     assert thumbnail_copies_finding(honest).sentence.endswith("nothing out of the ordinary.")
-    spoilt = near_duplicates(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)))
+    spoilt = near_duplicates(fresh, thumbnail_originals(thumbnails_of(training[:30]), *_both(training)).distance)
     assert thumbnail_copies_finding(spoilt).value is None
 
 
@@ -97,17 +97,17 @@ def test_examples_are_those_with_something_to_see() -> None:
     assert contrast[3] == pytest.approx(np.sqrt(entry[3].reshape(8, 2, 8, 2, 3).mean((1, 3)).var((0, 1)).mean()), 1e-6)
     own = thumbnail_originals(small, *_both(training))
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 200)), *_both(training))
-    duplicates = near_duplicates(own, fresh, order_by=(own.distance + 0.1) / (contrast + 1.0))
+    duplicates = near_duplicates(own, fresh.distance, order_by=(own.distance + 0.1) / (contrast + 1.0))
     assert duplicates.examples[-1].generated == 0, "what is of one colour comes last"
     assert len(duplicates.examples) == 6, "and once: the training images of one colour are one to it"
-    assert near_duplicates(own, fresh).examples[0].generated == 0
+    assert near_duplicates(own, fresh.distance).examples[0].generated == 0
 
 
 def test_a_few_copies_are_few() -> None:
     training = shapes(1, 300)
     fresh = thumbnail_originals(thumbnails_of(shapes(2, 1000)), *_both(training))
     entry = np.concatenate([training[:30], shapes(3, 970)])
-    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh)
+    duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), fresh.distance)
     assert "more than chance, but few." in thumbnail_copies_finding(duplicates).sentence
 
 
