@@ -19,15 +19,11 @@ _DTYPES: dict[int, torch.dtype] = {
 }
 
 
-def dtype_of(node: Node, number: int) -> torch.dtype:
-    """The torch dtype of an ONNX type number; ``bad-node`` for one that is not read."""
+def _cast(node: Node, x: Tensor) -> Tensor:
+    number = node.integer("to", 0)
     if number not in _DTYPES:
         raise node.refusal("bad-node", "asks for a type other than float32, float64, int32, int64 and bool.")
-    return _DTYPES[number]
-
-
-def _cast(node: Node, x: Tensor) -> Tensor:
-    return x.to(dtype_of(node, node.integer("to", 0)))
+    return x.to(_DTYPES[number])
 
 
 def _clip(_: Node, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
@@ -63,12 +59,9 @@ def _prelu(x: Tensor, slope: Tensor) -> Tensor:
     return torch.where(x < 0, x * slope, x)
 
 
-def _elu(node: Node, x: Tensor) -> Tensor:
-    return functional.elu(x, node.number("alpha", 1.0))
-
-
-def _celu(node: Node, x: Tensor) -> Tensor:
-    return functional.celu(x, node.number("alpha", 1.0))
+def _with_alpha(run: Callable[[Tensor, float], Tensor], default: float) -> Operator:
+    """The operator of a function of a tensor and the attribute ``alpha``."""
+    return Operator(lambda node, x: run(x, node.number("alpha", default)))
 
 
 def _selu(node: Node, x: Tensor) -> Tensor:
@@ -76,16 +69,12 @@ def _selu(node: Node, x: Tensor) -> Tensor:
     return gamma * functional.elu(x, alpha)
 
 
-def _leaky(node: Node, x: Tensor) -> Tensor:
-    return functional.leaky_relu(x, node.number("alpha", 0.01))
-
-
 def _hard_sigmoid(node: Node, x: Tensor) -> Tensor:
     return (node.number("alpha", 0.2) * x + node.number("beta", 0.5)).clamp(0.0, 1.0)
 
 
-def _thresholded(node: Node, x: Tensor) -> Tensor:
-    return torch.where(x > node.number("alpha", 1.0), x, torch.zeros_like(x))
+def _thresholded(x: Tensor, alpha: float) -> Tensor:
+    return torch.where(x > alpha, x, torch.zeros_like(x))
 
 
 def _gelu(node: Node, x: Tensor) -> Tensor:
@@ -94,10 +83,6 @@ def _gelu(node: Node, x: Tensor) -> Tensor:
 
 def _softplus(x: Tensor) -> Tensor:
     return torch.logaddexp(x, torch.zeros_like(x))
-
-
-def _same(x: Tensor) -> Tensor:
-    return x
 
 
 def _dropout(node: Node, x: Tensor, _: Tensor | None = None, training: Tensor | None = None) -> Tensor:
@@ -112,12 +97,12 @@ ELEMENTWISE: dict[str, Operator] = {
     "And": plain(torch.logical_and),
     "Cast": Operator(_cast),
     "Ceil": plain(torch.ceil),
-    "Celu": Operator(_celu),
+    "Celu": _with_alpha(functional.celu, 1.0),
     "Clip": Operator(_clip),
     "Cos": plain(torch.cos),
     "Div": plain(_div),
     "Dropout": Operator(_dropout),
-    "Elu": Operator(_elu),
+    "Elu": _with_alpha(functional.elu, 1.0),
     "Equal": plain(torch.eq),
     "Erf": plain(torch.erf),
     "Exp": plain(torch.exp),
@@ -127,8 +112,8 @@ ELEMENTWISE: dict[str, Operator] = {
     "GreaterOrEqual": plain(torch.ge),
     "HardSigmoid": Operator(_hard_sigmoid),
     "HardSwish": plain(functional.hardswish),
-    "Identity": plain(_same),
-    "LeakyRelu": Operator(_leaky),
+    "Identity": plain(lambda x: x),
+    "LeakyRelu": _with_alpha(functional.leaky_relu, 0.01),
     "Less": plain(torch.lt),
     "LessOrEqual": plain(torch.le),
     "Log": plain(torch.log),
@@ -153,6 +138,6 @@ ELEMENTWISE: dict[str, Operator] = {
     "Sub": plain(torch.sub),
     "Sum": plain(_folded(torch.add)),
     "Tanh": plain(torch.tanh),
-    "ThresholdedRelu": Operator(_thresholded),
+    "ThresholdedRelu": _with_alpha(_thresholded, 1.0),
     "Where": plain(torch.where),
 }

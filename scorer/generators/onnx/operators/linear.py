@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import Operator
+from scorer.generators.onnx.operators.operator import Operator, plain
 
 _CONVOLUTIONS = (functional.conv1d, functional.conv2d, functional.conv3d)
 _TRANSPOSED = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)
@@ -20,10 +20,6 @@ def _gemm(node: Node, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
     b = b.T if node.integer("transB", 0) else b
     product = node.number("alpha", 1.0) * (a @ b)
     return product if c is None else product + node.number("beta", 1.0) * c
-
-
-def _matmul(_: Node, a: Tensor, b: Tensor) -> Tensor:
-    return torch.matmul(a, b)
 
 
 def _conv(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -135,5 +131,5 @@ LINEAR: dict[str, Operator] = {
     "Conv": Operator(_conv),
     "ConvTranspose": Operator(_conv_transpose),
     "Gemm": Operator(_gemm),
-    "MatMul": Operator(_matmul),
+    "MatMul": plain(torch.matmul),
 }

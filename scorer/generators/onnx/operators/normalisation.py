@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.operators.linear import each_axis
-from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, shape_deciding
+from scorer.generators.onnx.operators.operator import Operator, axis_of, integers
 
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
@@ -61,12 +61,9 @@ def _global_average(_: Node, x: Tensor) -> Tensor:
     return x.mean(tuple(range(2, x.ndim)), keepdim=True)
 
 
-def _softmax(node: Node, x: Tensor) -> Tensor:
-    return torch.softmax(x, axis_of(node, node.integer("axis", -1), x.ndim))
-
-
-def _log_softmax(node: Node, x: Tensor) -> Tensor:
-    return torch.log_softmax(x, axis_of(node, node.integer("axis", -1), x.ndim))
+def _along_axis(run: Callable[[Tensor, int], Tensor]) -> Operator:
+    """The operator of a function along the axis of the attribute ``axis``."""
+    return Operator(lambda node, x: run(x, axis_of(node, node.integer("axis", -1), x.ndim)))
 
 
 def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Operator:
@@ -82,7 +79,7 @@ def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Opera
         over = tuple(axis_of(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 
-    return shape_deciding(run, 1)
+    return Operator(run, (1,))
 
 
 def _product(x: Tensor, over: tuple[int, ...], keep: bool) -> Tensor:
@@ -98,7 +95,7 @@ NORMALISING: dict[str, Operator] = {
     "GroupNormalization": Operator(_group),
     "InstanceNormalization": Operator(_instance),
     "LayerNormalization": Operator(_layer),
-    "LogSoftmax": Operator(_log_softmax),
+    "LogSoftmax": _along_axis(torch.log_softmax),
     "ReduceL2": _reduced(lambda x, over, keep: torch.linalg.vector_norm(x, dim=over, keepdim=keep)),
     "ReduceMax": _reduced(lambda x, over, keep: torch.amax(x, over, keepdim=keep)),
     "ReduceMean": _reduced(lambda x, over, keep: torch.mean(x, over, keepdim=keep)),
@@ -106,5 +103,5 @@ NORMALISING: dict[str, Operator] = {
     "ReduceProd": _reduced(_product),
     "ReduceSum": _reduced(lambda x, over, keep: torch.sum(x, over, keepdim=keep)),
     "ReduceSumSquare": _reduced(lambda x, over, keep: torch.sum(x * x, over, keepdim=keep)),
-    "Softmax": Operator(_softmax),
+    "Softmax": _along_axis(torch.softmax),
 }

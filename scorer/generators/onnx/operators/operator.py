@@ -20,12 +20,7 @@ class Operator:
     """
 
     run: Callable[..., Result]
-    decisive: frozenset[int] = frozenset()
-
-
-def shape_deciding(run: Callable[..., Result], *places: int) -> Operator:
-    """An operator whose inputs at these positions decide the output's shape."""
-    return Operator(run, frozenset(places))
+    decisive: tuple[int, ...] = ()
 
 
 def plain(run: Callable[..., Result]) -> Operator:

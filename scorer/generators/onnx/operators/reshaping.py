@@ -8,14 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import (
-    Operator,
-    axis_of,
-    integers,
-    numbers,
-    shape_deciding,
-    stored_tensor,
-)
+from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers, stored_tensor
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
@@ -175,21 +168,21 @@ def _space_to_depth(node: Node, x: Tensor) -> Tensor:
 ARRANGING: dict[str, Operator] = {
     "Concat": Operator(_concat),
     "Constant": Operator(_constant),
-    "ConstantOfShape": shape_deciding(_constant_of_shape, 0),
+    "ConstantOfShape": Operator(_constant_of_shape, (0,)),
     "DepthToSpace": Operator(_depth_to_space),
-    "Expand": shape_deciding(_expand, 1),
+    "Expand": Operator(_expand, (1,)),
     "Flatten": Operator(_flatten),
     "Gather": Operator(_gather),
-    "Pad": shape_deciding(_pad, 1, 2, 3),
-    "Range": shape_deciding(_range, 0, 1, 2),
-    "Reshape": shape_deciding(_reshape, 1),
+    "Pad": Operator(_pad, (1, 2, 3)),
+    "Range": Operator(_range, (0, 1, 2)),
+    "Reshape": Operator(_reshape, (1,)),
     "Shape": Operator(_shape),
     "Size": Operator(_size),
-    "Slice": shape_deciding(_slice, 1, 2, 3, 4),
+    "Slice": Operator(_slice, (1, 2, 3, 4)),
     "SpaceToDepth": Operator(_space_to_depth),
-    "Split": shape_deciding(_split, 1),
-    "Squeeze": shape_deciding(_squeeze, 1),
-    "Tile": shape_deciding(_tile, 1),
+    "Split": Operator(_split, (1,)),
+    "Squeeze": Operator(_squeeze, (1,)),
+    "Tile": Operator(_tile, (1,)),
     "Transpose": Operator(_transpose),
-    "Unsqueeze": shape_deciding(_unsqueeze, 1),
+    "Unsqueeze": Operator(_unsqueeze, (1,)),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers, shape_deciding
+from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: math.ceil(x - 0.5),
@@ -120,4 +120,4 @@ def _cubic(x: float, a: float) -> list[tuple[int, float]]:
     return [(left - 1, far[0]), (left, near[0]), (left + 1, near[1]), (left + 2, far[1])]
 
 
-RESIZING: dict[str, Operator] = {"Resize": shape_deciding(_resize, 1, 2, 3)}
+RESIZING: dict[str, Operator] = {"Resize": Operator(_resize, (1, 2, 3))}
