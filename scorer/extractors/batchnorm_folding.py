@@ -21,7 +21,7 @@ def fold(network: nn.Module) -> nn.Module:
     the convolution ``W' = W g / sqrt(v + e)``, ``c' = (c - m) g / sqrt(v + e) + b``. Computed in float64 and rounded
     once; an activation that timm keeps inside its batch norm takes the norm's place.
     """
-    for before, after in _followers(network, nn.Conv2d, nn.BatchNorm2d):
+    for before, after in followers(network, nn.Conv2d, nn.BatchNorm2d):
         convolution, norm = network.get_submodule(before), network.get_submodule(after)
         assert isinstance(convolution, nn.Conv2d)  # noqa: S101 - for the type checker
         assert isinstance(norm, nn.BatchNorm2d)  # noqa: S101
@@ -30,18 +30,14 @@ def fold(network: nn.Module) -> nn.Module:
     return network
 
 
-def rectified_convolutions(network: nn.Module) -> list[tuple[str, str]]:
-    """Convolutions whose output only a ReLU or ReLU6 reads, with that activation: pairs of module paths."""
-    return _followers(network, nn.Conv2d, nn.ReLU, nn.ReLU6)
-
-
 def replace_module(network: nn.Module, path: str, module: nn.Module) -> None:
     """Replace the submodule at ``path``."""
     parent, _, name = path.rpartition(".")
     setattr(network.get_submodule(parent), name, module)
 
 
-def _followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
+def followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
+    """Modules of the first type whose output only one of the other types reads, with that: pairs of module paths."""
     if not any(isinstance(module, second) for module in network.modules()):
         return []  # a transformer, which is not traced
     graph = _Tracer().trace(network)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scorer.extractors.batchnorm_folding import rectified_convolutions, replace_module
+from scorer.extractors.batchnorm_folding import followers, replace_module
 
 _Activation = tuple[str, list[float]]
 _onednn: Any = torch.ops.mkldnn
@@ -30,7 +30,7 @@ def fuse(network: nn.Module) -> nn.Module:
     The network must be in evaluation mode with its batch norms folded, and run afterwards in float32 on the CPU on
     batches of one shape.
     """
-    activations = dict(rectified_convolutions(network))
+    activations = dict(followers(network, nn.Conv2d, nn.ReLU, nn.ReLU6))
     convolutions = [(path, module) for path, module in network.named_modules() if isinstance(module, nn.Conv2d)]
     for path, convolution in convolutions:
         after = activations.get(path)
