@@ -16,7 +16,7 @@ from benchmarks.harness.synthetic import features
 from deploy.demo.generators import noisy
 from deploy.demo.photographs import bundled_photographs
 from scorer.archive import ImageSpec, write_images
-from scorer.archive.png_decoding import decode_png
+from scorer.archive.png_pixels import decode_png
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import Features
 from scorer.jobs.broker import create_celery_app

@@ -24,7 +24,7 @@ from kennel_client.archive.central_directory import Member
 from kennel_client.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
 from kennel_client.archive.zip_reader import WINDOW_BYTES, MemberProgress, Record, map_members, map_windows, packed
 from scorer.archive.decoder_process import words_of
-from scorer.archive.png_decoding import decode_png
+from scorer.archive.png_pixels import decode_png
 from scorer.archive.reference_image import decode_reference
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
 from scorer.confinement.fork_server import start_process
@@ -45,13 +45,10 @@ Result = TypeVar("Result")
 
 
 def processes_of(setting: int | None) -> int:
-    """How many limited processes there shall be by the operator's setting; None: :func:`default_processes`."""
-    return default_processes() if setting is None else setting
-
-
-def default_processes() -> int:
-    """As many processes as there are cores, up to ``MAX_PROCESSES``; 0, for threads instead, on systems without Linux's
-    means to limit a process."""
+    """How many limited processes there shall be by the operator's setting; None: as many as there are cores, up to
+    ``MAX_PROCESSES``, and 0, for threads instead, on systems without Linux's means to limit a process."""
+    if setting is not None:
+        return setting
     return min(MAX_PROCESSES, usable_cores()) if sys.platform == "linux" else 0
 
 

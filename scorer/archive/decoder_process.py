@@ -18,7 +18,7 @@ from PIL import Image
 
 from kennel_client.archive.faults import MemberError
 from kennel_client.archive.zip_reader import inflate
-from scorer.archive.png_decoding import decode_png
+from scorer.archive.png_pixels import decode_png
 from scorer.archive.reference_image import FORMATS, MAX_PIXELS, decode_reference
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape
 from scorer.confinement.process import confine, limit_memory

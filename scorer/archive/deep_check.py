@@ -10,7 +10,7 @@ from kennel_client.archive.listing import ImageSpec, Listing
 from kennel_client.archive.zip_reader import MemberProgress, map_members
 from scorer.archive.decoder_pool import map_pixels
 from scorer.archive.pixel_hashes import HASH_BYTES, Images, PixelHashes, pixel_hash
-from scorer.archive.png_decoding import decode_png
+from scorer.archive.png_pixels import decode_png
 
 
 def check_images(

@@ -1,12 +1,13 @@
 """Sprite sheets: a sample of a submission's images, tiled into one PNG."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from scorer.archive.png_pixels import encode_png
 
 COLUMNS = 10
 MAX_IMAGES = 100
@@ -53,10 +54,7 @@ def tile_images(images: Sequence[NDArray[np.uint8]], *, columns: int, tile: int)
     """A PNG of square images side by side, ``columns`` in a row, each ``tile`` pixels a side; full rows only."""
     tiles = np.stack([_tile(image, tile) for image in images])
     rows = tiles.reshape(-1, columns, tile, tile, 3)
-    picture = rows.transpose(0, 2, 1, 3, 4).reshape(-1, columns * tile, 3)
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "PNG")
-    return buffer.getvalue()
+    return encode_png(rows.transpose(0, 2, 1, 3, 4).reshape(-1, columns * tile, 3))
 
 
 def _tile(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:

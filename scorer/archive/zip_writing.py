@@ -5,17 +5,15 @@ Members of a streamed zip are stored uncompressed, in ZIP64 (APPNOTE 4.3 and 4.5
 file or of a header, whatever their sizes, and any range of the zip can be sent alone.
 """
 
-import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from PIL import Image
-
 from kennel_client.archive.zip_writing import write_members
 from scorer.archive.pixel_hashes import Images
+from scorer.archive.png_pixels import encode_png
 
 
 def write_images(images: Images, destination: BinaryIO, names: Sequence[str] | None = None) -> None:
@@ -29,13 +27,7 @@ def write_images(images: Images, destination: BinaryIO, names: Sequence[str] | N
     names = [f"{index:0{digits}}.png" for index in range(len(images))] if names is None else names
     if len(names) != len(images) or len(set(names)) != len(names):
         raise ValueError(f"{len(images)} images need as many different names, not {len(set(names))}")
-    write_members(destination, ((name, _png(image)) for name, image in zip(names, images, strict=True)))
-
-
-def _png(image: Images) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    return buffer.getvalue()
+    write_members(destination, ((name, encode_png(image)) for name, image in zip(names, images, strict=True)))
 
 
 VERSION = 45  # of the format: ZIP64

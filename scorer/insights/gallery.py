@@ -8,7 +8,8 @@ import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
-from scorer.archive.sprite_sheet import Layout, layout_of
+from scorer.archive.png_pixels import encode_png
+from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, require_results
 from scorer.db.leaderboard import board_details
 from scorer.db.submissions import duplicates
@@ -64,18 +65,9 @@ def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
     random = np.random.default_rng((seed, submission.ref))
     places = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
     with Image.open(io.BytesIO(sprite)) as picture:
-        tiles = [picture.crop(_box(layout, int(place))) for place in places]
-    strip = Image.new("RGB", (layout.tile * len(tiles), layout.tile))
-    for place, tile in enumerate(tiles):
-        strip.paste(tile, (place * layout.tile, 0))
-    buffer = io.BytesIO()
-    strip.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def _box(layout: Layout, place: int) -> tuple[int, int, int, int]:
-    left, top = place % layout.columns * layout.tile, place // layout.columns * layout.tile
-    return left, top, left + layout.tile, top + layout.tile
+        rows = np.asarray(picture).reshape(-1, layout.tile, layout.columns, layout.tile, 3)
+    row, column = np.divmod(places, layout.columns)
+    return encode_png(np.concatenate(list(rows[row, :, column]), axis=1))
 
 
 def shared_submissions_of(session: Session, state: CompetitionState) -> list[SharedSubmissions]:

@@ -14,9 +14,9 @@ from tempfile import gettempdir
 from typing import Any
 
 from kennel_client.archive.faults import MemberError
-from scorer.archive import decoder_process, png_decoding
+from scorer.archive import decoder_process, png_pixels
 
-decode = png_decoding.decode_png
+decode = png_pixels.decode_png
 COMMAND = b"kennel-does\0"
 WRITTEN = Path(gettempdir()) / "kennel-hostile-decoder"
 

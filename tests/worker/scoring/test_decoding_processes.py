@@ -212,7 +212,7 @@ def test_the_web_process_has_them_decoded() -> None:
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
     )
-    for processes, expected in ((0, 0), (4, 1), (None, min(1, decoder_pool.default_processes()))):
+    for processes, expected in ((0, 0), (4, 1), (None, min(1, decoder_pool.processes_of(None)))):
         app = create_app(settings.model_copy(update={"decoding_processes": processes}))
         assert app.state.stored_images._processes == expected
         app.state.engine.dispose()
@@ -280,9 +280,9 @@ def test_shared_memory_cannot_be_made_shorter_under_its_reader() -> None:
 def test_as_many_processes_as_cores_where_they_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 1), (3, 3), (64, decoder_pool.MAX_PROCESSES)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert decoder_pool.default_processes() == expected
+        assert decoder_pool.processes_of(None) == expected
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert decoder_pool.default_processes() == 0
+    assert decoder_pool.processes_of(None) == 0
 
 
 @pytest.mark.usefixtures("hostile")
@@ -325,4 +325,4 @@ def test_the_setting_decides(service: Service) -> None:
     settings = service.context.settings
     assert decoder_pool.processes_of(settings.decoding_processes) == 0
     default = settings.model_copy(update={"decoding_processes": None})
-    assert decoder_pool.processes_of(default.decoding_processes) == decoder_pool.default_processes() > 0
+    assert decoder_pool.processes_of(default.decoding_processes) == decoder_pool.processes_of(None) > 0
