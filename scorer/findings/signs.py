@@ -33,61 +33,51 @@ images in one extractor and 700 in another."""
 
 @dataclass(frozen=True)
 class Sign:
-    """One sign: ``holds`` is its condition, ``finding`` the name of the finding whose sentence explains it, ``p_value``
-    the column with the p-value that the condition asks for, if any."""
+    """One sign: ``finding`` is the name of the finding whose sentence explains it, ``is_large`` the condition on its
+    size, ``p_value`` the column that says whether chance explains it, if any."""
 
     name: str
     finding: str
-    holds: Callable[[Any], Any]
+    is_large: Callable[[Any], Any]
     p_value: str | None
 
-
-def _thumbnails(evidence: Any) -> Any:
-    return (evidence.thumbnail_p < SIGNIFICANCE_LEVEL) & (evidence.thumbnail_share >= MIN_SHARE)
-
-
-def _hashes(evidence: Any) -> Any:
-    return (evidence.hash_p < SIGNIFICANCE_LEVEL) & (evidence.hash_share >= MIN_SHARE)
+    def holds(self, evidence: Any) -> Any:
+        """Whether both conditions hold."""
+        large = self.is_large(evidence)
+        return large if self.p_value is None else (getattr(evidence, self.p_value) < SIGNIFICANCE_LEVEL) & large
 
 
-def _partly(evidence: Any) -> Any:
-    return (evidence.partly_copied_p < SIGNIFICANCE_LEVEL) & (evidence.partly_copied_share >= MIN_SHARE)
+def _share_of(prefix: str) -> Callable[[Any], Any]:
+    return lambda evidence: getattr(evidence, f"{prefix}_share") >= MIN_SHARE
 
 
 def _mirrored(evidence: Any) -> Any:
-    return (evidence.near_copies_p < SIGNIFICANCE_LEVEL) & (
-        evidence.near_copies_mirrored >= MIN_SHARE * evidence.images
-    )
+    return evidence.near_copies_mirrored >= MIN_SHARE * evidence.images
 
 
 def _near(evidence: Any) -> Any:
     upright = evidence.near_copies_share * evidence.images - evidence.near_copies_mirrored
-    return (evidence.near_copies_p < SIGNIFICANCE_LEVEL) & (upright >= MIN_SHARE * evidence.images)
+    return upright >= MIN_SHARE * evidence.images
 
 
 def _data(evidence: Any) -> Any:
-    return (evidence.z_u_p < SIGNIFICANCE_LEVEL) & (evidence.u_share <= MAX_U_SHARE)
+    return evidence.u_share <= MAX_U_SHARE
 
 
 def _repeats(evidence: Any) -> Any:
-    pairs = evidence.images * (evidence.images - 1) / 2.0
-    return (evidence.repeats_p < SIGNIFICANCE_LEVEL) & (evidence.repeats_pairs * MIN_DISTINCT_IMAGES >= pairs)
+    return evidence.repeats_pairs * MIN_DISTINCT_IMAGES >= evidence.images * (evidence.images - 1) / 2.0
 
 
 def _authentic(evidence: Any) -> Any:
-    return (evidence.authenticity_p < SIGNIFICANCE_LEVEL) & (
-        evidence.authenticity_share <= evidence.authenticity_expected - MIN_SHARE
-    )
+    return evidence.authenticity_share <= evidence.authenticity_expected - MIN_SHARE
 
 
 def _relative(evidence: Any) -> Any:
-    return (evidence.relative_p < SIGNIFICANCE_LEVEL) & (
-        evidence.relative_share - evidence.relative_expected >= MIN_SHARE * (1.0 - evidence.relative_expected)
-    )
+    return evidence.relative_share - evidence.relative_expected >= MIN_SHARE * (1.0 - evidence.relative_expected)
 
 
 def _membership(evidence: Any) -> Any:
-    return (evidence.membership_auc_p < SIGNIFICANCE_LEVEL) & (evidence.membership_auc >= MIN_AUC)
+    return evidence.membership_auc >= MIN_AUC
 
 
 def _identical(evidence: Any) -> Any:
@@ -97,9 +87,9 @@ def _identical(evidence: Any) -> Any:
 SIGNS = (
     Sign("near-copies", "near_copies", _near, "near_copies_p"),
     Sign("mirrored-copies", "near_copies", _mirrored, "near_copies_p"),
-    Sign("thumbnail-copies", "thumbnail_copies", _thumbnails, "thumbnail_p"),
-    Sign("hash-copies", "hash_copies", _hashes, "hash_p"),
-    Sign("partly-copied", "partly_copied", _partly, "partly_copied_p"),
+    Sign("thumbnail-copies", "thumbnail_copies", _share_of("thumbnail"), "thumbnail_p"),
+    Sign("hash-copies", "hash_copies", _share_of("hash"), "hash_p"),
+    Sign("partly-copied", "partly_copied", _share_of("partly_copied"), "partly_copied_p"),
     Sign("relative-copies", "relative_copies", _relative, "relative_p"),
     Sign("membership", "membership_auc", _membership, "membership_auc_p"),
     Sign("data-copying", "z_u", _data, "z_u_p"),
