@@ -6,7 +6,7 @@ FID of a ranked track does?
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -61,12 +61,11 @@ def groups_by_label(data: InsightsData, entries: TrackColumns, values: Vector) -
     groups: list[Mapping[str, Any]] = []
     for name in LABEL_FILTERS:
         group = values[entries.with_label(name)]
-        summary = quantiles(group)
-        if summary is not None:
+        if len(group):
             deviation = float(group.std(ddof=1)) if len(group) > 1 else None
             groups.append(
                 {"label": name, "count": len(group), "mean": float(group.mean()), "deviation": deviation}
-                | asdict(summary)
+                | quantiles(group)
             )
     return groups
 
@@ -178,45 +177,60 @@ def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[
     return {"team": [names[team] for team in part["team"]]}
 
 
-def figure_of_track(
-    data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
+def _figure_of(
+    data: InsightsData,
+    name: str,
+    entries: TrackColumns,
+    *,
+    numbers: Mapping[str, NDArray[Any]],
+    summarise: Callable[[], FigureSummary],
+    track: TrackKind | None = None,
 ) -> Figure:
-    """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
-    entries = data.by_track[track]
-    columns, values = _identity(data, entries)
-
-    def summarise() -> FigureSummary:
-        groups = groups_by_label(data, entries, getattr(entries, value))
-        return FigureSummary({"count": len(entries.refs), **statistics()}, groups)
-
+    """A figure of submissions: who they are, as far as names and labels may be shown, and their numbers by column."""
+    columns: dict[str, NDArray[Any]] = {}
+    if data.names:
+        columns |= {"entry": entries.refs, "team": entries.refs}
+    if data.labels:
+        columns["label"] = LABEL_OF_NUMBER[entries.labels]
+    columns |= numbers
     return Figure(
         name=name,
         track=track,
         label=data.label,
-        columns=[*columns, "fid", "distance", "score", "penalised"],
-        values=[*values, entries.fid, entries.distance, entries.score, entries.penalised],
+        columns=list(columns),
+        values=list(columns.values()),
         summarise=summarise,
-        tau=data.taus[track],
+        tau=None if track is None else data.taus[track],
         named=_names_of_entries() if data.names else None,
     )
 
 
-def _identity(data: InsightsData, entries: TrackColumns) -> tuple[list[str], list[NDArray[Any]]]:
-    columns: list[str] = []
-    values: list[NDArray[Any]] = []
-    if data.names:
-        columns, values = ["entry", "team"], [entries.refs, entries.refs]
-    if data.labels:
-        columns, values = [*columns, "label"], [*values, LABEL_OF_NUMBER[entries.labels]]
-    return columns, values
+def _numbers_of(entries: TrackColumns) -> dict[str, NDArray[Any]]:
+    return {name: getattr(entries, name) for name in ("fid", "distance", "score", "penalised")}
+
+
+def _summary_by_label(
+    data: InsightsData, entries: TrackColumns, values: Vector, *, statistics: Callable[[], Mapping[str, Any]]
+) -> Callable[[], FigureSummary]:
+    """Makes a summary with quantiles of the entries' ``values`` by label."""
+    return lambda: FigureSummary({"count": len(values), **statistics()}, groups_by_label(data, entries, values))
+
+
+def _figure_of_track(
+    data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
+) -> Figure:
+    """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
+    entries = data.by_track[track]
+    summarise = _summary_by_label(data, entries, getattr(entries, value), statistics=statistics)
+    return _figure_of(data, name, entries, numbers=_numbers_of(entries), summarise=summarise, track=track)
 
 
 def _distances(data: InsightsData, track: TrackKind) -> Figure:
-    return figure_of_track(data, "distances", track, value="distance", statistics=partial(separation_of, data, track))
+    return _figure_of_track(data, "distances", track, value="distance", statistics=partial(separation_of, data, track))
 
 
 def _fid(data: InsightsData, track: TrackKind) -> Figure:
-    return figure_of_track(data, "fid", track, value="fid", statistics=dict)
+    return _figure_of_track(data, "fid", track, value="fid", statistics=dict)
 
 
 def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
@@ -227,7 +241,7 @@ def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
         lowest = pearson(entries.fid[top], entries.distance[top])
         return correlations_of(entries.fid, entries.distance) | {"pearson_of_the_lowest_100_fids": lowest}
 
-    return figure_of_track(data, "fid-distance", track, value="fid", statistics=statistics)
+    return _figure_of_track(data, "fid-distance", track, value="fid", statistics=statistics)
 
 
 def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
@@ -239,15 +253,9 @@ def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
 
 def _public_private(_: Session, data: InsightsData) -> Figure:
     public, private = _both(data)
-    values = public.fid, private.fid
-    return _paired(
-        data,
-        "public-private",
-        (public, private),
-        value="fid",
-        values=values,
-        statistics=partial(correlations_of, *values),
-    )
+    numbers = {"fid_public": public.fid, "fid_private": private.fid}
+    summarise = _summary_by_label(data, public, public.fid, statistics=partial(correlations_of, *numbers.values()))
+    return _figure_of(data, "public-private", public, numbers=numbers, summarise=summarise)
 
 
 def _ranks(_: Session, data: InsightsData) -> Figure:
@@ -259,33 +267,9 @@ def _ranks(_: Session, data: InsightsData) -> Figure:
             "leaders_in_common": leaders_in_common(public.fid, private.fid, LEADERS),
         }
 
-    values = ranks(public.fid), ranks(private.fid)
-    return _paired(data, "ranks", (public, private), value="rank", values=values, statistics=statistics)
-
-
-def _paired(
-    data: InsightsData,
-    name: str,
-    both: tuple[TrackColumns, TrackColumns],
-    *,
-    value: str,
-    values: tuple[Vector, Vector],
-    statistics: Callable[[], Mapping[str, Any]],
-) -> Figure:
-    columns, identity = _identity(data, both[0])
-
-    def summarise() -> FigureSummary:
-        return FigureSummary({"count": len(values[0]), **statistics()}, groups_by_label(data, both[0], values[0]))
-
-    return Figure(
-        name=name,
-        track=None,
-        label=data.label,
-        columns=[*columns, *(f"{value}_{kind}" for kind in TRACK_KINDS)],
-        values=[*identity, *values],
-        summarise=summarise,
-        named=_names_of_entries() if data.names else None,
-    )
+    numbers = {"rank_public": ranks(public.fid), "rank_private": ranks(private.fid)}
+    summarise = _summary_by_label(data, public, numbers["rank_public"], statistics=statistics)
+    return _figure_of(data, "ranks", public, numbers=numbers, summarise=summarise)
 
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
@@ -356,9 +340,6 @@ def shown_track_figure(
         }
         return FigureSummary(statistics, [])
 
-    of_entries = replace(data, by_track={**data.by_track, track: entries})
-    drawn = figure_of_track(of_entries, SHOWN_TRACK_FIGURE, track, value="fid", statistics=dict)
-    columns = [*drawn.columns, column_of(shown.name)]
-    return replace(
-        drawn, columns=columns, values=[*drawn.values, values], summarise=summarise, shown=shown.name, tau=None
-    )
+    numbers = _numbers_of(entries) | {column_of(shown.name): values}
+    drawn = _figure_of(data, SHOWN_TRACK_FIGURE, entries, numbers=numbers, summarise=summarise, track=track)
+    return replace(drawn, shown=shown.name, tau=None)

@@ -3,7 +3,7 @@
 Compares two ways of measuring the same entries. A number that does not exist (nothing to compare, no spread) is None.
 """
 
-from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,28 +11,23 @@ from numpy.typing import ArrayLike
 from scorer.errors import Invalid
 from scorer.metrics.features import Vector
 
-SHARES = (0.0, 0.01, 0.25, 0.50, 0.75, 0.99, 1.0)
+SHARES = MappingProxyType(
+    {
+        "least": 0.0,
+        "percent_1": 0.01,
+        "percent_25": 0.25,
+        "median": 0.5,
+        "percent_75": 0.75,
+        "percent_99": 0.99,
+        "most": 1.0,
+    }
+)
 
 
-@dataclass(frozen=True)
-class Quantiles:
-    """Quantiles of one group's values, interpolated linearly between neighbours (as ``numpy.percentile`` does)."""
-
-    least: float
-    percent_1: float
-    percent_25: float
-    median: float
-    percent_75: float
-    percent_99: float
-    most: float
-
-
-def quantiles(values: ArrayLike) -> Quantiles | None:
-    """The quantiles of values (n,); None for no values."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if not numbers.size:
-        return None
-    return Quantiles(*np.quantile(numbers, SHARES).tolist())
+def quantiles(values: Vector) -> dict[str, float]:
+    """Quantiles of values (n,), n >= 1, by name, interpolated linearly between neighbours (as ``numpy.percentile``
+    does)."""
+    return dict(zip(SHARES, np.quantile(values, [*SHARES.values()]).tolist(), strict=True))
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
