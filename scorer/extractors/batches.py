@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
+from scorer.metrics.features import degenerate
 
 Images = NDArray[Any]
 """(n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped and larger than memory."""
@@ -78,14 +79,14 @@ def in_batches(
     """
     require_images(images)
     features = np.empty((len(images), dimension), np.float32)
-    degenerate: list[int] = []
+    unusable: list[int] = []
 
     def collect(launched: _LaunchedBatch) -> None:
         batch_features = launched.slot.collect()[: launched.rows]
         stop = launched.start + launched.rows
         features[launched.start : stop] = batch_features
         usable = _has_direction(launched.slot.batch[: launched.rows], batch_features)
-        degenerate.extend((launched.start + np.flatnonzero(~usable)).tolist())
+        unusable.extend((launched.start + np.flatnonzero(~usable)).tolist())
         if progress is not None:
             progress(stop / len(images))
 
@@ -102,8 +103,8 @@ def in_batches(
         in_flight.append(_LaunchedBatch(slot, start, rows))
     while in_flight:
         collect(in_flight.popleft())
-    if degenerate:
-        raise _degenerate(degenerate)
+    if unusable:
+        raise degenerate(np.array(unusable), "extracted", "zero or not finite")
     return features
 
 
@@ -122,13 +123,3 @@ def _has_direction(images: Images, features: Features) -> NDArray[np.bool_]:
     """
     known = np.isfinite(images.reshape(len(images), -1)).all(axis=1)
     return np.asarray(known & np.isfinite(features).all(axis=1) & features.any(axis=1))
-
-
-def _degenerate(indices: list[int]) -> Invalid:
-    listed = ", ".join(map(str, indices[:10])) + (", ..." if len(indices) > 10 else "")
-    return Invalid(
-        "degenerate-features",
-        f"The features of {len(indices)} image(s) are zero or not finite: image {listed} (counted from 0).",
-        faults=[f"image {index}: features are zero or not finite" for index in indices[:10]],
-        indices=indices,
-    )

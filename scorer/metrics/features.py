@@ -65,7 +65,7 @@ def degenerate(rows: NDArray[np.intp], whose: str, why: str) -> Invalid:
     first = ", ".join(str(row) for row in rows[:10]) + (", ..." if len(rows) > 10 else "")
     return Invalid(
         "degenerate-features",
-        f"The {whose} features of {len(rows)} image(s) are {why}: row {first}.",
-        faults=[f"row {row}" for row in rows],
+        f"The {whose} features of {len(rows)} image(s) are {why}: image {first} (counted from 0).",
+        faults=[f"image {row}" for row in rows],
         rows=[int(row) for row in rows],
     )

@@ -289,11 +289,11 @@ def test_rows_that_point_nowhere_are_named(wrong: float) -> None:
     good = features(31, 8, 5).astype(np.float32)
     bad = good.copy()
     bad[[3, 6]] = wrong
-    with pytest.raises(Invalid, match=r"generated features of 2 image\(s\).*row 3, 6\.") as refused:
+    with pytest.raises(Invalid, match=r"generated features of 2 image\(s\).*image 3, 6 ") as refused:
         nearest(bad, good)
     assert refused.value.slug == "degenerate-features"
     assert refused.value.extra["rows"] == [3, 6]
-    assert refused.value.faults == ("row 3", "row 6")
+    assert refused.value.faults == ("image 3", "image 6")
     with pytest.raises(Invalid, match="reference features"):
         nearest(good, bad)
 

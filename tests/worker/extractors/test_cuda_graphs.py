@@ -177,7 +177,7 @@ def test_degenerate_images_are_named_over_a_gpu_too() -> None:
     pixels[[2, 5]] = 0
     with pytest.raises(Invalid) as error:
         in_batches(pixels, slots_of(LazyGpu(), pixels, 2), dimension=3)
-    assert error.value.extra["indices"] == [2, 5]
+    assert error.value.extra["rows"] == [2, 5]
 
 
 def test_other_arrays_are_refused_before_memory_is_taken() -> None:

@@ -252,14 +252,14 @@ def test_images_without_a_direction_are_named(name: str) -> None:
     with pytest.raises(Invalid, match="image 3, 7") as error:
         load(name, options=CPU).features(images)
     assert error.value.slug == "degenerate-features"
-    assert error.value.extra["indices"] == [3, 7]
+    assert error.value.extra["rows"] == [3, 7]
 
 
 def test_a_row_of_zeros_has_no_direction_either() -> None:
     slots = immediate_slots(lambda batch: np.zeros((len(batch), 4), np.float32), noise(3), 2)
     with pytest.raises(Invalid) as error:
         in_batches(noise(3), slots, dimension=4)
-    assert error.value.extra["indices"] == [0, 1, 2]
+    assert error.value.extra["rows"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("images", [noise(1)[0], noise(1)[..., :1], noise(1).astype(np.int64)])
