@@ -30,3 +30,6 @@ class GeneratorLimits:
     written_bytes: int = 1 << 30
     open_files: int = 64
     threads: int = 2
+
+
+DEFAULT_LIMITS = GeneratorLimits()

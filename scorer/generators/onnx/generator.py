@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import GeneratorLimits
-from scorer.generators.onnx.graph import Graph
+from scorer.generators.limits import DEFAULT_LIMITS, GeneratorLimits
 from scorer.generators.onnx.module import OnnxModule
 from scorer.generators.onnx.parsing import graph_of
 from scorer.generators.onnx.shape_tracing import traced_shape
@@ -22,23 +21,23 @@ from scorer.generators.onnx_files import export_advice
 
 Range = Literal["tanh", "sigmoid"]
 """The range of the images' values: ``tanh`` is [-1, 1], ``sigmoid`` is [0, 1]."""
-DEFAULT_LIMITS = GeneratorLimits()
 PROBE_LATENTS = 16
 RANGE_TOLERANCE = 1e-3
 
 
 class Generator(nn.Module):
-    """A network in the form that audits use: latents (n, d) float32 to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
+    """A network in the form that audits use: latents (n, d) float32, or images (n, 3, s, s) float32 in [-1, 1], to
+    images (n, 3 or 1, s, s) float32 in [-1, 1]."""
 
-    def __init__(self, network: OnnxModule, axes: int, values: Range = "tanh") -> None:
+    def __init__(self, network: OnnxModule) -> None:
         super().__init__()
         self.network = network
-        self.axes = axes
-        self.values = values
+        self.values: Range = "tanh"
 
-    def forward(self, latents: Tensor) -> Tensor:
-        """The images of latents (n, d)."""
-        images: Tensor = self.network(latents if self.axes == 2 else latents[:, :, None, None]).float()
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The images of latents (n, d), or of images."""
+        takes_axes = len(self.network.graph.latent_shape)
+        images: Tensor = self.network(inputs if inputs.ndim == takes_axes else inputs[:, :, None, None]).float()
         return 2.0 * images - 1.0 if self.values == "sigmoid" else images
 
 
@@ -61,20 +60,12 @@ def read_generator(
     _refuse_latent(graph.latent_shape, latent.dimension)
     network = OnnxModule(graph).eval()
     for rows in (2, 3):
-        _refuse_images(
-            _shape(network, graph, latent, rows=rows, limits=limits),
-            rows,
-            size,
-            limits=limits,
-            dimension=latent.dimension,
-        )
-    generator = Generator(network, len(graph.latent_shape))
+        points = (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)]
+        shape = traced_shape(network, points, limits)
+        _refuse_images(shape, rows, size, limits=limits, dimension=latent.dimension)
+    generator = Generator(network)
     generator.values = range_of(_probe_images(generator, latent))
     return generator
-
-
-def _shape(network: OnnxModule, graph: Graph, latent: Latent, *, rows: int, limits: GeneratorLimits) -> tuple[int, ...]:
-    return traced_shape(network, (rows, latent.dimension, 1, 1)[: len(graph.latent_shape)], limits)
 
 
 def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:

@@ -28,7 +28,6 @@ from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.targets import EntryTargets
 from scorer.generators.sandbox import audit_task, exchange
-from scorer.generators.sandbox.audit_task import run_audit
 from scorer.generators.sandbox.exchange import RESULTS
 from scorer.metrics.copying.near_targets import NearTargets
 
@@ -48,10 +47,10 @@ def rehearse(limits: GeneratorLimits) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         entry = EntryTargets(images, NearTargets(_ROWS, _ROWS, 1.0))
-        exchange.write_inputs(folder, _linear_generator(), images, held_out=images[::-1], request=request, entry=entry)
-        inputs = (*exchange.read_inputs(folder), exchange.read_request(folder))
-        read = exchange.read_entry(folder)
-        audit = run_audit(inputs, replace(limits, threads=1), lambda *_: None, entry=read)
+        inputs = exchange.AuditInputs(_linear_generator(), images, images[::-1], entry=entry)
+        exchange.write_inputs(folder, inputs, request)
+        read = exchange.read_inputs(folder), exchange.read_request(folder)
+        audit = audit_task.run_audit(*read, replace(limits, threads=1), progress=lambda *_: None)
         exchange.write_result(folder, audit.report(), audit.arrays())
 
 
@@ -118,9 +117,7 @@ def main(folder: Path) -> None:
     rehearse(limits)
     try:
         measures = confine(own, limits, accept_weaker=request.accept_weaker)
-        inputs = (*exchange.read_inputs(own), request)
-        encoder, entry = exchange.read_encoder_input(own), exchange.read_entry(own)
-        audit = audit_task.run_audit(inputs, limits, _ProgressWriter(), encoder=encoder, entry=entry)
+        audit = audit_task.run_audit(exchange.read_inputs(own), request, limits, progress=_ProgressWriter())
         audit = replace(audit, provenance={**audit.provenance, "sandbox": measures, "versions": versions})
         exchange.write_result(own, audit.report(), audit.arrays())
     except KennelError as error:

@@ -43,28 +43,33 @@ class AuditRequest:
     accept_weaker: bool = False
 
 
-def write_inputs(
-    folder: Path,
-    content: bytes,
-    train: Pixels,
-    *,
-    held_out: Pixels,
-    request: AuditRequest,
-    encoder: bytes | None = None,
-    entry: EntryTargets | None = None,
-) -> None:
+@dataclass(frozen=True, eq=False)
+class AuditInputs:
+    """What an audit reads."""
+
+    content: bytes
+    """The generator."""
+    train: Pixels
+    held_out: Pixels
+    encoder: bytes | None = None
+    """To use instead of a search."""
+    entry: EntryTargets | None = None
+    """What is looked for because of an entry, if one is compared."""
+
+
+def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> None:
     """Write all inputs of an audit for the child, and empty files for its results."""
     for name in RESULTS:
         (folder / name).touch()
-    (folder / GENERATOR).write_bytes(content)
-    if encoder is not None:
-        (folder / ENCODER).write_bytes(encoder)
-    np.save(folder / TRAIN, train, allow_pickle=False)
-    np.save(folder / HELD_OUT, held_out, allow_pickle=False)
-    if entry is not None:
-        np.save(folder / ENTRY, entry.images, allow_pickle=False)
-        if entry.near is not None:
-            np.savez(folder / NEAR, allow_pickle=False, **vars(entry.near))
+    (folder / GENERATOR).write_bytes(inputs.content)
+    if inputs.encoder is not None:
+        (folder / ENCODER).write_bytes(inputs.encoder)
+    np.save(folder / TRAIN, inputs.train, allow_pickle=False)
+    np.save(folder / HELD_OUT, inputs.held_out, allow_pickle=False)
+    if inputs.entry is not None:
+        np.save(folder / ENTRY, inputs.entry.images, allow_pickle=False)
+        if inputs.entry.near is not None:
+            np.savez(folder / NEAR, allow_pickle=False, **vars(inputs.entry.near))
     (folder / REQUEST).write_text(json.dumps(asdict(request)))
 
 
@@ -73,20 +78,14 @@ def read_request(folder: Path) -> AuditRequest:
     return AuditRequest(**json.loads((folder / REQUEST).read_text()))
 
 
-def read_inputs(folder: Path) -> tuple[bytes, Pixels, Pixels]:
-    """The generator, the training and held-out images (memory-mapped) that :func:`write_inputs` wrote."""
+def read_inputs(folder: Path) -> AuditInputs:
+    """The inputs that :func:`write_inputs` wrote, training and held-out images memory-mapped."""
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
-    return (folder / GENERATOR).read_bytes(), train, held_out
+    encoder = (folder / ENCODER).read_bytes() if (folder / ENCODER).is_file() else None
+    return AuditInputs((folder / GENERATOR).read_bytes(), train, held_out, encoder, _entry(folder))
 
 
-def read_encoder_input(folder: Path) -> bytes | None:
-    """The encoder to use instead of a search, if there is one."""
-    path = folder / ENCODER
-    return path.read_bytes() if path.is_file() else None
-
-
-def read_entry(folder: Path) -> EntryTargets | None:
-    """What is looked for because of an entry, if one is compared."""
+def _entry(folder: Path) -> EntryTargets | None:
     if not (folder / ENTRY).is_file():
         return None
     near = None

@@ -27,15 +27,14 @@ from scorer.confinement.import_path import IMPORT_PATH
 from scorer.confinement.privileges import hide_memory
 from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import GeneratorLimits
+from scorer.generators.limits import DEFAULT_LIMITS, GeneratorLimits
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
 from scorer.generators.recovery.targets import EntryTargets, Pixels
-from scorer.generators.sandbox.exchange import AuditRequest, read_result, unreadable_result, write_inputs
+from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest, read_result, unreadable_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
 """Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
-DEFAULT_LIMITS = GeneratorLimits()
 MAX_LINE_BYTES = 4096
 _SILENT_SECONDS = 1.0
 
@@ -69,8 +68,8 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
         request = AuditRequest(
             None if latent is None else asdict(latent), plan.as_json(), asdict(limits), accept_weaker
         )
-        write_inputs(folder, content, train, held_out=held_out, request=request, encoder=encoder, entry=entry)
-        status, error_output = _run(folder, limits, progress or _ignore_progress)
+        write_inputs(folder, AuditInputs(content, train, held_out, encoder, entry), request)
+        status, error_output = _run(folder, limits, progress or (lambda _stage, _share: None))
         result = read_result(folder, limits)
         if status != 0 or result is None:
             raise _failure(status, error_output, limits)
@@ -176,10 +175,6 @@ def _report_progress(line: bytes, progress: StageProgress) -> None:
         return
     if 0.0 <= share <= 1.0:
         progress(stage, share)
-
-
-def _ignore_progress(_: str, __: float) -> None:
-    """Ignore progress."""
 
 
 def _failure(status: int | None, error_output: str, limits: GeneratorLimits) -> Exception:

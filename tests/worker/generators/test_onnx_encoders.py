@@ -91,12 +91,10 @@ def test_what_is_no_encoder_of_these_images_is_refused(content: object, slug: st
 
 def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
     request = exchange.AuditRequest({}, {}, {})
-    exchange.write_inputs(tmp_path, b"generator", images(0, 0, 9), held_out=images(1, 0, 9), request=request)
-    assert exchange.read_encoder_input(tmp_path) is None
-    exchange.write_inputs(
-        tmp_path, b"generator", images(0, 0, 9), held_out=images(1, 0, 9), request=request, encoder=b"encoder"
-    )
-    assert exchange.read_encoder_input(tmp_path) == b"encoder"
+    for encoder in (None, b"encoder"):
+        inputs = exchange.AuditInputs(b"generator", images(0, 0, 9), images(1, 0, 9), encoder)
+        exchange.write_inputs(tmp_path, inputs, request)
+        assert exchange.read_inputs(tmp_path).encoder == encoder
 
 
 class Negative(nn.Module):
@@ -122,8 +120,8 @@ def audited(content: bytes, encoder: bytes | None) -> Audit:
     """The audit of an image-to-image network, in this process. It knows the training images' brightness alone."""
     plan = AuditPlan(train=12, held_out=12)
     request = exchange.AuditRequest(None, plan.as_json(), {})
-    inputs = content, images(0, 60, 196), images(1, 0, 256), request
-    return run_audit(inputs, GeneratorLimits(threads=1), lambda *_: None, encoder=encoder)
+    inputs = exchange.AuditInputs(content, images(0, 60, 196), images(1, 0, 256), encoder)
+    return run_audit(inputs, request, GeneratorLimits(threads=1), progress=lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox.audit_task import run_audit
-from scorer.generators.sandbox.exchange import AuditRequest
+from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest
 from tests.factories import noise_images
 from tests.worker.generators.onnx_files import image_to_image_model, linear_model
 
@@ -41,7 +41,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         request = AuditRequest(None if latent is None else asdict(latent), short, {})
         networks = {name: asked[name] for name in ("encoder", "entry")}
         limits = GeneratorLimits(threads=1)
-        return run_audit((content, train, held_out, request), limits, asked["progress"], **networks)
+        inputs = AuditInputs(content, train, held_out, **networks)
+        return run_audit(inputs, request, limits, progress=asked["progress"])
 
     monkeypatch.setattr(recover_files, "audit_in_sandbox", here)
     return calls
