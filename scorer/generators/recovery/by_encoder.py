@@ -34,18 +34,17 @@ def reconstruct(
     batch: int = 64,
     progress: ProgressCallback | None = None,
 ) -> RecoveredImages:
-    """Recover targets (n, 3, s, s) in [-1, 1] by encoder and generator; ``point`` is the encoder's output, flattened.
+    """Recover targets (n, 3, s, s) in [-1, 1] by encoder and generator.
 
     Raises :class:`Invalid`: ``bad-encoder`` for another number of rows or values that are not finite,
     ``bad-generator`` for what is no image.
     """
-    codes, images = [], []
+    images = []
     with torch.no_grad():
         for some in torch.split(targets, batch):
             code = encoder(some)
             if len(code) != len(some) or not torch.isfinite(code).all():
                 raise Invalid("bad-encoder", "The encoder must give one finite code for every image.")
-            codes.append(code.flatten(1))
             images.append(images_at(generator, code, targets.shape[2]))
             if progress:
                 progress(sum(map(len, images)) / len(targets))
@@ -53,4 +52,4 @@ def reconstruct(
     error = errors_between(image, targets, torch.ones(()))
     if not np.isfinite(error).all():
         raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
-    return RecoveredImages(error, image, torch.cat(codes), 0, error[None])
+    return RecoveredImages(error, image, 0, error[None])

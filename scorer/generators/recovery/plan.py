@@ -50,16 +50,8 @@ class AuditPlan:
     def __post_init__(self) -> None:
         """Refuse impossible values."""
         minima = dict.fromkeys(("train", "held_out", "generated", "entry"), MIN_TARGETS)
-        minima |= {
-            "starts": 1,
-            "candidates": 1,
-            "iterations": 1,
-            "batch": 1,
-            "sampled": 0,
-            "distorted": 0,
-            "stability": 0,
-            "seed": 0,
-        }
+        minima |= dict.fromkeys(("starts", "candidates", "iterations", "batch"), 1)
+        minima |= dict.fromkeys(("sampled", "distorted", "stability", "seed"), 0)
         for name, minimum in minima.items():
             if getattr(self, name) < minimum:
                 raise Invalid("bad-plan", f"{name} must be at least {minimum}, not {getattr(self, name)}.")

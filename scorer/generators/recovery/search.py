@@ -5,7 +5,7 @@
 Images are float32 (n, 3, s, s) in [-1, 1]. A generator's larger images are average-pooled to the targets' size.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,11 +35,10 @@ MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 @dataclass(frozen=True, eq=False)
 class RecoveredImages:
-    """The best recovery of every target: ``error`` (n,) float64, ``image`` (n, 3, s, s), ``point`` (n, d)."""
+    """The best recovery of every target: ``error`` (n,) float64, ``image`` (n, 3, s, s)."""
 
     error: Vector
     image: Tensor
-    point: Tensor
     evaluations: int
     """How many images the generator made with their gradients, for all targets."""
     by_start: Vector
@@ -134,7 +133,6 @@ class Search:
         return RecoveredImages(
             np.concatenate([each.error for each in parts]),
             torch.cat([each.image for each in parts]),
-            torch.cat([each.point for each in parts]),
             sum(each.evaluations for each in parts),
             np.concatenate([each.by_start for each in parts], axis=1),
         )
@@ -157,10 +155,9 @@ class Search:
         count = len(targets)
         error = np.full(count, np.inf)
         image = torch.zeros_like(targets)
-        point = targets.new_zeros((count, self.latent.dimension))
         evaluations, starts = 0, self.plan.starts
         by_start = np.empty((starts, count))
-        for number, random in enumerate(_seeds(seed, starts)):
+        for number, random in enumerate(np.random.SeedSequence(seed).generate_state(starts).tolist()):
             left = np.flatnonzero(error >= VERBATIM)
             if not len(left):
                 by_start[number:] = error
@@ -171,23 +168,22 @@ class Search:
             )
             better = result.error < error[left]
             error[left[better]] = result.error[better]
-            image[rows[better]], point[rows[better]] = result.image[better], result.point[better]
+            image[rows[better]] = result.image[better]
             evaluations += result.evaluations
             by_start[number] = error
         if progress:
             progress(1.0)
-        return RecoveredImages(error, image, point, evaluations, by_start)
+        return RecoveredImages(error, image, evaluations, by_start)
 
     def _minimise_batch(
         self, targets: Tensor, mask: Tensor, seed: int, *, progress: ProgressCallback | None
     ) -> RecoveredImages:
         minimum = self._minimum(targets, mask, self._start(targets, mask, seed), progress=progress)
         with torch.no_grad():
-            point = self.latent.to_latent(minimum.point)
-            image = images_at(self.generator, point, targets.shape[2])
+            image = images_at(self.generator, self.latent.to_latent(minimum.point), targets.shape[2])
         error = errors_between(image, targets, mask)
         error[~np.isfinite(error)] = np.inf
-        return RecoveredImages(error, image, point, int(minimum.evaluations.sum()), error[None])
+        return RecoveredImages(error, image, int(minimum.evaluations.sum()), error[None])
 
     def _minimum(self, targets: Tensor, mask: Tensor, start: Tensor, *, progress: ProgressCallback | None) -> Minimum:
         """The minima of the targets' errors, searched from latent points (n, d)."""
@@ -213,10 +209,6 @@ class Search:
             parts = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
         flat = (torch.cat(parts) * weighted).flatten(1)
         return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
-
-
-def _seeds(seed: int, count: int) -> Iterator[int]:
-    yield from (int(each) for each in np.random.SeedSequence(seed).generate_state(count))
 
 
 def _part_of(progress: ProgressCallback | None, done: int, part: int, *, whole: int) -> ProgressCallback | None:
