@@ -6,13 +6,11 @@ Sheets of the images that two entries share are made alike.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.competitions.competition_state import CompetitionState, state_of
@@ -24,9 +22,9 @@ from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Measurement, Ruling, Submission, Track
 from scorer.errors import NotFound
-from scorer.evidence.images import StoredImages, hidden_sets, png_of, sets_of
+from scorer.evidence.images import StoredImages, hidden_sets, png_of_pairs, sets_of
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
-from scorer.submissions.access import is_own, unknown_submission
+from scorer.submissions.access import find_with_rulings, unknown_submission
 
 MAX_PAIRS = 8
 """As many as fit on a screen; a measurement records more."""
@@ -87,23 +85,15 @@ def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -
 
     Reviewers and organizers may see all; the entry's own team those of :func:`tracks_shown_to_team`.
     """
-    submission = submissions.submission_by_id(acting.session, submission_id)
-    if submission is None or not (
-        is_reviewer(acting.actor, submission.competition_id)
-        or (
-            is_own(acting.session, submission, acting.actor)
-            and kind in _tracks_shown_now(acting.session, submission, acting.now)
-        )
-    ):
-        raise unknown_submission(submission_id)
+    submission, reviews = find_with_rulings(acting.session, submission_id, acting.actor)
+    if not reviews:
+        state = state_of(acting.session, submission.competition.slug, acting.now)
+        if kind not in tracks_shown_to_team(acting.session, state, submission):
+            raise unknown_submission(submission_id)
     measurement = _newest_measurement(acting.session, submission, kind)
     if measurement is None:
         raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
     return submission, measurement
-
-
-def _tracks_shown_now(session: Session, submission: Submission, now: datetime) -> Sequence[TrackKind]:
-    return tracks_shown_to_team(session, state_of(session, submission.competition.slug, now), submission)
 
 
 def tracks_shown_to_team(session: Session, state: CompetitionState, submission: Submission) -> Sequence[TrackKind]:
@@ -183,15 +173,7 @@ def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
     that is the better match. ``NotFound`` without pairs."""
     if not pairs:
         raise NotFound("no-pairs", "There are no pairs of images to show for this entry.")
-    rows = [
-        np.concatenate([each.image for each in pairs], axis=1),
-        np.concatenate([_as_matched(each) for each in pairs], axis=1),
-    ]
-    return png_of(np.concatenate(rows))
-
-
-def _as_matched(pair: PairImages) -> Images:
-    return mirror_images(pair.reference[None])[0] if pair.is_mirrored else pair.reference
+    return png_of_pairs((each.image, _better_match(each.image, each.reference)) for each in pairs)
 
 
 def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, *, other_ref: int) -> bytes:
@@ -207,8 +189,7 @@ def shared_images_sheet(session: Session, images: StoredImages, submission: Subm
         others = images.of_entry(other, {another for _, another in examples})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of these entries are not stored any more.") from None
-    pairs = [(own[one], _better_match(own[one], others[another])) for one, another in examples]
-    return png_of(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
+    return png_of_pairs((own[one], _better_match(own[one], others[another])) for one, another in examples)
 
 
 def _better_match(image: Images, other: Images) -> Images:

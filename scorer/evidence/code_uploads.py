@@ -9,7 +9,6 @@ from typing import BinaryIO, Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
 from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
@@ -24,7 +23,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.evidence.notebooks import is_notebook
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
-from scorer.submissions.access import find_submission, is_own, unknown_submission
+from scorer.submissions.access import find_submission, find_with_rulings, is_own
 from scorer.teams import storage, teams
 from scorer.teams.storage import UploadLimits
 
@@ -153,12 +152,8 @@ def hand_out_code(acting: Acting, submission_id: str) -> tuple[Submission, CodeA
 
     ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
     """
-    submission = submissions.submission_by_id(acting.session, submission_id)
-    if submission is None or not (
-        is_reviewer(acting.actor, submission.competition_id) or is_own(acting.session, submission, acting.actor)
-    ):
-        raise unknown_submission(submission_id)
-    if not is_reviewer(acting.actor, submission.competition_id):
+    submission, reviews = find_with_rulings(acting.session, submission_id, acting.actor)
+    if not reviews:
         raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
     code = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     if code is None:

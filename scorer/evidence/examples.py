@@ -12,7 +12,7 @@ from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.db import competitions
 from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
-from scorer.evidence.images import StoredImages, png_of
+from scorer.evidence.images import StoredImages, png_of_pairs
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
 """Groups of images near to training images, which mostly are the same images of the entry."""
@@ -87,9 +87,9 @@ def example_sheet(
         raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
     sets = _sets_of(session, evidence)
     references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(images, each, group, size=size) for each in sets}
-    above = [generated.get(pair.image, _gone(size)) for pair in group]
-    below = [_below(pair, generated, references, size=size) for pair in group]
-    return png_of(np.concatenate([np.concatenate(above, axis=1), np.concatenate(below, axis=1)]))
+    return png_of_pairs(
+        (generated.get(pair.image, _gone(size)), _below(pair, generated, references, size=size)) for pair in group
+    )
 
 
 def _generated_names(pair: ExamplePair) -> Collection[str]:

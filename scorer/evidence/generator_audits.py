@@ -18,19 +18,15 @@ from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
 from scorer.evidence.closest_pairs import team_sees_evidence
-from scorer.evidence.images import png_of
+from scorer.evidence.images import png_of_pairs
 from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState
-from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, Verdict, is_overfitted
+from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, TargetKind, Verdict, is_overfitted
 from scorer.notifications import notices
 from scorer.submissions.access import find_with_rulings, is_own
 
 AuditState = Literal["waiting", "running", "refused", "failed", "done"]
-ImageGroup = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
-IMAGE_GROUPS: tuple[ImageGroup, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
-"""The kinds of recovered images: those the generator may have learnt, those it has not seen, of both those near to the
-entry, its own, and the entry's."""
-HELD_OUT_GROUPS = frozenset[ImageGroup]({"held_out", "near_held_out"})
+HELD_OUT_GROUPS = frozenset[TargetKind]({"held_out", "near_held_out"})
 """The groups that organizers alone may see."""
 
 
@@ -115,7 +111,7 @@ def team_sees_findings(session: Session, submission: Submission) -> bool:
     return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 
-def pairs_key(session: Session, submission_id: str, group: ImageGroup, *, account: Account) -> str:
+def pairs_key(session: Session, submission_id: str, group: TargetKind, *, account: Account) -> str:
     """The blob key of the pairs of a group, if this person may see them; held-out images are shown only to organizers.
     ``NotFound`` otherwise."""
     status = find_generator(session, submission_id, account)
@@ -137,14 +133,13 @@ def verdict_of(recovery: Recovery) -> Verdict:
     return "copies" if recovery.p_value is not None and is_overfitted(recovery.p_value, recovery.gap) else "no-sign"
 
 
-def pairs_sheet(arrays: bytes, group: ImageGroup) -> bytes:
+def pairs_sheet(arrays: bytes, group: TargetKind) -> bytes:
     """A PNG of a group's pairs: targets in the first row, recovered images in the second. ``NotFound`` without any."""
     with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
         if any(name not in stored for name in names):
             raise NotFound("no-recovered", "No images of this kind were looked for.")
-        rows = [np.concatenate(list(stored[name]), axis=1) for name in names]
-    return png_of(np.concatenate(rows))
+        return png_of_pairs(zip(*(stored[name] for name in names), strict=True))
 
 
 def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, now: datetime) -> bool:

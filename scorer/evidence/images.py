@@ -1,18 +1,17 @@
 """Single images out of the zips of entries and reference sets, for people to look at; never for measuring."""
 
-import io
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 
 import numpy as np
-from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
 from scorer.archive import ImageSpec, Listing, list_images, list_references
 from scorer.archive.pixel_hashes import Images
+from scorer.archive.png_pixels import encode_png
 from scorer.archive.selected_images import select_images
 from scorer.blobs import Blobs
 from scorer.confinement.limited_call import LARGE
@@ -121,11 +120,9 @@ def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[Referen
     return [] if preparation is None else competitions.reference_sets(session, preparation.reference_set_ids)
 
 
-def png_of(image: Images) -> bytes:
-    """An image as a PNG."""
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(image)).save(buffer, "PNG")
-    return buffer.getvalue()
+def png_of_pairs(pairs: Iterable[tuple[Images, Images]]) -> bytes:
+    """A PNG of pairs of images of one size: the first of each in the upper row, the second below it."""
+    return encode_png(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
 
 
 def _spec_of(submission: Submission) -> ImageSpec:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
+from scorer.archive.png_pixels import encode_png
 from scorer.blobs import Blobs
 from scorer.competitions.competition_state import state_of
 from scorer.db.submissions import submissions
 from scorer.db.tables import ReferenceSet, Submission
-from scorer.evidence.images import png_of
 from scorer.lifecycle import TRACK_KINDS
 from scorer.review.review_entry import near_share
 from tests.factories import noise_images, set_tau, zip_of
@@ -56,7 +56,7 @@ def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatc
             hidden = {"image": 0, "reference": len(images), "reference_name": "hidden/0.png", "distance": number / 3}
             shown = {"image": place, "reference": place, "reference_name": "train/0.png", "distance": number}
             measured.closest_pairs = [hidden, shown]
-            sheet = png_of(np.concatenate([images[place], images[place]])).decode("latin-1")
+            sheet = encode_png(np.concatenate([images[place], images[place]])).decode("latin-1")
             secrets += [
                 number_canary(f"hidden-pair-{kind}", "evidence", number / 3),
                 number_canary(f"pair-{kind}", "pair", number),

@@ -20,9 +20,9 @@ from scorer.evidence.generator_audits import AuditResult
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
-from scorer.generators.recovery.targets import TARGET_KINDS
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.leases import Claim
+from scorer.metrics.copying.latent_recovery import TARGET_KINDS
 from scorer.submissions.files import stored_zip
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.runtime import decoded_images

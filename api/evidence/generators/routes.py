@@ -14,9 +14,9 @@ from api.http.routing import ApiRouter
 from api.openapi.files import PICTURE, file_body
 from scorer.blobs import require_bytes
 from scorer.evidence import generator_audits
-from scorer.evidence.generator_audits import ImageGroup
 from scorer.evidence.generator_uploads import DeclaredLatent
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
+from scorer.metrics.copying.latent_recovery import TargetKind
 
 router = ApiRouter(tags=["generators"])
 Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
@@ -57,7 +57,7 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Genera
 
 @router.get("/submissions/{submission_id}/generator/pairs/{group}", response_class=Response, responses=PICTURE)
 def pairs(
-    submission_id: str, group: ImageGroup, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
+    submission_id: str, group: TargetKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
     """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
     held-out images (organizers only), or the generator's own."""

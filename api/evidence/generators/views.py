@@ -8,10 +8,16 @@ from sqlalchemy.orm import Session
 
 from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
 from scorer.evidence import generator_audits
-from scorer.evidence.generator_audits import HELD_OUT_GROUPS, IMAGE_GROUPS, AuditState, AuditStatus, ImageGroup
+from scorer.evidence.generator_audits import HELD_OUT_GROUPS, AuditState, AuditStatus
 from scorer.generators.onnx_files import Distribution
 from scorer.metrics.copying.generator_match import MatchVerdict
-from scorer.metrics.copying.latent_recovery import ErrorHistogram, Verdict, error_histogram
+from scorer.metrics.copying.latent_recovery import (
+    TARGET_KINDS,
+    ErrorHistogram,
+    TargetKind,
+    Verdict,
+    error_histogram,
+)
 from scorer.metrics.copying.recovery_power import DetectableShares
 
 
@@ -102,10 +108,10 @@ class RecoveredView(BaseModel):
     match: GeneratorMatchView | None = Field(description="null: no entry was compared.")
     power: PowerView
     histogram: ErrorHistogram | None = Field(description="null: no errors were recorded.")
-    starts: dict[ImageGroup, StartsView] = Field(description="Empty: one start.")
+    starts: dict[TargetKind, StartsView] = Field(description="Empty: one start.")
     stability: StabilityView | None = Field(description="null: not asked for by the operator.")
     report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
-    pairs: dict[ImageGroup, PairsView] = Field(description="Held-out images are shown to organizers only.")
+    pairs: dict[TargetKind, PairsView] = Field(description="Held-out images are shown to organizers only.")
     measured_at: datetime
 
 
@@ -192,7 +198,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         report=report,
         pairs={
             group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])
-            for group in IMAGE_GROUPS
+            for group in TARGET_KINDS
             if group in pairs and (held_out or group not in HELD_OUT_GROUPS)
         },
         measured_at=recovery.created_at,

@@ -22,8 +22,8 @@ from scorer.generators.recovery.search import (
     require_images,
     targets_of,
 )
-from scorer.generators.recovery.targets import EntryTargets, Index, Pixels, TargetKind, draw_targets
-from scorer.metrics.copying.latent_recovery import kolmogorov_smirnov
+from scorer.generators.recovery.targets import EntryTargets, Index, Pixels, draw_targets
+from scorer.metrics.copying.latent_recovery import TargetKind, kolmogorov_smirnov
 from scorer.metrics.features import Vector
 
 StageProgress = Callable[[str, float], None]

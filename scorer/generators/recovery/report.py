@@ -14,9 +14,10 @@ from scorer.findings.latent_recovery import recovery_findings, recovery_sentence
 from scorer.findings.recovery_power import MemorisationPower, power_findings, stability_findings, start_findings
 from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
-from scorer.generators.recovery.targets import TARGET_KINDS, Pixels
+from scorer.generators.recovery.targets import Pixels
 from scorer.metrics.copying.generator_match import GeneratorMatch, generator_match
 from scorer.metrics.copying.latent_recovery import (
+    TARGET_KINDS,
     KolmogorovSmirnov,
     RecoveryComparisons,
     RecoveryTest,

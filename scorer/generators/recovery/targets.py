@@ -1,20 +1,17 @@
 """The targets of an audit: which training, held-out and entry images a generator is searched for. Without torch."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.generators.recovery.plan import AuditPlan
+from scorer.metrics.copying.latent_recovery import TargetKind
 from scorer.metrics.copying.near_targets import MIN_TARGETS, NearTargets
 
 Pixels = NDArray[np.uint8]
 Index = NDArray[np.int64]
-TargetKind = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
-TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
-"""In the order of reports. ``near_train``, ``near_held_out``: those near to the entry, if one is compared."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,10 @@ MIN_SHARE_FOUND = 0.9
 """The test is inconclusive if a smaller share of the generated targets is found."""
 
 Verdict = Literal["copies", "no-sign", "inconclusive"]
+TargetKind = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
+TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
+"""In the order of reports: images that the generator may have learnt, those it has not seen, of both those near to the
+entry if one is compared, its own, and the entry's."""
 
 
 @dataclass(frozen=True)
