@@ -148,24 +148,13 @@ def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...
     if duplicates.mirrored_pairs:
         mirrored_sentence = f"{duplicates.mirrored:,} of the others are another image's mirror image."
     pairs = Counter(frozenset(pair) for pair in duplicates.mirrored_pairs)
-    groups = {
-        "identical": [(len(group), len(group)) for group in duplicates.groups],
-        "mirrored_twins": [(2, counted) for counted in pairs.values()],
-    }
-    return tuple(
-        Finding(
-            name,
-            float(value),
-            IMAGES,
-            LOWER,
-            sentence,
-            _count_error(groups[name], duplicates.count),
-            error_kind="sampling",
-        )
-        for name, value, sentence in (
-            ("identical", duplicates.identical, identical_sentence),
-            ("mirrored_twins", duplicates.mirrored, mirrored_sentence),
-        )
+    identical_groups = [(len(group), len(group)) for group in duplicates.groups]
+    mirrored_groups = [(2, counted) for counted in pairs.values()]
+    errors = [_count_error(groups, duplicates.count) for groups in (identical_groups, mirrored_groups)]
+    identical, mirrored = float(duplicates.identical), float(duplicates.mirrored)
+    return (
+        Finding("identical", identical, IMAGES, LOWER, identical_sentence, errors[0], error_kind="sampling"),
+        Finding("mirrored_twins", mirrored, IMAGES, LOWER, mirrored_sentence, errors[1], error_kind="sampling"),
     )
 
 

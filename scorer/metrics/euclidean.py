@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix
 from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
@@ -80,12 +79,9 @@ def neighbours(
     """The k nearest rows of ``other`` (m, d), or of ``own`` (n, d) without itself, for every row of ``own``.
 
     float32 or float64. ``ranks`` as of :class:`NearestRows`. ``progress`` is called with the finished share, rising to
-    1.0. Raises :class:`Invalid`: ``bad-count`` for k < 1, ``too-few-images`` for fewer than k rows to choose from, and
-    as :class:`Pairing` does.
+    1.0. Raises :class:`Invalid`: ``too-few-images`` for fewer than k rows to choose from, and as :class:`Pairing` does.
     """
     pairing = Pairing(own, other)
-    if k < 1:
-        raise Invalid("bad-count", f"The number of neighbours must be at least 1, not {k}.")
     require_matrix(pairing.other, "reference" if other is not None else "given", min_rows=k + (other is None))
     rows = NearestRows(len(own), k, ranks)
     go_through(pairing, [rows], progress)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scorer.errors import Invalid
 from scorer.metrics.cosine import (
     CosineComparison,
     Indices,
@@ -122,8 +121,6 @@ def memorization_distance(
 
 def closest_pairs(matches: Nearest, k: int) -> tuple[ClosestPair, ...]:
     """The k generated images closest to the reference, nearest first, ties to the lowest row."""
-    if k < 0:
-        raise Invalid("bad-count", f"The number of closest pairs can't be negative: {k}.")
     rows = np.argsort(matches.distance, kind="stable")[:k]
     return tuple(ClosestPair(int(row), int(matches.index[row]), float(matches.distance[row])) for row in rows)
 

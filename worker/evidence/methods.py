@@ -127,8 +127,7 @@ def _diversity(analysis: Analysis) -> tuple[Finding, ...]:
 
 def _scores(analysis: Analysis) -> tuple[Finding, ...]:
     entry = analysis.entry
-    influences = analysis.influences
-    error = None if influences is None else standard_error_of(influences)
+    error = standard_error_of(analysis.influences)
     return sample_quality.fid_finding(entry.fid, error), copying.memorization_distance_finding(
         entry.distance, entry.distance_se
     )

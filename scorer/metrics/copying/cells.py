@@ -79,10 +79,8 @@ def partition_from(arrays: Mapping[str, NDArray[Any]]) -> Partition:
 def partition_of(training: Features, cells: int, *, seed: int, components: int = COMPONENTS) -> Partition:
     """Cut the space of training features (m, d) into a given number of cells.
 
-    Raises :class:`Invalid`: ``bad-count``, ``too-few-images``, and as :func:`statistics_of` does.
+    Raises :class:`Invalid`: ``too-few-images``, and as :func:`statistics_of` does.
     """
-    if cells < 1:
-        raise Invalid("bad-count", f"There must be at least 1 cell, not {cells}.")
     whole = _whole(training, components)
     projected = whole.project(training, "reference")
     if cells > (distinct := len(np.unique(projected, axis=0))):
@@ -107,8 +105,6 @@ def fit_partition(
     runs of k-means: fit it once for a reference and store it. Raises :class:`Invalid`: ``too-few-images`` for fewer
     than ``min_images`` held-out images, and as :func:`partition_of`.
     """
-    if min_images < 1 or max_cells < 1:
-        raise Invalid("bad-count", f"There must be at least 1 cell of 1 image, not {max_cells} of {min_images}.")
     require_matrix(held_out, "held-out", min_rows=min_images)
     whole = _whole(training, components)
     projected, projected_held_out = whole.project(training, "reference"), whole.project(held_out, "held-out")
@@ -134,8 +130,6 @@ def _descending_counts(max_count: int) -> Iterator[int]:
 
 def _whole(training: Features, components: int) -> Partition:
     """The projection, as a partition of one cell."""
-    if components < 1:
-        raise Invalid("bad-count", f"There must be at least 1 component, not {components}.")
     statistics = statistics_of(training)
     dimension = len(statistics.mean)
     count = min(components, dimension, statistics.count - 1)

@@ -16,7 +16,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid
 from scorer.metrics.copying.partial_copying import PartialCopying
 from scorer.metrics.cosine import Indices, NormalisedFeatures
 from scorer.metrics.paired_cosines import PairedCosines
@@ -34,7 +33,6 @@ class InternalDuplicates:
     """How many images each one is the only alike image of, (n,)."""
     pairs: int
     """How many pairs of images are alike."""
-    limit: float
     alike_pairs: int
     """The number r of held-out images within the limit, each as one alike pair."""
     compared_pairs: int
@@ -100,13 +98,11 @@ def grouped_share_error(sizes: Indices, counted: Indices) -> float:
 class AlikePairs:
     """Finds the alike images, by the cosine distance 1 - cos, among all pairs of an entry's images, whose
     ``cosines`` these are. ``held_out`` has the limit, from the cosine distances of held-out images to ``training``
-    training images; with a limit of 0, nothing is alike. Raises :class:`Invalid` (``bad-count``)."""
+    training images; with a limit of 0, nothing is alike."""
 
     def __init__(
         self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, *, training: int
     ) -> None:
-        if training < 1:
-            raise Invalid("bad-count", f"There must be at least 1 training image, not {training}.")
         self._own, self._cosines = own, cosines
         self._held_out = held_out
         self._compared = held_out.held_out * training
@@ -150,7 +146,7 @@ class AlikePairs:
         """The groups, once all pairs were seen."""
         dependents = np.bincount(self._last[self._alike == 1], minlength=len(self._alike))
         test = self._held_out
-        return InternalDuplicates(self._group, dependents, self._pairs, test.limit, test.rank, self._compared)
+        return InternalDuplicates(self._group, dependents, self._pairs, test.rank, self._compared)
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:

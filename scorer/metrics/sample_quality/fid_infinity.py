@@ -23,7 +23,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Estimate, Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.frechet import (
@@ -33,7 +32,6 @@ from scorer.metrics.sample_quality.frechet import (
     frechet_distance,
     is_regular,
     statistics_of,
-    with_factor,
 )
 from scorer.metrics.threads import map_parts
 
@@ -46,12 +44,12 @@ class PartDistances:
         require_matrix(features, "generated", min_rows=2)
         require_finite(features, "generated")
         require_same_dimension(features.shape[1], len(reference.mean))
-        self._features, self._reference = features, with_factor(reference)
+        self._features, self._reference = features, reference
         self._mean = features.mean(axis=0, dtype=np.float64)
         centred = features - self._mean
         self._lengths = np.square(centred).sum(axis=1)
         self._largest = float(np.square(centred).sum(axis=0).max())
-        factor = factor_of(self._reference)
+        factor = factor_of(reference)
         self._factor = factor if is_regular(factor, reference.covariance) else None
         if self._factor is not None:
             self._projected: Vector = centred @ self._factor
@@ -115,10 +113,8 @@ def fid_infinity(
     The result may be below 0 for an entry as good as perfect; its error is over the choice of the images and of the
     parts. ``influences`` (n,) are those of the images on the distance; without them there is no error. The last part is
     all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
-    :func:`frechet_distance` does, ``bad-count`` for fewer than three sizes.
+    :func:`frechet_distance` does.
     """
-    if sizes < 3 or min_size < 2:
-        raise Invalid("bad-count", f"A line needs 3 sizes of 2 images or more, not {sizes} of {min_size}.")
     require_matrix(features, "generated", min_rows=2)
     require_same_dimension(features.shape[1], len(reference.mean))
     if len(features) <= min_size:

@@ -9,7 +9,7 @@ have the same non-zero eigenvalues. The first form is the faster. The second is 
 covariance is singular: there the first takes roots of rounding noise, and the root of 1e-16 is 1e-8.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -74,14 +74,6 @@ def statistics_of(features: Features) -> Statistics:
     if triangle is None:
         triangle = np.ascontiguousarray(np.asarray(np.linalg.qr(centred, mode="r"), np.float64).T)
     return Statistics(mean, covariance, count, triangle)
-
-
-def with_factor(statistics: Statistics) -> Statistics:
-    """The same statistics with a factor, computed from the covariance if there is none yet.
-
-    For statistics read without their features; :func:`statistics_of` returns a factor.
-    """
-    return statistics if statistics.factor is not None else replace(statistics, factor=factor_of(statistics))
 
 
 def frechet_distance(a: Statistics, b: Statistics) -> float:

@@ -27,13 +27,12 @@ def frechet_standard_error(
     features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
 ) -> float | None:
     """Standard error of the Fréchet distance; arguments, None and errors as of :func:`frechet_influences`."""
-    influences = frechet_influences(features, reference, progress=progress)
-    return None if influences is None else standard_error_of(influences)
+    return standard_error_of(frechet_influences(features, reference, progress=progress))
 
 
-def standard_error_of(influences: Vector) -> float:
-    """The standard error that influences (n,) make: their standard deviation / sqrt(n)."""
-    return float(influences.std(ddof=1) / np.sqrt(len(influences)))
+def standard_error_of(influences: Vector | None) -> float | None:
+    """The standard error that influences (n,) make: their standard deviation / sqrt(n); None without influences."""
+    return None if influences is None else float(influences.std(ddof=1) / np.sqrt(len(influences)))
 
 
 def frechet_influences(

@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
-from scorer.errors import Invalid
 from scorer.metrics.features import Estimate, Features, require_finite, require_matrix
 
 SPLITS = 10
@@ -22,10 +21,8 @@ def inception_score(logits: Features, *, random: np.random.Generator | None = No
     """The score of logits (n, classes), float32 or float64: the mean over splits of the order that ``random`` gives, or
     as is. Its error does not cover the bias that small splits score lower.
 
-    Raises :class:`Invalid`: ``bad-count``, ``bad-features``, ``too-few-images``, ``degenerate-features``.
+    Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, ``degenerate-features``.
     """
-    if splits < 1:
-        raise Invalid("bad-count", f"There must be at least 1 split, not {splits}.")
     require_matrix(logits, "generated", min_rows=splits)
     require_finite(logits, "generated")
     order = np.arange(len(logits)) if random is None else random.permutation(len(logits))

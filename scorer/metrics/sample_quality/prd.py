@@ -18,7 +18,6 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.subsampling import equal_subsamples
 from scorer.metrics.threads import map_parts
@@ -30,14 +29,6 @@ WEIGHT = 8.0
 _RESAMPLES = 100
 Labels = NDArray[np.int32]
 _EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a right angle
-
-
-@dataclass(frozen=True, eq=False)
-class PrdCurve:
-    """``precision`` and ``recall`` in [0, 1] at each angle, (angles,)."""
-
-    precision: Vector
-    recall: Vector
 
 
 @dataclass(frozen=True)
@@ -62,17 +53,17 @@ class PrecisionRecall:
     count: int
 
 
-def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdCurve:
-    """The curve of shares q and p of cells, (k,) each. Raises :class:`Invalid`: ``bad-count`` below two angles."""
+def curve_of(generated: Vector, real: Vector, angles: int = ANGLES) -> tuple[Vector, Vector]:
+    """Precision and recall in [0, 1] at each angle, (angles,) each, of shares q and p of cells, (k,) each."""
     rates = _rates(angles)
     precision = np.minimum(np.outer(rates, real), generated).sum(axis=1)
-    return PrdCurve(precision, precision / rates)
+    return precision, precision / rates
 
 
 def summary_of(generated: Vector, real: Vector, angles: int = ANGLES) -> PrdSummary:
     """F_8 and F_1/8 of shares q and p of cells, (k,) each."""
     rates = _rates(angles)
-    precision = curve_of(generated, real, angles).precision
+    precision, _ = curve_of(generated, real, angles)
     recall, precise = (
         float(((1.0 + square) / (1.0 + square * rates) * precision).max()) for square in (WEIGHT**2, WEIGHT**-2)
     )
@@ -91,10 +82,8 @@ def prd(
     """The summary of features (n, d) and (m, d), float32 or float64: the mean over some clusterings.
 
     ``random`` draws from the larger set, seeds k-means and draws anew for the errors. ``progress`` is called with the
-    finished share, rising to 1.0. Raises :class:`Invalid`: ``bad-count``, and as :func:`equal_subsamples` does.
+    finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples` does.
     """
-    if clusterings < 1 or cells < 1:
-        raise Invalid("bad-count", f"At least 1 clustering of 1 cell is needed, not {clusterings} of {cells}.")
     drawn = equal_subsamples({"generated": generated, "reference": reference}, random, min_images=cells)
     both = np.concatenate(drawn)
     count = len(drawn[0])
@@ -129,8 +118,6 @@ def _spread(labels: Labels, cells: int, random: np.random.Generator) -> Vector:
 
 
 def _rates(angles: int) -> Vector:
-    if angles < 2:
-        raise Invalid("bad-count", f"A curve needs at least 2 angles, not {angles}.")
     return np.asarray(np.tan(np.linspace(_EDGE, np.pi / 2 - _EDGE, angles)))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from scorer.errors import Invalid
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, require_finite, require_matrix, require_same_dimension
 
@@ -30,10 +29,8 @@ def equal_draws(
 
     ``random`` draws without replacement; of a set that has the right size all rows are taken. Keys name the sets in
     messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``,
-    ``degenerate-features``, ``dimension-mismatch``, ``bad-count``.
+    ``degenerate-features``, ``dimension-mismatch``.
     """
-    if max_images is not None and max_images < min_images:
-        raise Invalid("bad-count", f"At least {min_images} images of each kind are needed, not {max_images}.")
     dimensions = []
     for whose, features in sets.items():
         require_matrix(features, whose, min_rows=min_images)

@@ -38,8 +38,6 @@ __all__ = [
     "memorization_margin",
 ]
 
-BLOCK_ROWS = 65_536
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -149,14 +147,9 @@ class LabelledDistances:
         )
 
     def _interval_around(self, tau: float) -> Interval:
-        lows, highs = [0.0], [np.inf]
-        for start in range(0, len(self.distances), BLOCK_ROWS):  # quicker than to sort a million of them
-            block = self.distances[start : start + BLOCK_ROWS]
-            below = block < tau
-            lows.append(float(block[below].max(initial=0.0)))
-            highs.append(float(block[~below].min(initial=np.inf)))
-        high = min(highs)
-        return Interval(max(lows), high if np.isfinite(high) else None)
+        below = self.distances < tau  # quicker than to sort a million of them
+        high = float(self.distances[~below].min(initial=np.inf))
+        return Interval(float(self.distances[below].max(initial=0.0)), high if np.isfinite(high) else None)
 
 
 def choose_tau(

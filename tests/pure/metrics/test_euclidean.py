@@ -199,7 +199,6 @@ def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
         (np.ones((0, 4)), np.ones((3, 4)), 1, "too-few-images"),
         (np.full((3, 4), np.nan), np.ones((3, 4)), 1, "degenerate-features"),
         (np.ones((3, 4)), np.full((3, 4), np.inf), 1, "degenerate-features"),
-        (np.ones((3, 4)), np.ones((3, 4)), 0, "bad-count"),
         (np.ones((3, 4)), np.ones((3, 4)), 4, "too-few-images"),
         (np.ones((3, 4)), None, 3, "too-few-images"),
     ],

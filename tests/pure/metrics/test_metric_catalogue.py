@@ -13,7 +13,7 @@ from scorer.metrics.metric_catalogue import METRICS, Reference, complete_constan
 from scorer.metrics.mifid import mifid
 from scorer.metrics.sample_quality.cmmd import cmmd
 from scorer.metrics.sample_quality.diversity import rke, vendi_score
-from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of, with_factor
+from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from scorer.metrics.sample_quality.frechet_standard_error import frechet_standard_error
 from scorer.metrics.sample_quality.kernel_sums import median_width
 from scorer.metrics.sample_quality.kid import squared_mmd
@@ -26,7 +26,7 @@ REAL = RANDOM.normal(0.0, 1.1, (80, 8)).astype(np.float32)
 
 def estimate_of(name: str, given: Mapping[str, float] | None = None, generated: Features = GENERATED) -> Estimate:
     metric = find_metric(name)
-    reference = Reference(normalise(REAL), with_factor(statistics_of(REAL)), signed=True)
+    reference = Reference(normalise(REAL), statistics_of(REAL), signed=True)
     shares: list[float] = []
     return metric.compute(generated, reference, complete_constants(metric, given or {}), shares.append)
 

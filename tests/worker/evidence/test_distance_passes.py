@@ -96,7 +96,7 @@ def test_each_test_finds_the_same_as_alone(count: int) -> None:
     np.testing.assert_array_equal(shared.to_training.squares, neighbours(TRAINING, own).squares[:, 0])
     repeats = internal_duplicates(own, shared.closeness, len(TRAINING))
     np.testing.assert_array_equal(shared.repeats.group, repeats.group)
-    assert (shared.repeats.pairs, shared.repeats.limit) == (repeats.pairs, repeats.limit)
+    assert (shared.repeats.pairs, shared.repeats.p_value) == (repeats.pairs, repeats.p_value)
 
 
 def test_all_pairs_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scorer.errors import Invalid
 from scorer.metrics.features import Estimate
 from scorer.metrics.sample_quality.fid_infinity import fid_infinity, intercept_weights
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
@@ -101,11 +100,3 @@ def test_the_last_part_is_everything() -> None:
 def test_too_few_images_have_none() -> None:
     reference = statistics_of(normal(33, 99))
     assert fid_infinity(normal(32, 100), reference, influences=None, random=np.random.default_rng(0)) is None
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(Invalid) as refused:
-        fid_infinity(
-            normal(34, 9), statistics_of(normal(35, 9)), influences=None, random=np.random.default_rng(0), sizes=2
-        )
-    assert refused.value.slug == "bad-count"

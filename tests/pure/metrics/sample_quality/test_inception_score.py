@@ -47,10 +47,9 @@ def test_the_order_is_drawn() -> None:
     assert one == same != other
 
 
-@pytest.mark.parametrize(("count", "splits", "slug"), [(9, 10, "too-few-images"), (9, 0, "bad-count")])
-def test_what_is_refused(count: int, splits: int, slug: str) -> None:
+def test_what_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        inception_score(np.ones((count, 3)), splits=splits)
-    assert refused.value.slug == slug
+        inception_score(np.ones((9, 3)), splits=10)
+    assert refused.value.slug == "too-few-images"
     with pytest.raises(Invalid):
         inception_score(np.full((10, 3), np.nan))

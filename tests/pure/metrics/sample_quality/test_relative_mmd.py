@@ -108,14 +108,10 @@ def test_as_many_of_each_take_part() -> None:
     assert compared(normal(8, 50), normal(9, 80), normal(10, 30), max_images=20).count == 20
 
 
-@pytest.mark.parametrize(
-    ("counts", "most", "slug"),
-    [((9, 9, 2), 9, "too-few-images"), ((9, 9, 9), 2, "bad-count")],
-)
-def test_what_is_refused(counts: tuple[int, int, int], most: int, slug: str) -> None:
+def test_what_is_refused() -> None:
     with pytest.raises(Invalid) as refused:
-        compared(*(normal(seed, count) for seed, count in enumerate(counts)), max_images=most)
-    assert refused.value.slug == slug
+        compared(normal(0, 9), normal(1, 9), normal(2, 2))
+    assert refused.value.slug == "too-few-images"
     with pytest.raises(Invalid) as refused:
         compared(normal(0, 9, 3), normal(1, 9, 4), normal(2, 9, 4))
     assert refused.value.slug == "dimension-mismatch"
