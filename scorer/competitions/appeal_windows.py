@@ -103,7 +103,7 @@ def _newest_kept_penalty(session: Session, state: CompetitionState) -> datetime 
     """When a ruling last kept an entry as it is judged that the private track penalises, whether or not it was waived
     before. None without any."""
     kept = rows.newest_keeps(session, state.competition.id)
-    scores = board.scores_of(session, state.tracks["private"].id, kept) if kept else {}
+    scores = board_details.scores_of(session, state.tracks["private"].id, kept) if kept else {}
     return max((kept[ref] for ref, score in scores.items() if score.penalised or score.copy), default=None)
 
 
