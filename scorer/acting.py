@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic
+from typing import Any, Generic, Protocol
 
 from sqlalchemy.orm import Session
 from typing_extensions import TypeVar
@@ -10,6 +10,13 @@ from typing_extensions import TypeVar
 from scorer.db.tables import Account
 
 ActorT_co = TypeVar("ActorT_co", bound=Account | None, default=Account, covariant=True)
+
+
+class Authored(Protocol):
+    """A row that says who has made it, and when."""
+
+    author_id: Any
+    created_at: Any
 
 
 @dataclass(frozen=True)
@@ -20,3 +27,9 @@ class Acting(Generic[ActorT_co]):
     session: Session
     actor: ActorT_co
     now: datetime
+
+    def add(self: "Acting[Account]", row: Authored) -> None:
+        """Add a row that the account makes now; it has its id then."""
+        row.author_id, row.created_at = self.actor.id, self.now
+        self.session.add(row)
+        self.session.flush()

@@ -61,8 +61,7 @@ def withdraw(acting: Acting, state: CompetitionState, who: str) -> None:
     if entry is None:
         raise NotFound("no-allowlist-entry", f"Nobody is invited as {who.strip()!r}.")
     same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
-    acting.session.add(AllowlistEntry(**same, invited=False, author_id=acting.actor.id, created_at=acting.now))
-    acting.session.flush()
+    acting.add(AllowlistEntry(**same, invited=False))
     audit_log.record_action(acting, "allowlist.withdrawn", _subject(state), before={"who": entry.who})
 
 

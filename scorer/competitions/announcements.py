@@ -33,15 +33,8 @@ def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) 
         require_few_brackets(text)
     except ValueError as error:
         raise Invalid("too-many-brackets", str(error)) from None
-    announcement = Announcement(
-        competition_id=competition.id,
-        title=title.strip(),
-        text=text.strip(),
-        author_id=acting.actor.id,
-        created_at=acting.now,
-    )
-    acting.session.add(announcement)
-    acting.session.flush()
+    announcement = Announcement(competition_id=competition.id, title=title.strip(), text=text.strip())
+    acting.add(announcement)
     audit_log.record_action(
         acting,
         "announcement.made",

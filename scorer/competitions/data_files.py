@@ -52,11 +52,8 @@ def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: 
         sha256=received.sha256,
         crc32=crc32,
         blob_key=received.key,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(file)
-    acting.session.flush()
+    acting.add(file)
     _record(acting, state, "offered", after=file, before=before if replaced else None)
     return file
 
@@ -76,8 +73,7 @@ def withdraw(acting: Acting, state: CompetitionState, name: str) -> None:
     file = _offered(acting.session, state, name)
     same = ("competition_id", "name", "bytes", "sha256", "crc32", "blob_key")
     values: dict[str, Any] = {column: getattr(file, column) for column in same}
-    acting.session.add(DataFile(**values, offered=False, author_id=acting.actor.id, created_at=acting.now))
-    acting.session.flush()
+    acting.add(DataFile(**values, offered=False))
     _record(acting, state, "withdrawn", after=None, before=file)
 
 

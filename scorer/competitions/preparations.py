@@ -287,18 +287,7 @@ def first_tau(preparation: Preparation, tau: float | None) -> float:
 
 def set_chosen_threshold(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
     """Set the tau that a person has chosen for a track as it is measured from now on."""
-    acting.session.add(
-        Threshold(
-            track_id=track.id,
-            tau=tau,
-            method="manual",
-            choice={},
-            reason=reason,
-            author_id=acting.actor.id,
-            created_at=acting.now,
-        )
-    )
-    acting.session.flush()
+    acting.add(Threshold(track_id=track.id, tau=tau, method="manual", choice={}, reason=reason))
 
 
 def job_for(session: Session, track: Track) -> Job | None:

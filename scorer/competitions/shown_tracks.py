@@ -189,11 +189,8 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
         reference=wanted.reference,
         visibility=wanted.visibility,
         preparation=preparation,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(shown)
-    acting.session.flush()
+    acting.add(shown)
     _queue_missing(acting.session, shown, acting.now)
     fields = ("metric", "constants", "extractor", "reference", "visibility")
     _record_act(acting, state, shown, act="added", after={name: getattr(shown, name) for name in fields})

@@ -43,11 +43,8 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
         raise Invalid(
             "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC: choose a time within the next 365 days."
         )
-    request = CodeRequest(
-        submission_ref=submission.ref, until=until, text=text.strip(), author_id=acting.actor.id, created_at=acting.now
-    )
-    acting.session.add(request)
-    acting.session.flush()
+    request = CodeRequest(submission_ref=submission.ref, until=until, text=text.strip())
+    acting.add(request)
     after = {"until": until.isoformat(), "text": request.text}
     audit_log.record_action(acting, "code.requested", f"submission:{submission.id}", after=after)
     subject = f"{submission.competition.title}: the code of {submission.file_name} is wanted"
@@ -134,16 +131,9 @@ def attach_code(
     require_room_for_code(acting, submission, limits, wanted=received.bytes)
     replaced = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     attached = CodeAttachment(
-        submission_ref=submission.ref,
-        kind=kind,
-        bytes=received.bytes,
-        sha256=received.sha256,
-        blob_key=received.key,
-        author_id=acting.actor.id,
-        created_at=acting.now,
+        submission_ref=submission.ref, kind=kind, bytes=received.bytes, sha256=received.sha256, blob_key=received.key
     )
-    acting.session.add(attached)
-    acting.session.flush()
+    acting.add(attached)
     return attached, replaced
 
 

@@ -89,12 +89,9 @@ def accept_generator(
         sha256=received.sha256,
         blob_key=received.key,
         seed=seed,
-        author_id=acting.actor.id,
-        created_at=acting.now,
         **vars(declared),
     )
-    acting.session.add(generator)
-    acting.session.flush()
+    acting.add(generator)
     leases.add_job(
         acting.session, Queue.RECOVER, submission=submission, private=True, generator_id=generator.id, now=acting.now
     )

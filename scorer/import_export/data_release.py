@@ -88,11 +88,8 @@ def start_release(
         competition_id=state.competition.id,
         images=images,
         key=key if new_names or not earlier else earlier[0].release.key,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(release)
-    acting.session.flush()
+    acting.add(release)
     leases.add_job(acting.session, Queue.RELEASE, release_id=release.id, now=acting.now)
     after = {"images": images, "new_names": new_names or not earlier}
     audit_log.record_action(acting, "release.started", _subject(state, release), after=after)
@@ -177,9 +174,8 @@ def hand_out(acting: Acting, state: CompetitionState, release_id: str, *, shown:
         raise Conflict("not-finished", "A release is handed out once it is finished.")
     if shown == status.shown:
         raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")
-    act = ReleaseAct(release_id=release_id, shown=shown, author_id=acting.actor.id, created_at=acting.now)
-    acting.session.add(act)
-    acting.session.flush()
+    act = ReleaseAct(release_id=release_id, shown=shown)
+    acting.add(act)
     audit_log.record_action(
         acting,
         "release.handed-out" if shown else "release.taken-back",

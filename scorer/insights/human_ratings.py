@@ -107,12 +107,9 @@ def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, see
         competition_id=state.competition.id,
         submission_refs=refs,
         seed=seed,
-        author_id=acting.actor.id,
-        created_at=acting.now,
         **spec.model_dump(include={"images", "grids", "side", "wanted"}),
     )
-    acting.session.add(study)
-    acting.session.flush()
+    acting.add(study)
     leases.add_job(acting.session, Queue.RATINGS, study_id=study.id, now=acting.now)
     after = spec.model_dump(exclude={"submissions"}) | {"entries": len(refs)}
     audit_log.record_action(acting, "study.started", _subject(study), after=after)

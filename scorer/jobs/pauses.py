@@ -45,17 +45,8 @@ def set_paused(acting: Acting, subject: PauseSubject, *, paused: bool, reason: s
     )
     if is_paused is paused:
         raise Conflict("pause-unchanged", f"{subject.name} is {'paused already' if paused else 'not paused'}.")
-    acting.session.add(
-        Pause(
-            queue=subject.queue,
-            competition_id=competition_id,
-            worker=subject.worker,
-            paused=paused,
-            reason=reason,
-            author_id=acting.actor.id,
-            created_at=acting.now,
-        )
+    acting.add(
+        Pause(queue=subject.queue, competition_id=competition_id, worker=subject.worker, paused=paused, reason=reason)
     )
-    acting.session.flush()
     action = "jobs.paused" if paused else "jobs.resumed"
     audit_log.record_action(acting, action, subject.name, after={"reason": reason})

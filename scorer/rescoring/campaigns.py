@@ -83,11 +83,8 @@ def start(
         former_preparation_id=track.preparation_id,
         submission_refs=_refs_of(acting.session, state, wanted.submissions),
         reason=wanted.reason,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(campaign)
-    acting.session.flush()
+    acting.add(campaign)
     missing = rescoring.missing_entries(acting.session, campaign)
     if not missing:
         raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
@@ -154,12 +151,7 @@ def decide(
 
 def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, kind: str, reason: str) -> None:
     """Record what was decided about a campaign."""
-    acting.session.add(
-        RescoringAct(
-            campaign_id=campaign.id, kind=kind, reason=reason, author_id=acting.actor.id, created_at=acting.now
-        )
-    )
-    acting.session.flush()
+    acting.add(RescoringAct(campaign_id=campaign.id, kind=kind, reason=reason))
     track = acting.session.get_one(Track, campaign.track_id)
     record_act(acting, state, track, kind=kind, after={"campaign": campaign.id, "reason": reason})
 

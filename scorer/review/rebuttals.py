@@ -68,12 +68,9 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
         ruling_id=grounds and grounds.ruling_id,
         track=grounds and grounds.track,
         team_id=merges.current_team(acting.session, submission.team_id).id,
-        author_id=acting.actor.id,
         text=text.strip(),
-        created_at=acting.now,
     )
-    acting.session.add(rebuttal)
-    acting.session.flush()
+    acting.add(rebuttal)
     for judge in competition_roles.judges_to_notify(acting.session, submission.competition):
         subject = f"A rebuttal in {submission.competition.title}"
         body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
@@ -116,11 +113,8 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
         granted=ruling is not None,
         answer=reason,
         ruling_id=new_ruling.id if new_ruling is not None else None,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(rebuttal_answer)
-    acting.session.flush()
+    acting.add(rebuttal_answer)
     after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
     audit_log.record_action(acting, "rebuttal.answered", f"submission:{submission.id}", after=after)
     _notify_team(acting.session, submission, rebuttal_answer, ruling=ruling, now=acting.now)

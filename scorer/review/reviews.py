@@ -197,11 +197,8 @@ def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label
 
 def _decide(acting: Acting, submission: Submission, label: str, *, note: str) -> Label:
     before = newest_row(acting.session, Label, submission_ref=submission.ref)
-    decided = Label(
-        submission_ref=submission.ref, label=label, note=note, author_id=acting.actor.id, created_at=acting.now
-    )
-    acting.session.add(decided)
-    acting.session.flush()
+    decided = Label(submission_ref=submission.ref, label=label, note=note)
+    acting.add(decided)
     audit_log.record_action(
         acting,
         "label.decided",
@@ -223,11 +220,8 @@ def agreement(session: Session, state: CompetitionState) -> Agreement:
 def record_early_label(acting: Acting, submission_id: str, label: LabelName) -> EarlyLabel:
     """Record an early label of a submission; the newest counts, and earlier ones stay."""
     submission = require_reviewable(acting.session, submission_id, acting.actor)
-    early_label = EarlyLabel(
-        submission_ref=submission.ref, label=label, source="hand", author_id=acting.actor.id, created_at=acting.now
-    )
-    acting.session.add(early_label)
-    acting.session.flush()
+    early_label = EarlyLabel(submission_ref=submission.ref, label=label, source="hand")
+    acting.add(early_label)
     # Without the label itself: a later reviewer of the submission may read the log.
     audit_log.record_action(acting, "early-label.given", f"submission:{submission.id}", after={"source": "hand"})
     return early_label

@@ -69,11 +69,8 @@ def record_ruling(
         kind=kind,
         reason=reason,
         memorising=before.memorising if before is not None and memorising is None else memorising,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(ruling)
-    acting.session.flush()
+    acting.add(ruling)
     subject = f"submission:{submission.id}"
     previous = _described(before) if before is not None else None
     audit_log.record_action(acting, "ruling.made", subject, before=previous, after=_described(ruling))

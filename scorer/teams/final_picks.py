@@ -83,10 +83,7 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
         raise Invalid("not-pickable", "Only entries of your own team that have a score, or may get one.", faults=faults)
     chosen = [refs[each] for each in wanted]
     if tuple(chosen) != picks_of(acting.session, team.id):
-        acting.session.add(
-            PickSet(team_id=team.id, submission_refs=chosen, author_id=acting.actor.id, created_at=acting.now)
-        )
-        acting.session.flush()
+        acting.add(PickSet(team_id=team.id, submission_refs=chosen))
     return final_entries_of(acting.session, state, team)
 
 

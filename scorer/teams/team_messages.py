@@ -29,9 +29,8 @@ def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -
         raise NotFound("no-members", f"Nobody is in the team {team.name!r} any more.")
     if not text.strip():
         raise Invalid("no-text", "A message needs words.")
-    message = TeamMessage(team_id=team.id, text=text.strip(), author_id=acting.actor.id, created_at=acting.now)
-    acting.session.add(message)
-    acting.session.flush()
+    message = TeamMessage(team_id=team.id, text=text.strip())
+    acting.add(message)
     competition = state.competition
     audit_log.record_action(
         acting, "message.sent", f"team:{competition.slug}/{team.id}", after={"team": team.name, "text": message.text}

@@ -107,11 +107,8 @@ def start_comparison(
         competition_id=state.competition.id,
         preparation_ids=[preparation.id for preparation in prepared],
         early_labels=early_labels,
-        author_id=acting.actor.id,
-        created_at=acting.now,
     )
-    acting.session.add(comparison)
-    acting.session.flush()
+    acting.add(comparison)
     for preparation in prepared:
         preparations.require_job(acting.session, preparation, now=acting.now)
         _measure_missing(acting.session, comparison, preparation, now=acting.now)
