@@ -18,6 +18,7 @@ from scorer.db.tables import Account, AllowlistEntry, Competition
 from scorer.errors import Forbidden, Invalid, NotFound
 from scorer.lifecycle import Phase
 from scorer.notifications import notices, outbox
+from scorer.notifications.notices import Kind, NoticeText
 
 INVITED = """{author} invites you to enter the competition "{competition}", which is by invitation.{opens}"""
 MAILED = """Hello,
@@ -124,10 +125,8 @@ def _notify_invited(acting: Acting, state: CompetitionState, entry: AllowlistEnt
     text = INVITED.format(author=acting.actor.name, competition=competition.title, opens=opens)
     subject = f"You are invited to {competition.title}"
     if account is not None:
-        link = f"/competitions/{competition.slug}"
-        notices.notify(
-            acting.session, account, notices.Kind.INVITATION, subject=subject, body=text, link=link, now=acting.now
-        )
+        notice = NoticeText(Kind.INVITATION, subject, text, f"/competitions/{competition.slug}")
+        notices.notify(acting.session, notice, acting.now, accounts=[account.id])
         return
     one_time_links.issue(acting.session, "invitation", secret, email=entry.email, now=acting.now)
     body = MAILED.format(invited=text, site=site, slug=competition.slug, secret=secret)

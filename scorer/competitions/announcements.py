@@ -14,6 +14,7 @@ from scorer.db.tables import Announcement
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 
 MAX_TITLE_LENGTH = 200
 MAX_TEXT_LENGTH = 20_000
@@ -42,18 +43,11 @@ def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) 
         after={"title": announcement.title, "text": announcement.text},
     )
     teams = notifications.competing_teams(acting.session, competition.id)
-    people = {*notifications.member_accounts(acting.session, teams), *rows.readers_of(acting.session, competition.id)}
     subject = f"{competition.title}: {announcement.title}"
     link = f"/competitions/{competition.slug}/announcements#a{announcement.id}"
-    notices.notify_people(
-        acting.session,
-        people,
-        notices.Kind.ANNOUNCEMENT,
-        subject=subject,
-        body=announcement.text,
-        link=link,
-        now=acting.now,
-    )
+    notice = NoticeText(Kind.ANNOUNCEMENT, subject, announcement.text, link)
+    readers = rows.readers_of(acting.session, competition.id)
+    notices.notify(acting.session, notice, acting.now, accounts=readers, teams=teams)
     return announcement
 
 

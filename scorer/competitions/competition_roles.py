@@ -22,6 +22,7 @@ from scorer.db.tables import Account, Competition, CompetitionRole
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 
 RoleName = Literal["organizer", "reviewer"]
 TASKS = {"organizer": "organize", "reviewer": "review the entries of"}
@@ -176,7 +177,5 @@ def _record(acting: Acting, action: str, competition: Competition, *, account: A
 def _notify(acting: Acting, account: Account, competition: Competition, *, subject: str, text: str) -> None:
     """Send a notice to a person about their role; ``text`` names who acts, and the competition."""
     body = text.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
-    link = f"/competitions/{competition.slug}/role"
-    notices.notify(
-        acting.session, account, notices.Kind.INVITATION, subject=subject, body=body, link=link, now=acting.now
-    )
+    notice = NoticeText(Kind.INVITATION, subject, body, f"/competitions/{competition.slug}/role")
+    notices.notify(acting.session, notice, acting.now, accounts=[account.id])

@@ -12,6 +12,7 @@ from scorer.db.tables import Submission
 from scorer.db.teams import merges
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.ranking.columns import Flags, Ints
 from scorer.ranking.judged_entries import JudgedEntries
 
@@ -40,7 +41,7 @@ def notify_newly_penalised(
         subject = f"Entries of your team in {title} are penalised"
         body = f"{why} Entries of your team in {title} are now penalised on the provisional board that were not before."
         body += _appeal_words(state, appeal_windows.Grounds(None, "private", now), now)
-        notices.notify_teams(session, team_ids, notices.Kind.RULING, subject=subject, body=body, link=link, now=now)
+        notices.notify(session, NoticeText(Kind.RULING, subject, body, link), now, teams=team_ids)
 
 
 def notify_measured(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> None:
@@ -53,10 +54,8 @@ def notify_measured(session: Session, state: CompetitionState, submission: Submi
     body = f"Your entry {name} was measured for the provisional board after it was published, and is penalised"
     body += f" there.{_appeal_words(state, grounds, now)}"
     team_id = merges.current_team(session, submission.team_id).id
-    link = f"/submissions/{submission.id}#ruling"
-    notices.notify_team(
-        session, team_id, notices.Kind.RULING, subject=f"{name} is penalised", body=body, link=link, now=now
-    )
+    notice = NoticeText(Kind.RULING, f"{name} is penalised", body, f"/submissions/{submission.id}#ruling")
+    notices.notify(session, notice, now, teams=[team_id])
 
 
 def appeal_words(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> str:

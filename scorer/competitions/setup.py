@@ -27,6 +27,7 @@ from scorer.errors import Conflict, Invalid
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.ranking.awards import MEDALS
 
 
@@ -194,26 +195,21 @@ def notify_changes(
     notice for the close, one for all else."""
     link = f"/competitions/{competition.slug}"
     if "closes_at" in after:
-        _notify_deadline(session, competition, before["closes_at"], link=link, now=now)
+        notices.notify_entrants(session, competition, _deadline_notice(competition, before["closes_at"], link), now=now)
     changes = [words(before[name], after[name]) for name, words in WORDS.items() if name in after]
     if changes:
         subject = f"{competition.title} has changed"
-        body = f"{subject}: {'; '.join(changes)}."
-        notices.notify_entrants(
-            session, competition, notices.Kind.CHANGE, subject=subject, body=body, link=link, now=now
-        )
+        notice = NoticeText(Kind.CHANGE, subject, f"{subject}: {'; '.join(changes)}.", link)
+        notices.notify_entrants(session, competition, notice, now=now)
 
 
-def _notify_deadline(
-    session: Session, competition: Competition, before: datetime | None, *, link: str, now: datetime
-) -> None:
+def _deadline_notice(competition: Competition, before: datetime | None, link: str) -> NoticeText:
     closes_at = competition.closes_at
     later = closes_at is None or (before is not None and closes_at > before)
     subject = f"{competition.title} {'has more time' if later else 'closes earlier'}"
     then = f"It closes at {_moment(closes_at)}." if closes_at else "It has no closing date any more."
     was = f" Before, that was to be at {_moment(before)}." if before else ""
-    body = f"{subject}. {then}{was}"
-    notices.notify_entrants(session, competition, notices.Kind.DEADLINE, subject=subject, body=body, link=link, now=now)
+    return NoticeText(Kind.DEADLINE, subject, f"{subject}. {then}{was}", link)
 
 
 def _moment(at: datetime | None) -> str:

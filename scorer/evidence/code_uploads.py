@@ -23,6 +23,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.evidence.notebooks import is_notebook
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.submissions.access import find_submission, find_with_rulings, is_own
 from scorer.teams import storage, teams
 from scorer.teams.storage import UploadLimits
@@ -53,10 +54,8 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
         f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
     )
     team = merges.current_team(acting.session, submission.team_id)
-    link = f"/submissions/{submission.id}#code"
-    notices.notify_team(
-        acting.session, team.id, notices.Kind.MESSAGE, subject=subject, body=body.strip(), link=link, now=acting.now
-    )
+    notice = NoticeText(Kind.MESSAGE, subject, body.strip(), f"/submissions/{submission.id}#code")
+    notices.notify(acting.session, notice, acting.now, teams=[team.id])
     return request
 
 

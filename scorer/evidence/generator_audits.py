@@ -23,6 +23,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, TargetKind, Verdict, is_overfitted
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.submissions.access import find_with_rulings, is_own
 
 AuditState = Literal["waiting", "running", "refused", "failed", "done"]
@@ -180,10 +181,10 @@ def _notify_refusal(session: Session, generator: GeneratorFile, why: str, *, now
     author = generator.author
     subject = f"The generator of {submission.file_name} cannot be used"
     body = f"{subject} in {submission.competition.title}. {why}\n\nAnother file can be handed in on the entry's page."
-    kind = notices.Kind.GENERATOR
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
         team = merges.current_team(session, submission.team_id)
-        notices.notify_team(session, team.id, kind, subject=subject, body=body, link=f"{page}#generator", now=now)
+        notices.notify(session, NoticeText(Kind.GENERATOR, subject, body, f"{page}#generator"), now, teams=[team.id])
     else:
-        notices.notify(session, author, kind, subject=subject, body=body, link=f"{page}/review#generator", now=now)
+        notice = NoticeText(Kind.GENERATOR, subject, body, f"{page}/review#generator")
+        notices.notify(session, notice, now, accounts=[author.id])

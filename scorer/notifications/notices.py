@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.db import accounts, notifications
-from scorer.db.notifications import NoticeText
+from scorer.db.notifications import NoticeText as NoticeText  # noqa: PLC0414 - a type for callers
 from scorer.db.tables import Account, Competition, Submission
 from scorer.db.teams import merges
 from scorer.errors import NotFound
@@ -61,44 +61,18 @@ FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
 
 
 def notify(
-    session: Session, account: Account, kind: Kind, *, subject: str, body: str, link: str, now: datetime
+    session: Session, text: NoticeText, now: datetime, *, accounts: Collection[int] = (), teams: Collection[int] = ()
 ) -> None:
-    """Notify one account. ``link`` is a path on this site, ``body`` plain text."""
-    notify_people(session, [account.id], kind, subject=subject, body=body, link=link, now=now)
+    """Notify accounts, by their ids, and every member of teams."""
+    people = {*accounts, *(notifications.member_accounts(session, teams) if teams else ())}
+    mailed = text.kind in MAILED_BY_DEFAULT
+    notifications.write_notice(session, text, accounts=people, mailed=mailed, farewell=FAREWELL, now=now)
 
 
-def notify_team(
-    session: Session, team_id: int, kind: Kind, *, subject: str, body: str, link: str, now: datetime
-) -> None:
-    """Notify every member of a team."""
-    notify_teams(session, [team_id], kind, subject=subject, body=body, link=link, now=now)
-
-
-def notify_teams(
-    session: Session, team_ids: Collection[int], kind: Kind, *, subject: str, body: str, link: str, now: datetime
-) -> None:
-    """Notify every member of some teams."""
-    notify_people(
-        session, notifications.member_accounts(session, team_ids), kind, subject=subject, body=body, link=link, now=now
-    )
-
-
-def notify_people(
-    session: Session, account_ids: Collection[int], kind: Kind, *, subject: str, body: str, link: str, now: datetime
-) -> None:
-    """Notify some accounts."""
-    text, mailed = NoticeText(kind, subject, body, link), kind in MAILED_BY_DEFAULT
-    notifications.write_notice(session, text, accounts=account_ids, mailed=mailed, farewell=FAREWELL, now=now)
-
-
-def notify_entrants(
-    session: Session, competition: Competition, kind: Kind, *, subject: str, body: str, link: str, now: datetime
-) -> None:
+def notify_entrants(session: Session, competition: Competition, text: NoticeText, *, now: datetime) -> None:
     """Notify everybody who competes or has accepted any version of the rules."""
-    teams = notifications.competing_teams(session, competition.id)
     accepted = accounts.accepting_accounts(session, competition.id)
-    people = {*notifications.member_accounts(session, teams), *accepted}
-    notify_people(session, people, kind, subject=subject, body=body, link=link, now=now)
+    notify(session, text, now, accounts=accepted, teams=notifications.competing_teams(session, competition.id))
 
 
 def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: str = "", now: datetime) -> None:
@@ -112,15 +86,8 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     what, body = endings[kind]
     subject = f"{submission.file_name} {what}"
     body = f"Your entry {submission.file_name} in {title} {what}. {body}"
-    notify_team(
-        session,
-        merges.current_team(session, submission.team_id).id,
-        kind,
-        subject=subject,
-        body=body,
-        link=f"/submissions/{submission.id}",
-        now=now,
-    )
+    text = NoticeText(kind, subject, body, f"/submissions/{submission.id}")
+    notify(session, text, now, teams=[merges.current_team(session, submission.team_id).id])
 
 
 def mark_read(acting: Acting, notice_id: int) -> None:

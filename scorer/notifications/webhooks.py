@@ -21,7 +21,7 @@ from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
 from scorer.notifications import notices
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 
 PREFIX = "whsec_"
 """Begins a secret; the rest is its key in base64."""
@@ -163,17 +163,9 @@ def stop(session: Session, delivery: Delivery, *, error: str, now: datetime) -> 
     if webhook.ended_at is not None:
         return
     _end(session, webhook, now, reason=error)
-    account = session.get_one(Account, webhook.account_id)
-    text = f"Your webhook {webhook.url} gets no more notices. {error} To use it again, add it again."
-    notices.notify(
-        session,
-        account,
-        Kind.WEBHOOK,
-        subject="A webhook was stopped",
-        body=text,
-        link="/account/notices#webhooks",
-        now=now,
-    )
+    body = f"Your webhook {webhook.url} gets no more notices. {error} To use it again, add it again."
+    notice = NoticeText(Kind.WEBHOOK, "A webhook was stopped", body, "/account/notices#webhooks")
+    notices.notify(session, notice, now, accounts=[webhook.account_id])
 
 
 def record_failure(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:

@@ -21,6 +21,7 @@ from scorer.jobs import leases, retries
 from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.rescoring import campaigns
 from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, status_of
@@ -90,7 +91,7 @@ def _notify(
     subject = f"The {track.kind} track of {title} has other measurements"
     body = f"{happened} on the {track.kind} track of {title}: scores and ranks may be others."
     teams = competing_teams(session, state.competition.id)
-    notices.notify_teams(session, teams, notices.Kind.CHANGE, subject=subject, body=body, link=link, now=now)
+    notices.notify(session, NoticeText(Kind.CHANGE, subject, body, link), now, teams=teams)
     after = _judged_if_provisional(session, state)
     if before is not None and after is not None:
         penalty_notices.notify_newly_penalised(session, state, before, after=after, why=f"{happened}.", now=now)

@@ -18,6 +18,7 @@ from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_versions import moves_since, newest_version
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.review.checklist import ChecklistPoint, checklist
 
 
@@ -159,15 +160,8 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
     teams = set(competing_teams(session, competition.id))
 
     def tell(team_ids: set[int], subject: str, body: str, *, path: str) -> None:
-        notices.notify_teams(
-            session,
-            team_ids,
-            notices.Kind.PUBLICATION,
-            subject=subject,
-            body=body,
-            link=link + path,
-            now=act.created_at,
-        )
+        notice = NoticeText(Kind.PUBLICATION, subject, body, link + path)
+        notices.notify(session, notice, act.created_at, teams=team_ids)
 
     if not act.published:
         name = board_name(former or act)

@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-from sqlalchemy.orm import Session
-
 from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
@@ -17,6 +15,7 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Forbidden, Invalid, KennelError, NotFound
 from scorer.lifecycle import Phase
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
 from scorer.submissions.access import find_submission, is_own
@@ -71,18 +70,11 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
         text=text.strip(),
     )
     acting.add(rebuttal)
-    for judge in competition_roles.judges_to_notify(acting.session, submission.competition):
-        subject = f"A rebuttal in {submission.competition.title}"
-        body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
-        notices.notify(
-            acting.session,
-            judge,
-            notices.Kind.REVIEW,
-            subject=subject,
-            body=body,
-            link=f"/submissions/{submission.id}/review",
-            now=acting.now,
-        )
+    subject = f"A rebuttal in {submission.competition.title}"
+    body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
+    notice = NoticeText(Kind.REVIEW, subject, body, f"/submissions/{submission.id}/review")
+    judges = competition_roles.judges_to_notify(acting.session, submission.competition)
+    notices.notify(acting.session, notice, acting.now, accounts=[judge.id for judge in judges])
     return rebuttal
 
 
@@ -117,20 +109,9 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     acting.add(rebuttal_answer)
     after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
     audit_log.record_action(acting, "rebuttal.answered", f"submission:{submission.id}", after=after)
-    _notify_team(acting.session, submission, rebuttal_answer, ruling=ruling, now=acting.now)
-    return rebuttal_answer
-
-
-def _notify_team(
-    session: Session,
-    submission: Submission,
-    rebuttal_answer: RebuttalAnswer,
-    *,
-    ruling: RulingKind | None,
-    now: datetime,
-) -> None:
     what = "is granted" if rebuttal_answer.granted else "is not granted"
     then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
     title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
-    body = f"{title} {what}.{then} The answer: {rebuttal_answer.answer}"
-    rulings.notify_team(session, submission, f"your rebuttal {what}", body=body, now=now)
+    body = f"{title} {what}.{then} The answer: {reason}"
+    rulings.notify_team(acting.session, submission, f"your rebuttal {what}", body=body, now=acting.now)
+    return rebuttal_answer

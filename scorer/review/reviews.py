@@ -27,6 +27,7 @@ from scorer.errors import Conflict, Forbidden, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.metrics.statistics.rater_agreement import cohens_kappa
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.submissions import access
 
 LabelName = Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
@@ -145,18 +146,9 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
         _decide(Acting(session, last, now), submission, reviews[0].label, note=f"Two reviewers agree: {handles}.")
         return
     title = submission.competition.title
-    link = f"/submissions/{submission.id}/review"
     body = f"The reviewers of entry {submission.ref} in {title} disagree about its label: please decide it."
-    for organizer in _deciders(session, submission):
-        notices.notify(
-            session,
-            organizer,
-            notices.Kind.REVIEW,
-            subject=f"Reviewers disagree in {title}",
-            body=body,
-            link=link,
-            now=now,
-        )
+    notice = NoticeText(Kind.REVIEW, f"Reviewers disagree in {title}", body, f"/submissions/{submission.id}/review")
+    notices.notify(session, notice, now, accounts=[each.id for each in _deciders(session, submission)])
 
 
 def _deciders(session: Session, submission: Submission) -> Sequence[Account]:

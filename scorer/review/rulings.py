@@ -19,6 +19,7 @@ from scorer.db.teams import merges
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import Status
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.teams.team_messages import find_team
 
 RulingKind = Literal["keep", "disqualify", "waive"]
@@ -90,15 +91,9 @@ def _described(ruling: Ruling) -> dict[str, Any]:
 def notify_team(session: Session, submission: Submission, what: str, *, body: str, now: datetime) -> None:
     """Notify the team of a submission of a ruling or answer: ``what`` is the end of the subject, ``body`` plain
     text."""
-    notices.notify_team(
-        session,
-        merges.current_team(session, submission.team_id).id,
-        notices.Kind.RULING,
-        subject=f"{submission.file_name} in {submission.competition.title}: {what}",
-        body=body,
-        link=f"/submissions/{submission.id}#ruling",
-        now=now,
-    )
+    subject = f"{submission.file_name} in {submission.competition.title}: {what}"
+    notice = NoticeText(Kind.RULING, subject, body, f"/submissions/{submission.id}#ruling")
+    notices.notify(session, notice, now, teams=[merges.current_team(session, submission.team_id).id])
 
 
 def rule_on_team(
@@ -123,13 +118,8 @@ def rule_on_team(
     appeal = (
         penalty_notices.appeal_words(acting.session, state, scored[0], now=acting.now) if kind == "disqualify" else ""
     )
-    notices.notify_team(
-        acting.session,
-        team.id,
-        notices.Kind.RULING,
-        subject=f"{title}: a ruling on all entries of {team.name}",
-        body=f"{body} The reason: {reason.strip()}{appeal}",
-        link=f"/competitions/{state.competition.slug}/entries",
-        now=acting.now,
-    )
+    body += f" The reason: {reason.strip()}{appeal}"
+    subject = f"{title}: a ruling on all entries of {team.name}"
+    notice = NoticeText(Kind.RULING, subject, body, f"/competitions/{state.competition.slug}/entries")
+    notices.notify(acting.session, notice, acting.now, teams=[team.id])
     return made

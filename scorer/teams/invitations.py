@@ -16,6 +16,7 @@ from scorer.db.tables import Account, Team, TeamInvitation
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, NotFound
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.teams import merges, teams
 from scorer.teams.teams import Roster
 
@@ -38,7 +39,9 @@ def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
     if earlier is not None:
         return earlier
     invitation = _add(acting, roster.team, account=person)
-    _notify_invited(acting.session, invitation, state, now=acting.now)
+    subject = f"You are asked to join the team {roster.team.name}"
+    notice = _notice(acting, state, roster.team, subject=subject, text=INVITED)
+    notices.notify(acting.session, notice, acting.now, accounts=[person.id])
     return invitation
 
 
@@ -56,7 +59,10 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
     if earlier is not None:
         return earlier
     invitation = _add(acting, roster.team, invited_team=other)
-    _notify_invited(acting.session, invitation, state, now=acting.now)
+    subject = f"Your team is asked to merge into {roster.team.name}"
+    names = {"own": other.name, "leader": other_members[0].name}
+    notice = _notice(acting, state, roster.team, subject=subject, text=ASKED_TO_MERGE, **names)
+    notices.notify(acting.session, notice, acting.now, teams=[other.id])
     return invitation
 
 
@@ -170,26 +176,10 @@ def _add(
     return invitation
 
 
-def _notify_invited(session: Session, invitation: TeamInvitation, state: CompetitionState, *, now: datetime) -> None:
-    """Send a notice to the invited person, or to every member of the invited team."""
-    inviter = invitation.inviter
-    invited_team = invitation.invited_team
-    competition = state.competition
-    fields = {
-        "name": inviter.name,
-        "handle": inviter.handle,
-        "team": invitation.team.name,
-        "competition": competition.title,
-    }
-    kind = notices.Kind.INVITATION
-    link = f"/competitions/{competition.slug}/team"
-    if invited_team is None and invitation.account is not None:
-        subject = f"You are asked to join the team {invitation.team.name}"
-        notices.notify(
-            session, invitation.account, kind, subject=subject, body=INVITED.format(**fields), link=link, now=now
-        )
-    elif invited_team is not None:
-        leader = members.members_of(session, invited_team.id)[0].name
-        subject = f"Your team is asked to merge into {invitation.team.name}"
-        body = ASKED_TO_MERGE.format(own=invited_team.name, leader=leader, **fields)
-        notices.notify_team(session, invited_team.id, kind, subject=subject, body=body, link=link, now=now)
+def _notice(
+    acting: Acting, state: CompetitionState, team: Team, *, subject: str, text: str, **names: str
+) -> NoticeText:
+    """The notice of an invitation; ``text`` names who asks, and the team."""
+    who, competition = acting.actor, state.competition
+    body = text.format(name=who.name, handle=who.handle, team=team.name, competition=competition.title, **names)
+    return NoticeText(Kind.INVITATION, subject, body, f"/competitions/{competition.slug}/team")

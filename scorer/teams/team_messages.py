@@ -9,6 +9,7 @@ from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams import members, merges
 from scorer.errors import Invalid, NotFound
 from scorer.notifications import notices
+from scorer.notifications.notices import Kind, NoticeText
 
 MAX_TEXT_LENGTH = 10_000
 
@@ -36,8 +37,6 @@ def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -
         acting, "message.sent", f"team:{competition.slug}/{team.id}", after={"team": team.name, "text": message.text}
     )
     subject = f"{competition.title}: a message to {team.name}"
-    link = f"/competitions/{competition.slug}/team#messages"
-    notices.notify_team(
-        acting.session, team.id, notices.Kind.MESSAGE, subject=subject, body=message.text, link=link, now=acting.now
-    )
+    notice = NoticeText(Kind.MESSAGE, subject, message.text, f"/competitions/{competition.slug}/team#messages")
+    notices.notify(acting.session, notice, acting.now, teams=[team.id])
     return message

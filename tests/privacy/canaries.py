@@ -567,7 +567,8 @@ def _correspondence(
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
     hook = webhooks.register(Acting(session, ada, now), url, secret="whsec", local=False)
     subject = planted.word("notice", "team")
-    notices.notify(session, ada, notices.Kind.ENTRY_SCORED, subject=subject, body="Body.", link="/notices", now=now)
+    notice = notices.NoticeText(notices.Kind.ENTRY_SCORED, subject, "Body.", "/notices")
+    notices.notify(session, notice, now, accounts=[ada.id])
     session.flush()
     planted.ids["webhook"] = hook.id
     planted.ids["notice"] = notifications.notices_page(session, ada.id, limit=1)[0].id

@@ -9,7 +9,7 @@ import pyotp
 from api.http.dependencies import request_time
 from scorer.db.tables import Account, Mail
 from scorer.notifications import notices
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 from tests.api.conftest import API, Service
 
 GOOD = "correct horse battery"
@@ -130,12 +130,5 @@ def tell(service: Service, *subjects: str) -> None:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:
             now = service.context.now()
-            notices.notify(
-                session,
-                account,
-                Kind.RULING,
-                subject=subject,
-                body="One line.\nAnother.",
-                link="/competitions",
-                now=now,
-            )
+            notice = NoticeText(Kind.RULING, subject, "One line.\nAnother.", "/competitions")
+            notices.notify(session, notice, now, accounts=[account.id])

@@ -9,7 +9,7 @@ import pytest
 from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.notifications import notices, webhooks
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 from tests.api.accounts.grace import browse, sign_in
 from tests.api.conftest import API, Service, rated, refused
 from tests.api.notifications.conftest import Server
@@ -25,15 +25,8 @@ def tell(service: Service, handle: str, *kinds: Kind) -> None:
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         for kind in kinds:
-            notices.notify(
-                session,
-                account,
-                kind,
-                subject=f"About {kind}",
-                body="Body.",
-                link="/somewhere",
-                now=service.context.now(),
-            )
+            notice = NoticeText(kind, f"About {kind}", "Body.", "/somewhere")
+            notices.notify(session, notice, service.context.now(), accounts=[account.id])
 
 
 def signed_in(service: Service, handle: str) -> str:

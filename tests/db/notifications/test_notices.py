@@ -13,7 +13,7 @@ from scorer.errors import Conflict, Invalid, NotFound
 from scorer.jobs import retries, sweeps
 from scorer.lifecycle import Phase, Queue
 from scorer.notifications import notices, webhooks
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.review import publication
 from scorer.submissions import outcomes
 from tests.db.claimed_jobs import LEASE, MEASURED, claim, queued, received
@@ -39,7 +39,7 @@ def notices_of(session: Session, account: Account) -> list[str]:
 
 def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
     """A notice of a kind."""
-    notices.notify(session, account, kind, subject="Subject", body="Body.", link="/somewhere", now=now)
+    notices.notify(session, NoticeText(kind, "Subject", "Body.", "/somewhere"), now, accounts=[account.id])
 
 
 def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session, now: datetime) -> None:
@@ -74,7 +74,7 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     hook(session, stranger, now)
     ended = hook(session, members[2], now)
     webhooks.end(Acting(session, members[2], now), ended)
-    notices.notify_team(session, team.id, Kind.RULING, subject="Subject", body="Body.", link="/x", now=now)
+    notices.notify(session, NoticeText(Kind.RULING, "Subject", "Body.", "/x"), now, teams=[team.id])
     assert all(notices_of(session, member) == ["ruling"] for member in members)
     assert notices_of(session, stranger) == []
     assert sorted(each.webhook_id for each in session.query(Delivery)) == own

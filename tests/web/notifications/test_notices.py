@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 from tests.api.accounts.grace import tell
 from tests.api.conftest import Service
 from tests.web.html import Element, parse_html
@@ -51,7 +51,7 @@ def test_an_announcement_is_shown_as_markdown_and_nothing_else_is(service: Servi
         for kind in (Kind.MESSAGE, Kind.ANNOUNCEMENT):
             text = f"The *first* prize.\n\n{HOSTILE}"
             notices.notify(
-                session, account, kind, subject=kind, body=text, link="/competitions", now=service.context.now()
+                session, NoticeText(kind, kind, text, "/competitions"), service.context.now(), accounts=[account.id]
             )
     announced, written = read(service, "/notices").one("ol").all("article")
     assert announced.one("em").text == "first"

@@ -29,7 +29,7 @@ from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
 from scorer.notifications import notices, ssrf_guard, webhooks
-from scorer.notifications.notices import Kind
+from scorer.notifications.notices import Kind, NoticeText
 from scorer.notifications.ssrf_guard import NotPublicAddress, is_public, public_address_of
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks
@@ -141,9 +141,8 @@ def tell(context: WorkerContext, account: Account, times: int = 1) -> None:
     """Notices, each in a transaction of its own."""
     for _ in range(times):
         with context.sessions.begin() as session:
-            notices.notify(
-                session, account, Kind.RULING, subject="Größe", body="Kept.", link="/submissions/x", now=context.now()
-            )
+            notice = NoticeText(Kind.RULING, "Größe", "Kept.", "/submissions/x")
+            notices.notify(session, notice, context.now(), accounts=[account.id])
 
 
 def deliveries(context: WorkerContext) -> list[Delivery]:
