@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import BigInteger, Select, Text, cast, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.dml import Delete, Update
 
 from scorer.db.tables import (
@@ -44,9 +45,15 @@ from scorer.db.tables import (
 )
 from scorer.lifecycle import DeliveryState, MailState
 
-COMPETITION = Competition.slug.label("competition")
-TEAM = Team.name.label("team")
-ENTRY = Submission.id.label("submission")
+NAMES: Mapping[str, tuple[InstrumentedAttribute[str], InstrumentedAttribute[int], str]] = MappingProxyType(
+    {
+        "competition": (Competition.slug, Competition.id, "competition_id"),
+        "team": (Team.name, Team.id, "team_id"),
+        "submission": (Submission.id, Submission.ref, "submission_ref"),
+    }
+)
+"""What a competition, a team and an entry are called that a row refers to: the column with the name, the key, and the
+column of the row that has the key."""
 
 
 def rows_about(session: Session, account: Account, now: datetime) -> dict[str, list[dict[str, Any]]]:
@@ -61,37 +68,30 @@ def queries_about(account: Account, now: datetime) -> Mapping[str, Select[*tuple
     return {**_account_queries(account), **_message_queries(account), **_competition_queries(account.id, now)}
 
 
+def _rows(own: int, owner: InstrumentedAttribute[Any], *columns: str) -> Select[*tuple[Any, ...]]:
+    """These columns of the rows of a table whose column ``owner`` is the person, oldest first. A column may be one of
+    :data:`NAMES`."""
+    table = owner.class_
+    selected = [NAMES[name][0].label(name) if name in NAMES else getattr(table, name) for name in columns]
+    query = select(*selected).select_from(table).where(owner == own).order_by(*table.__mapper__.primary_key)
+    for _, key, reference in (NAMES[name] for name in columns if name in NAMES):
+        query = query.join(key.class_, key == getattr(table, reference))
+    return query
+
+
 def _account_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]:
     own = account.id
     named = AuditEntry.subject == f"account:{account.handle}"
+    session = ("address", "agent", "created_at", "last_seen_at", "expires_at", "ended_at")
     return {
-        "account": select(Account.handle, Account.name, Account.role, Account.email, Account.created_at)
-        .add_columns(Account.suspended_at)
-        .where(Account.id == own),
-        "tokens": select(Token.name, Token.scopes, Token.created_at, Token.last_used_at, Token.revoked_at)
-        .where(Token.account_id == own)
-        .order_by(Token.id),
-        "sessions": select(WebSession.address, WebSession.agent, WebSession.created_at, WebSession.last_seen_at)
-        .add_columns(WebSession.expires_at, WebSession.ended_at)
-        .where(WebSession.account_id == own)
-        .order_by(WebSession.id),
-        "known_browsers": select(KnownDevice.created_at, KnownDevice.expires_at)
-        .where(KnownDevice.account_id == own)
-        .order_by(KnownDevice.id),
-        "second_factors": select(SecondFactor.kind, SecondFactor.name, SecondFactor.created_at)
-        .add_columns(SecondFactor.last_used_at, SecondFactor.ended_at)
-        .where(SecondFactor.account_id == own)
-        .order_by(SecondFactor.id),
-        "identities": select(Identity.issuer, Identity.subject, Identity.created_at)
-        .where(Identity.account_id == own)
-        .order_by(Identity.id),
-        "links": select(OneTimeLink.purpose, OneTimeLink.email, OneTimeLink.created_at, OneTimeLink.expires_at)
-        .add_columns(OneTimeLink.used_at)
-        .where(OneTimeLink.account_id == own)
-        .order_by(OneTimeLink.id),
-        "actions": select(AuditEntry.action, AuditEntry.subject, AuditEntry.address, AuditEntry.created_at)
-        .where(AuditEntry.actor_id == own)
-        .order_by(AuditEntry.id),
+        "account": _rows(own, Account.id, "handle", "name", "role", "email", "created_at", "suspended_at"),
+        "tokens": _rows(own, Token.account_id, "name", "scopes", "created_at", "last_used_at", "revoked_at"),
+        "sessions": _rows(own, WebSession.account_id, *session),
+        "known_browsers": _rows(own, KnownDevice.account_id, "created_at", "expires_at"),
+        "second_factors": _rows(own, SecondFactor.account_id, "kind", "name", "created_at", "last_used_at", "ended_at"),
+        "identities": _rows(own, Identity.account_id, "issuer", "subject", "created_at"),
+        "links": _rows(own, OneTimeLink.account_id, "purpose", "email", "created_at", "expires_at", "used_at"),
+        "actions": _rows(own, AuditEntry.actor_id, "action", "subject", "address", "created_at"),
         "actions_of_others": select(AuditEntry.action, AuditEntry.created_at)
         .where(named, AuditEntry.actor_id.is_distinct_from(own))
         .order_by(AuditEntry.id),
@@ -101,57 +101,34 @@ def _account_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]
 def _message_queries(account: Account) -> Mapping[str, Select[*tuple[Any, ...]]]:
     own = account.id
     return {
-        "notices": select(Notice.kind, Notice.subject, Notice.body, Notice.link, Notice.created_at, Notice.read_at)
-        .where(Notice.account_id == own)
-        .order_by(Notice.id),
-        "mail_choices": select(MailChoice.kind, MailChoice.mailed)
-        .where(MailChoice.account_id == own)
-        .order_by(MailChoice.kind),
+        "notices": _rows(own, Notice.account_id, "kind", "subject", "body", "link", "created_at", "read_at"),
+        "mail_choices": _rows(own, MailChoice.account_id, "kind", "mailed"),
         "mails": select(Mail.recipient, Mail.subject, Mail.state, Mail.created_at, Mail.sent_at)
         .where(func.lower(Mail.recipient) == func.lower(account.email))
         .order_by(Mail.id),
-        "webhooks": select(Webhook.url, Webhook.created_at, Webhook.ended_at)
-        .where(Webhook.account_id == own)
-        .order_by(Webhook.id),
+        "webhooks": _rows(own, Webhook.account_id, "url", "created_at", "ended_at"),
     }
 
 
 def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[*tuple[Any, ...]]]:
     invited = (TeamInvitation.account_id == own) | (TeamInvitation.invited_by == own)
-    opened = Competition.opens_at <= now
+    invitations = _rows(own, AllowlistEntry.account_id, "competition", "invited", "created_at")
     return {
-        "rules_acceptances": select(COMPETITION, RulesAcceptance.rules_sha256, RulesAcceptance.created_at)
-        .join(Competition, Competition.id == RulesAcceptance.competition_id)
-        .where(RulesAcceptance.account_id == own)
-        .order_by(RulesAcceptance.id),
-        "competitions_by_invitation": select(COMPETITION, AllowlistEntry.invited, AllowlistEntry.created_at)
-        .join(Competition, Competition.id == AllowlistEntry.competition_id)
-        .where(AllowlistEntry.account_id == own, opened)
-        .order_by(AllowlistEntry.id),
-        "competition_roles": select(COMPETITION, CompetitionRole.role, CompetitionRole.offered_at)
-        .add_columns(CompetitionRole.accepted_at, CompetitionRole.ended_at)
-        .join(Competition, Competition.id == CompetitionRole.competition_id)
-        .where(CompetitionRole.account_id == own)
-        .order_by(CompetitionRole.id),
-        "memberships": select(COMPETITION, TEAM, Membership.joined, Membership.created_at)
-        .join(Competition, Competition.id == Membership.competition_id)
-        .join(Team, Team.id == Membership.team_id)
-        .where(Membership.account_id == own)
-        .order_by(Membership.id),
-        "team_invitations": select(COMPETITION, TEAM, (TeamInvitation.invited_by == own).label("sent"))
+        "rules_acceptances": _rows(own, RulesAcceptance.account_id, "competition", "rules_sha256", "created_at"),
+        "competitions_by_invitation": invitations.where(Competition.opens_at <= now),
+        "competition_roles": _rows(
+            own, CompetitionRole.account_id, "competition", "role", "offered_at", "accepted_at", "ended_at"
+        ),
+        "memberships": _rows(own, Membership.account_id, "competition", "team", "joined", "created_at"),
+        "team_invitations": select(Competition.slug.label("competition"), Team.name.label("team"))
+        .add_columns((TeamInvitation.invited_by == own).label("sent"))
         .add_columns(TeamInvitation.state, TeamInvitation.created_at, TeamInvitation.answered_at)
         .join(Competition, Competition.id == TeamInvitation.competition_id)
         .join(Team, Team.id == TeamInvitation.team_id)
         .where(invited)
         .order_by(TeamInvitation.id),
-        "team_renamings": select(COMPETITION, TeamRenaming.before, TeamRenaming.after, TeamRenaming.created_at)
-        .join(Competition, Competition.id == TeamRenaming.competition_id)
-        .where(TeamRenaming.account_id == own)
-        .order_by(TeamRenaming.id),
-        "final_picks": select(TEAM, PickSet.submission_refs, PickSet.created_at)
-        .join(Team, Team.id == PickSet.team_id)
-        .where(PickSet.author_id == own)
-        .order_by(PickSet.id),
+        "team_renamings": _rows(own, TeamRenaming.account_id, "competition", "before", "after", "created_at"),
+        "final_picks": _rows(own, PickSet.author_id, "team", "submission_refs", "created_at"),
         **_entry_queries(own),
         "ratings": select(Rater.study_id, RatingItem.kind, Rating.value, Rating.created_at)
         .select_from(Rating)
@@ -163,37 +140,16 @@ def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[*tuple[
 
 
 def _entry_queries(own: int) -> Mapping[str, Select[*tuple[Any, ...]]]:
+    entry = ("id", "ref", "competition", "team", "file_name", "bytes", "sha256", "note", "status", "late")
+    upload = ("competition", "file_name", "note", "length", "received", "state", "begun_at", "expires_at")
+    generator = ("submission", "bytes", "sha256", "dimension", "distribution", "created_at")
     return {
-        "entries": select(Submission.id, Submission.ref, COMPETITION, TEAM, Submission.file_name, Submission.bytes)
-        .add_columns(Submission.sha256, Submission.note, Submission.status, Submission.late)
-        .add_columns(Submission.accepted_at, Submission.finished_at)
-        .join(Competition, Competition.id == Submission.competition_id)
-        .join(Team, Team.id == Submission.team_id)
-        .where(Submission.account_id == own)
-        .order_by(Submission.ref),
-        "uploads": select(COMPETITION, Upload.file_name, Upload.note, Upload.length, Upload.received, Upload.state)
-        .add_columns(Upload.begun_at, Upload.expires_at)
-        .join(Competition, Competition.id == Upload.competition_id)
-        .where(Upload.account_id == own)
-        .order_by(Upload.begun_at, Upload.id),
-        "code": select(ENTRY, CodeAttachment.kind, CodeAttachment.bytes, CodeAttachment.sha256)
-        .add_columns(CodeAttachment.created_at)
-        .join(Submission, Submission.ref == CodeAttachment.submission_ref)
-        .where(CodeAttachment.author_id == own)
-        .order_by(CodeAttachment.id),
-        "generators": select(ENTRY, GeneratorFile.bytes, GeneratorFile.sha256, GeneratorFile.dimension)
-        .add_columns(GeneratorFile.distribution, GeneratorFile.created_at)
-        .join(Submission, Submission.ref == GeneratorFile.submission_ref)
-        .where(GeneratorFile.author_id == own)
-        .order_by(GeneratorFile.id),
-        "rebuttals": select(ENTRY, Rebuttal.track, Rebuttal.text, Rebuttal.created_at)
-        .join(Submission, Submission.ref == Rebuttal.submission_ref)
-        .where(Rebuttal.author_id == own)
-        .order_by(Rebuttal.id),
-        "reviews": select(ENTRY, Review.label, Review.intent, Review.note, Review.created_at)
-        .join(Submission, Submission.ref == Review.submission_ref)
-        .where(Review.reviewer_id == own)
-        .order_by(Review.id),
+        "entries": _rows(own, Submission.account_id, *entry, "accepted_at", "finished_at"),
+        "uploads": _rows(own, Upload.account_id, *upload).order_by(None).order_by(Upload.begun_at, Upload.id),
+        "code": _rows(own, CodeAttachment.author_id, "submission", "kind", "bytes", "sha256", "created_at"),
+        "generators": _rows(own, GeneratorFile.author_id, *generator),
+        "rebuttals": _rows(own, Rebuttal.author_id, "submission", "track", "text", "created_at"),
+        "reviews": _rows(own, Review.reviewer_id, "submission", "label", "intent", "note", "created_at"),
     }
 
 
