@@ -10,6 +10,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.competitions.spec import require_few_brackets
 from scorer.db import announcements as rows
 from scorer.db import notifications
+from scorer.db.newest_rows import newest_rows
 from scorer.db.tables import Announcement
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import Phase
@@ -55,4 +56,4 @@ def list_announcements(
     session: Session, state: CompetitionState, *, before: int | None = None, limit: int = MAX_SHOWN
 ) -> Sequence[Announcement]:
     """The newest announcements, newest first; ``before``: only those older than the one with this id."""
-    return rows.announcements_of(session, state.competition.id, before=before, limit=limit)
+    return newest_rows(session, Announcement, before=before, limit=limit, competition_id=state.competition.id)

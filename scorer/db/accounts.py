@@ -19,6 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, joinedload
 
+from scorer.db.newest_rows import newest_row, newest_rows, only_row
 from scorer.db.session import count_changed
 from scorer.db.tables import (
     Account,
@@ -130,8 +131,7 @@ def account_summaries(
 
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
     """The account that is linked with a subject of an OpenID Connect issuer."""
-    query = select(Identity).where(Identity.issuer == issuer, Identity.subject == subject)
-    identity = session.scalars(query).one_or_none()
+    identity = only_row(session, Identity, issuer=issuer, subject=subject)
     return identity.account if identity else None
 
 
@@ -149,8 +149,7 @@ def token_by_digest(session: Session, digest: bytes) -> Token | None:
 
 def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
     """A person's API tokens that were not revoked, newest first."""
-    query = select(Token).where(Token.account_id == account_id, Token.revoked_at.is_(None))
-    return session.scalars(query.order_by(Token.id.desc())).all()
+    return newest_rows(session, Token, account_id=account_id, revoked_at=None)
 
 
 def revoke_token(session: Session, account_id: int, token_id: int, *, now: datetime) -> bool:
@@ -261,12 +260,8 @@ def acceptance_of(
     session: Session, competition_id: int, account_id: int, *, rules_sha256: str | None = None
 ) -> RulesAcceptance | None:
     """A person's newest acceptance of a competition's rules: of the text with this SHA-256, or (None) of any text."""
-    query = select(RulesAcceptance).where(
-        RulesAcceptance.competition_id == competition_id, RulesAcceptance.account_id == account_id
-    )
-    if rules_sha256 is not None:
-        query = query.where(RulesAcceptance.rules_sha256 == rules_sha256)
-    return session.scalars(query.order_by(RulesAcceptance.id.desc()).limit(1)).one_or_none()
+    text = {} if rules_sha256 is None else {"rules_sha256": rules_sha256}
+    return newest_row(session, RulesAcceptance, competition_id=competition_id, account_id=account_id, **text)
 
 
 def accepted_rules(session: Session, ids: Collection[int], account_id: int) -> set[tuple[int, str]]:

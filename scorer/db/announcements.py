@@ -1,22 +1,13 @@
-"""SQL for what organizers tell people: announcements, messages to teams, requests for code."""
+"""SQL for what organizers tell people: who reads announcements, and messages to teams."""
 
 from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Announcement, CompetitionRole, RulesAcceptance, TeamMessage
+from scorer.db.newest_rows import newest_rows
+from scorer.db.tables import CompetitionRole, RulesAcceptance, TeamMessage
 from scorer.db.teams import merges
-
-
-def announcements_of(
-    session: Session, competition_id: int, *, before: int | None = None, limit: int
-) -> Sequence[Announcement]:
-    """A competition's newest announcements, newest first; ``before``: only those older than the one with this id."""
-    query = select(Announcement).where(Announcement.competition_id == competition_id)
-    if before is not None:
-        query = query.where(Announcement.id < before)
-    return session.scalars(query.order_by(Announcement.id.desc()).limit(limit)).all()
 
 
 def readers_of(session: Session, competition_id: int) -> Sequence[int]:
@@ -36,7 +27,4 @@ def messages_to(
     """The messages to a team and to those merged into it, newest first: at most ``limit``, and if ``before`` is given
     only those older than the one with this id."""
     teams = (team_id, *merges.absorbed_ids(session, team_id))
-    messages = select(TeamMessage).where(TeamMessage.team_id.in_(teams))
-    if before is not None:
-        messages = messages.where(TeamMessage.id < before)
-    return session.scalars(messages.order_by(TeamMessage.id.desc()).limit(limit)).all()
+    return newest_rows(session, TeamMessage, TeamMessage.team_id.in_(teams), before=before, limit=limit)

@@ -49,17 +49,6 @@ class RatedEntry(NamedTuple):
     team: str
 
 
-def study_by_id(session: Session, study_id: int) -> RatingStudy | None:
-    """A rating study by its id."""
-    return session.get(RatingStudy, study_id)
-
-
-def studies_of(session: Session, competition_id: int) -> Sequence[RatingStudy]:
-    """The rating studies of a competition, newest first."""
-    query = select(RatingStudy).where(RatingStudy.competition_id == competition_id)
-    return session.scalars(query.order_by(RatingStudy.id.desc())).all()
-
-
 def lock_study(session: Session, study_id: int) -> None:
     """Let one transaction at a time change a study."""
     session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update(key_share=True))
@@ -69,11 +58,6 @@ def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
     """Add items to rate; their ids grow in this order."""
     if items:
         session.execute(insert(RatingItem), list(items))
-
-
-def rater_by_digest(session: Session, digest: bytes) -> Rater | None:
-    """The rater whose link has this SHA-256."""
-    return session.scalars(select(Rater).where(Rater.digest == digest)).one_or_none()
 
 
 def rater_of_member(session: Session, study_id: int, account_id: int, *, name: str, now: datetime) -> Rater:
@@ -111,12 +95,6 @@ def next_items(
         .where(counted.c.given < wanted, ~rated, RatingItem.id.not_in(exclude))
     )
     return session.scalars(query.order_by(counted.c.given, shuffled).limit(limit)).all()
-
-
-def item(session: Session, study_id: int, item_id: int) -> RatingItem | None:
-    """One item of a study."""
-    query = select(RatingItem).where(RatingItem.id == item_id, RatingItem.study_id == study_id)
-    return session.scalars(query).one_or_none()
 
 
 def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:

@@ -1,20 +1,42 @@
-"""The newest row of something; and the newest rows of many owners by one statement: an index scan for each owner,
-however many rows there are."""
+"""Rows by the values of their columns: the only one, the newest, the newest ones; and the newest rows of many owners by
+one statement: an index scan for each owner, however many rows there are."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
-from sqlalchemy import BigInteger, Select, func, literal, select, true
+from sqlalchemy import BigInteger, ColumnElement, Select, func, literal, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Session
 
 RowT = TypeVar("RowT", bound=DeclarativeBase)
 
 
+def only_row(session: Session, table: type[RowT], **columns: int | str | bytes) -> RowT | None:
+    """The row of a table with these values of columns, which no two rows have; None without any."""
+    return session.scalars(select(table).filter_by(**columns)).one_or_none()
+
+
 def newest_row(session: Session, table: type[RowT], **columns: int | str) -> RowT | None:
     """The newest row of a table with these values of columns, which counts; None without any."""
     (key,) = table.__mapper__.primary_key
     return session.scalars(select(table).filter_by(**columns).order_by(key.desc()).limit(1)).one_or_none()
+
+
+def newest_rows(
+    session: Session,
+    table: type[RowT],
+    *conditions: ColumnElement[bool],
+    before: int | None = None,
+    limit: int | None = None,
+    **columns: int | None,
+) -> Sequence[RowT]:
+    """The rows of a table that meet conditions and have these values of columns, newest first: at most ``limit``, and
+    if ``before`` is given only those older than the one with this key."""
+    (key,) = table.__mapper__.primary_key
+    query = select(table).where(*conditions).filter_by(**columns)
+    if before is not None:
+        query = query.where(key < before)
+    return session.scalars(query.order_by(key.desc()).limit(limit)).all()
 
 
 def newest_ids(owner: InstrumentedAttribute[int], ids: Collection[int], limit: int) -> Select[int]:

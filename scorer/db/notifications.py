@@ -9,6 +9,7 @@ from sqlalchemy import Insert, Select, exists, func, insert, literal, or_, selec
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db.newest_rows import newest_rows
 from scorer.db.session import count_changed
 from scorer.db.tables import Account, Delivery, Mail, MailChoice, Membership, Notice, Table, Team, Webhook
 from scorer.lifecycle import DeliveryState, MailState
@@ -81,12 +82,8 @@ def notices_page(
     session: Session, account_id: int, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
     """A person's notices (``unread``: only unread ones), older than the one with the id ``before``, newest first."""
-    query = select(Notice).where(Notice.account_id == account_id)
-    if before is not None:
-        query = query.where(Notice.id < before)
-    if unread:
-        query = query.where(Notice.read_at.is_(None))
-    return session.scalars(query.order_by(Notice.id.desc()).limit(limit)).all()
+    wanted = [Notice.account_id == account_id, *([Notice.read_at.is_(None)] if unread else [])]
+    return newest_rows(session, Notice, *wanted, before=before, limit=limit)
 
 
 def count_unread(session: Session, account_id: int) -> int:
@@ -180,14 +177,6 @@ def active_webhooks(session: Session, account_id: int) -> Sequence[Webhook]:
     """A person's webhooks, oldest first."""
     active = (Webhook.account_id == account_id) & Webhook.ended_at.is_(None)
     return session.scalars(select(Webhook).where(active).order_by(Webhook.id)).all()
-
-
-def deliveries_of(session: Session, webhook_id: int, *, before: int | None = None, limit: int) -> Sequence[Delivery]:
-    """The newest deliveries of a webhook, newest first; ``before``: only those older than the one with this id."""
-    query = select(Delivery).where(Delivery.webhook_id == webhook_id)
-    if before is not None:
-        query = query.where(Delivery.id < before)
-    return session.scalars(query.order_by(Delivery.id.desc()).limit(limit)).all()
 
 
 def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Delivery]:

@@ -79,7 +79,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
     if generator is None:
         return None
     job = job_queue.newest_job(session, generator_id=generator.id)
-    recovery = rows.newest_recovery(session, generator.id)
+    recovery = newest_row(session, Recovery, generator_id=generator.id)
     reviews = find_with_rulings(session, submission.id, account)[1]
     has_result = recovery is not None and recovery.refusal is None
     may_know = has_result and (reviews or team_sees_findings(session, submission))

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_reviewer
 from scorer.db import competitions
-from scorer.db.evidence import evidence as rows
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Evidence, Job, Submission
 from scorer.errors import NotFound
@@ -89,7 +89,7 @@ def visible_evidence(
     track = competitions.tracks_of(session, submission.competition_id)[kind]
     # Before the evidence: a job that ends meanwhile has some.
     job = newest_job(session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE)
-    evidence = rows.newest_evidence(session, submission.ref, track.id)
+    evidence = newest_row(session, Evidence, submission_ref=submission.ref, track_id=track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
     inside = is_reviewer(account, submission.competition_id)
     groups: Mapping[str, Sequence[ExamplePair]] = {}

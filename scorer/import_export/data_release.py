@@ -13,8 +13,9 @@ from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
-from scorer.db.data_release.releases import is_shown, release_by_id, releases_of
+from scorer.db.data_release.releases import releases_of
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
@@ -109,7 +110,8 @@ def _status_of(session: Session, release: Release) -> ReleaseStatus:
     job = newest_job(session, release_id=release.id)
     # Read after the job, whose last step finishes the release.
     session.refresh(release)
-    return ReleaseStatus(release, job, is_shown(session, release.id))
+    act = newest_row(session, ReleaseAct, release_id=release.id)
+    return ReleaseStatus(release, job, act is not None and act.shown)
 
 
 def visible_releases(session: Session, state: CompetitionState, account: Account | None) -> list[ReleaseStatus]:
@@ -127,7 +129,7 @@ def find_release(
     session: Session, state: CompetitionState, release_id: str, *, account: Account | None
 ) -> ReleaseStatus:
     """A release that the account may download; ``NotFound`` otherwise, so that ids reveal nothing."""
-    release = release_by_id(session, release_id)
+    release = session.get(Release, release_id)
     if release is not None and release.competition_id == state.competition.id:
         status = _status_of(session, release)
         if is_organizer(account, state.competition.id) or _is_public(state, status):

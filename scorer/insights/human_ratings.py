@@ -19,6 +19,7 @@ from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import human_ratings
 from scorer.db.human_ratings import RatedEntry, RatedItem
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_rows, only_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Job, Rater, RatingItem, RatingStudy, Submission
@@ -156,7 +157,8 @@ def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[
 
 def list_studies(session: Session, state: CompetitionState) -> list[StudyStatus]:
     """The studies of a competition, newest first."""
-    return [study_status(session, study) for study in human_ratings.studies_of(session, state.competition.id)]
+    studies = newest_rows(session, RatingStudy, competition_id=state.competition.id)
+    return [study_status(session, study) for study in studies]
 
 
 def study_status(session: Session, study: RatingStudy) -> StudyStatus:
@@ -170,7 +172,7 @@ def study_status(session: Session, study: RatingStudy) -> StudyStatus:
 def find_study(acting: Acting, slug: str, study_id: int) -> RatingStudy:
     """A study of a competition; ``NotFound`` if it has none of this id."""
     competition = state_of(acting.session, slug, acting.now).competition
-    study = human_ratings.study_by_id(acting.session, study_id)
+    study = acting.session.get(RatingStudy, study_id)
     if study is None or study.competition_id != competition.id:
         raise NotFound("no-study", f"There is no rating study {study_id} in {slug}.")
     return study
@@ -211,7 +213,7 @@ def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
 
 def rater_of_member(acting: Acting, study_id: int) -> Rater:
     """The rater of an account: whoever organizes or reviews the competition rates; ``NotFound`` for others."""
-    study = human_ratings.study_by_id(acting.session, study_id)
+    study = acting.session.get(RatingStudy, study_id)
     if study is None or not is_reviewer(acting.actor, study.competition_id):
         raise NotFound("no-study", "There is no such rating study, or it is not for you.")
     return _require_open(
@@ -223,7 +225,7 @@ def rater_of_member(acting: Acting, study_id: int) -> Rater:
 
 def rater_of_link(session: Session, secret: str) -> Rater:
     """The rater invited by the link ``secret``; ``NotFound`` for an unknown one."""
-    rater = human_ratings.rater_by_digest(session, digest_of(secret))
+    rater = only_row(session, Rater, digest=digest_of(secret))
     if rater is None:
         raise NotFound("no-link", "This link does not work.")
     return _require_open(rater)
@@ -246,7 +248,7 @@ def next_items(
 
 def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
     """One item of the rater's study; ``NotFound`` if it has none of this id."""
-    item = human_ratings.item(session, rater.study_id, item_id)
+    item = only_row(session, RatingItem, id=item_id, study_id=rater.study_id)
     if item is None:
         raise NotFound("no-item", "There is nothing of that number to rate.")
     return item

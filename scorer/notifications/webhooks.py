@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.db import accounts, notifications
+from scorer.db.newest_rows import newest_rows
 from scorer.db.tables import Account, Delivery, Webhook
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.lifecycle import DeliveryState
@@ -124,7 +125,7 @@ def deliveries(
     """The latest deliveries to a webhook with their outcomes, newest first; ``before``: only those older than the one
     with this id."""
     webhook = find_webhook(session, account, webhook_id)
-    return notifications.deliveries_of(session, webhook.id, before=before, limit=limit)
+    return newest_rows(session, Delivery, before=before, limit=limit, webhook_id=webhook.id)
 
 
 def ping(acting: Acting, webhook_id: int) -> Delivery:

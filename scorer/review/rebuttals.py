@@ -8,6 +8,7 @@ from scorer.acting import Acting
 from scorer.competitions import appeal_windows, competition_roles
 from scorer.competitions.appeal_windows import Grounds
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.newest_rows import only_row
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Rebuttal, RebuttalAnswer, Submission
@@ -81,7 +82,7 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
 def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text: str) -> RebuttalAnswer:
     """Answer a rebuttal, once: grant it with a new ``ruling`` (``keep`` or ``waive``), or refuse it (None). The team
     gets a notice either way."""
-    rebuttal = rows.rebuttal(acting.session, rebuttal_id)
+    rebuttal = acting.session.get(Rebuttal, rebuttal_id)
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
     submission = submissions.submissions_by_ref(acting.session, [rebuttal.submission_ref])[0]
@@ -92,7 +93,7 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     if not text.strip():
         raise Invalid("no-reason", "An answer needs its reason: it is told to the team.")
     submissions.lock_submission(acting.session, submission.ref)
-    if rows.is_answered(acting.session, rebuttal.id):
+    if only_row(acting.session, RebuttalAnswer, rebuttal_id=rebuttal.id) is not None:
         raise Conflict("answered", "This rebuttal is answered already.")
     reason = text.strip()
     new_ruling = (

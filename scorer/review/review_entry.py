@@ -12,7 +12,7 @@ from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import Score
-from scorer.db.newest_rows import newest_row
+from scorer.db.newest_rows import newest_row, newest_rows
 from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, submissions
 from scorer.db.submissions.duplicates import Duplicate
@@ -76,9 +76,9 @@ def review_entry_for(
         duplicates=doubles,
         sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
         came_first=came_first(session, sharing),
-        comparison=shared_images.comparison_of(session, submission.ref),
+        comparison=session.get(ImageComparison, submission.ref),
         others=_others(session, state, submission, unblinded=unblinded),
-        early_labels=rows.early_labels_of(session, submission.ref) if unblinded else (),
+        early_labels=newest_rows(session, EarlyLabel, submission_ref=submission.ref) if unblinded else (),
     )
 
 

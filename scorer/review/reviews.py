@@ -81,12 +81,6 @@ def opinions(session: Session, submission: Submission, account: Account) -> Opin
     )
 
 
-def decided_label(session: Session, submission: Submission) -> str | None:
-    """The decided label of a submission; None if it is undecided."""
-    decided = newest_row(session, Label, submission_ref=submission.ref)
-    return decided.label if decided is not None else None
-
-
 def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Intent | None, note: str) -> Opinions:
     """Record a review. The second reviewer's completes the submission: agreement decides its label, organizers get a
     notice of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or

@@ -15,7 +15,8 @@ from scorer.blobs import ReceivedBlob, require_bytes
 from scorer.competitions import rules
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import competitions
-from scorer.db.submissions import events, submissions
+from scorer.db.newest_rows import only_row
+from scorer.db.submissions import events
 from scorer.db.tables import Account, Submission, Team
 from scorer.db.teams import members
 from scorer.errors import Conflict, Forbidden, Invalid, TooLarge
@@ -177,9 +178,8 @@ def _repeated(
 ) -> Submission | None:
     if entry.idempotency_key is None:
         return None
-    return submissions.submission_by_idempotency_key(
-        session, state.competition.id, account.id, key=entry.idempotency_key
-    )
+    own = {"competition_id": state.competition.id, "account_id": account.id}
+    return only_row(session, Submission, idempotency_key=entry.idempotency_key, **own)
 
 
 def key_reused_error() -> Conflict:

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.db.newest_rows import newest_rows
 from scorer.db.submissions import signing_keys
 from scorer.db.tables import Account, SigningKey, Submission
 from scorer.db.teams.merges import current_team
@@ -35,7 +36,7 @@ Jwk = Mapping[str, str]
 
 def sign(session: Session, payload: bytes, *, now: datetime) -> str:
     """The payload, signed by the newest key, as a JWS in compact form; the first signature makes the first key."""
-    keys = signing_keys.signing_keys(session)
+    keys = newest_rows(session, SigningKey)
     key = keys[0] if keys else _new_key(session, now)
     if key.private_key is None:
         raise RuntimeError(f"signing key {key.id} is the newest and has no private half")
@@ -47,7 +48,7 @@ def sign(session: Session, payload: bytes, *, now: datetime) -> str:
 
 def public_keys(session: Session) -> Sequence[Jwk]:
     """The public halves of all keys, newest first, as JWKs; none before anything was signed."""
-    return [_public_jwk(key) for key in signing_keys.signing_keys(session)]
+    return [_public_jwk(key) for key in newest_rows(session, SigningKey)]
 
 
 def rotate(acting: Acting[Account | None]) -> Jwk:

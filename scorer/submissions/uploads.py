@@ -12,8 +12,8 @@ from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.competitions.competition_state import CompetitionState, visible_state
 from scorer.db import accounts
+from scorer.db.newest_rows import only_row
 from scorer.db.submissions import uploads as rows
-from scorer.db.submissions.submissions import submission_by_idempotency_key
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
 from scorer.submissions import intake, reservations
@@ -103,7 +103,8 @@ def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Uplo
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    earlier = rows.upload_by_idempotency_key(acting.session, competition_id, acting.actor.id, key=key)
+    own = {"competition_id": competition_id, "account_id": acting.actor.id}
+    earlier = only_row(acting.session, Upload, idempotency_key=key, **own)
     if earlier is None:
         return None
     if has_expired(earlier, acting.now):
@@ -121,7 +122,8 @@ def _submission_under_key(
     key = wanted.entry.idempotency_key
     if key is None:
         return None
-    submission = submission_by_idempotency_key(session, competition_id, account.id, key=key)
+    own = {"competition_id": competition_id, "account_id": account.id}
+    submission = only_row(session, Submission, idempotency_key=key, **own)
     if submission is not None and (submission.bytes != wanted.length or wanted.sha256 not in {None, submission.sha256}):
         raise intake.key_reused_error()
     return submission

@@ -16,7 +16,7 @@ from scorer.db import competitions
 from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import HashesOfOther
 from scorer.db.submissions import submissions
-from scorer.db.tables import Measurement, Preparation, Submission, Track
+from scorer.db.tables import ImageComparison, Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict, NotFound
 from scorer.evidence import records
 from scorer.extractors import fingerprint
@@ -58,7 +58,7 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
     Its own hashes are recorded first: of two entries that are compared at once, at least one sees the other.
     """
     with context.sessions() as session:
-        if shared_images.comparison_of(session, submission.ref) is not None:
+        if session.get(ImageComparison, submission.ref) is not None:
             return
     hashes = hashes_of_entry(context, submission, progress)
     with context.sessions() as session:

@@ -7,11 +7,12 @@ from api.http.views import PairView, pair_view
 from api.review.rulings.views import CaseView, case_view
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.tables import Submission
+from scorer.db.newest_rows import newest_row
+from scorer.db.tables import Label, Submission
 from scorer.evidence import closest_pairs
 from scorer.evidence.images import StoredImages
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.review import rebuttals, review_entry, reviews
+from scorer.review import rebuttals, review_entry
 from scorer.review.review_queue import FlagReason
 
 NOT_YET = ("review-not-begun", "appeals-not-begun")
@@ -46,5 +47,6 @@ def rulings_section_of(
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
     closest = closest_pairs.pairs_of_entry(acting.session, images, submission, account=acting.actor, kinds=shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
-    label = reviews.decided_label(acting.session, submission) if view.rulings else None
+    decided = newest_row(acting.session, Label, submission_ref=submission.ref) if view.rulings else None
+    label = None if decided is None else decided.label
     return RulingsSection(view, label, findings, pairs, refused is None, not_yet_reason)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from api.http.views import Page, RecordView, Request
 from scorer.competitions import appeal_windows
 from scorer.competitions.competition_state import CompetitionState
+from scorer.db.newest_rows import newest_rows
 from scorer.db.review import rulings
 from scorer.db.review.rulings import Appeal
 from scorer.db.tables import Ruling, Submission
@@ -110,8 +111,9 @@ class CaseView(BaseModel):
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
     """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
     window = appeal_windows.window_of_entry(session, state, submission)
+    made = newest_rows(session, Ruling, submission_ref=submission.ref)
     return CaseView(
-        rulings=[ruling_view(each, inside=inside) for each in rulings.rulings_of(session, submission.ref)],
+        rulings=[ruling_view(each, inside=inside) for each in made],
         rebuttals=[rebuttal_view(submission, each) for each in rulings.appeals_of(session, submission.ref)],
         rebuttals_from=window.begins,
         rebuttals_until=window.ends,

@@ -5,25 +5,14 @@ from collections.abc import Sequence
 from sqlalchemy import and_, literal, or_, select
 from sqlalchemy.orm import Session
 
-from scorer.db.tables import Release, ReleaseAct, Submission
+from scorer.db.tables import Release, Submission
 from scorer.lifecycle import Status
-
-
-def release_by_id(session: Session, release_id: str) -> Release | None:
-    """A release by its id."""
-    return session.get(Release, release_id)
 
 
 def releases_of(session: Session, competition_id: int) -> Sequence[Release]:
     """The releases of a competition, newest first."""
     query = select(Release).where(Release.competition_id == competition_id)
     return session.scalars(query.order_by(Release.created_at.desc(), Release.id)).all()
-
-
-def is_shown(session: Session, release_id: str) -> bool:
-    """Whether a release is public: what its newest act says."""
-    acts = select(ReleaseAct.shown).where(ReleaseAct.release_id == release_id)
-    return bool(session.scalar(acts.order_by(ReleaseAct.id.desc()).limit(1)))
 
 
 def entries_with_images(session: Session, competition_id: int, refs: Sequence[int] | None) -> Sequence[Submission]:

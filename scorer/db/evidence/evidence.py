@@ -22,14 +22,6 @@ from sqlalchemy.orm import Session, aliased
 from scorer.db.tables import Evidence
 from scorer.findings.signs import SIGNS
 
-
-def newest_evidence(session: Session, submission_ref: int, track_id: int) -> Evidence | None:
-    """The newest evidence of an entry on a track, the one that counts; None if there is none (yet). After a new
-    measurement it still refers to the earlier one (``measurement_id``) until the new evidence is there."""
-    query = select(Evidence).where(Evidence.submission_ref == submission_ref, Evidence.track_id == track_id)
-    return session.scalars(query.order_by(Evidence.id.desc()).limit(1)).one_or_none()
-
-
 Findings = Sequence[Mapping[str, Any]]
 
 

@@ -25,12 +25,6 @@ def count_since(session: Session, submission_ref: int, since: datetime) -> int:
     return int(session.scalar(query) or 0)
 
 
-def newest_recovery(session: Session, generator_id: int) -> Recovery | None:
-    """The newest outcome of a generator's audit; None before the first."""
-    query = select(Recovery).where(Recovery.generator_id == generator_id)
-    return session.scalars(query.order_by(Recovery.job_id.desc()).limit(1)).one_or_none()
-
-
 def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
     """Cancel the unfinished audit jobs of an entry."""
     job_queue.cancel_jobs(session, now, queue=Queue.RECOVER, submission_ref=submission_ref)

@@ -48,11 +48,6 @@ def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfO
     return [HashesOfOther(*row) for row in session.execute(query)]
 
 
-def comparison_of(session: Session, submission_ref: int) -> ImageComparison | None:
-    """With how many entries an entry was compared; None if it was not."""
-    return session.get(ImageComparison, submission_ref)
-
-
 def add_comparison(session: Session, comparison: dict[str, Any], pairs: Sequence[dict[str, Any]]) -> None:
     """Record a comparison and its pairs, as columns by name. Whatever is recorded already stays as it is."""
     if pairs:

@@ -1,6 +1,6 @@
 """SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from scorer.db import rescoring
 from scorer.db.review.rulings import is_ruled_knowing
 from scorer.db.submissions.labels import newest_rows
-from scorer.db.tables import EarlyLabel, Label, Measurement, Review, Submission
+from scorer.db.tables import Label, Measurement, Review, Submission
 
 
 def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
@@ -67,12 +67,6 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
     same_entry = (first.c.submission_ref == second.c.submission_ref) & (first.c.since < second.c.since)
     query = select(first.c.label, second.c.label).join(second, same_entry).order_by(first.c.submission_ref)
     return [(earlier, later) for earlier, later in session.execute(query)]
-
-
-def early_labels_of(session: Session, submission_ref: int) -> Sequence[EarlyLabel]:
-    """The early labels of an entry, newest first."""
-    query = select(EarlyLabel).where(EarlyLabel.submission_ref == submission_ref)
-    return session.scalars(query.order_by(EarlyLabel.id.desc())).all()
 
 
 class LabelledDistance(NamedTuple):

@@ -1,6 +1,5 @@
 """SQL for rulings, rebuttals and their answers. The newest ruling on an entry counts."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,12 +15,6 @@ class Appeal(NamedTuple):
 
     rebuttal: Rebuttal
     answer: RebuttalAnswer | None
-
-
-def rulings_of(session: Session, submission_ref: int) -> Sequence[Ruling]:
-    """Every ruling on an entry, newest first."""
-    query = select(Ruling).where(Ruling.submission_ref == submission_ref)
-    return session.scalars(query.order_by(Ruling.id.desc())).all()
 
 
 def is_ruled(submission_ref: Any) -> ColumnElement[bool]:
@@ -63,16 +56,6 @@ def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:
         .order_by(Rebuttal.id.desc())
     )
     return [Appeal(rebuttal, answer) for rebuttal, answer in session.execute(query)]
-
-
-def rebuttal(session: Session, rebuttal_id: int) -> Rebuttal | None:
-    """A rebuttal by its id."""
-    return session.get(Rebuttal, rebuttal_id)
-
-
-def is_answered(session: Session, rebuttal_id: int) -> bool:
-    """Whether a rebuttal has been answered."""
-    return session.scalar(select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == rebuttal_id)) is not None
 
 
 def open_rebuttals(

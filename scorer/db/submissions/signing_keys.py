@@ -1,17 +1,11 @@
 """SQL for signing keys."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from scorer.db.tables import SigningKey
-
-
-def signing_keys(session: Session) -> Sequence[SigningKey]:
-    """All keys, newest first: the first one signs."""
-    return session.scalars(select(SigningKey).order_by(SigningKey.id.desc())).all()
 
 
 def add_signing_key(session: Session, public_key: bytes, private_key: bytes, *, now: datetime) -> SigningKey:

@@ -8,7 +8,7 @@ from sqlalchemy import false, func, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from scorer.db import rescoring
-from scorer.db.newest_rows import newest_ids
+from scorer.db.newest_rows import newest_ids, newest_rows
 from scorer.db.session import count_changed
 from scorer.db.submissions import events
 from scorer.db.tables import (
@@ -38,30 +38,13 @@ def own_refs(session: Session, refs: Collection[int], account_id: int) -> set[in
     return set(session.scalars(select(Submission.ref).where(Submission.ref.in_(refs), members.is_own(account_id))))
 
 
-def submission_by_idempotency_key(
-    session: Session, competition_id: int, account_id: int, *, key: str
-) -> Submission | None:
-    """The submission that an earlier request with the same key has made."""
-    return session.scalars(
-        select(Submission).where(
-            Submission.competition_id == competition_id,
-            Submission.account_id == account_id,
-            Submission.idempotency_key == key,
-        )
-    ).one_or_none()
-
-
 def submissions_of(
     session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int | None
 ) -> Sequence[Submission]:
     """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first; all of them
     without a ``limit``."""
-    query = select(Submission).where(Submission.competition_id == competition_id)
-    if team_id is not None:
-        query = query.where(merges.belongs_to_team(team_id))
-    if before is not None:
-        query = query.where(Submission.ref < before)
-    return session.scalars(query.order_by(Submission.ref.desc()).limit(limit)).all()
+    of_team = () if team_id is None else (merges.belongs_to_team(team_id),)
+    return newest_rows(session, Submission, *of_team, before=before, limit=limit, competition_id=competition_id)
 
 
 def has_submissions(session: Session, competition_id: int) -> bool:

@@ -23,17 +23,6 @@ def upload_by_id(session: Session, upload_id: str) -> Upload | None:
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
-def upload_by_idempotency_key(session: Session, competition_id: int, account_id: int, *, key: str) -> Upload | None:
-    """The upload that an earlier request with the same key has begun."""
-    return session.scalars(
-        select(Upload).where(
-            Upload.competition_id == competition_id,
-            Upload.account_id == account_id,
-            Upload.idempotency_key == key,
-        )
-    ).one_or_none()
-
-
 def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequence[Upload]:
     """A person's uploads in a competition that are no submission yet, the longest idle first (progress moves the
     expiry)."""

@@ -8,14 +8,12 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.evidence import evidence as evidence_rows
 from scorer.db.evidence import generators as rows
-from scorer.db.evidence.evidence import newest_evidence
 from scorer.db.jobs.job_queue import newest_job
 from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Evidence, GeneratorFile, Recovery, Submission
 from scorer.errors import Conflict
-from scorer.evidence import generator_audits, generator_uploads
+from scorer.evidence import generator_audits, generator_uploads, visibility
 from scorer.evidence.visibility import visible_evidence
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
@@ -36,12 +34,12 @@ def test_the_newest_evidence_of_a_track_counts(session: Session, now: datetime) 
     entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.3, now=now)
     public = state.tracks["public"].id
     private = state.tracks["private"].id
-    assert newest_evidence(session, entry.ref, public) is None
+    assert newest_row(session, Evidence, submission_ref=entry.ref, track_id=public) is None
     assert newest_job(session, submission_ref=entry.ref, track_id=public, queue=Queue.EVIDENCE) is None
     add_evidence(session, state, entry, now=now, c_t=-4.5)
     later = add_evidence(session, state, entry, now=now + timedelta(hours=1), c_t=-5.0, copied_cells=2)
-    assert newest_evidence(session, entry.ref, public) is later
-    assert newest_evidence(session, entry.ref, private) is None
+    assert newest_row(session, Evidence, submission_ref=entry.ref, track_id=public) is later
+    assert newest_row(session, Evidence, submission_ref=entry.ref, track_id=private) is None
     job = newest_job(session, submission_ref=entry.ref, track_id=public, queue=Queue.EVIDENCE)
     assert job is not None
     assert (job.id, job.queue, job.state) == (later.job_id, "evidence", "done")
@@ -54,14 +52,13 @@ def test_evidence_that_comes_while_it_is_looked_up_is_not_told_as_none(
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.3, now=now)
     leases.add_job(session, Queue.EVIDENCE, submission=entry, track_id=state.tracks["public"].id, private=True, now=now)
-    read = evidence_rows.newest_evidence
 
-    def read_before_the_job_ends(*words: Any) -> Evidence | None:
-        found = read(*words)
+    def read_before_the_job_ends(*words: Any, **columns: Any) -> Evidence | None:
+        found: Evidence | None = newest_row(*words, **columns)
         add_evidence(session, state, entry, now=now)
         return found
 
-    monkeypatch.setattr(evidence_rows, "newest_evidence", read_before_the_job_ends)
+    monkeypatch.setattr(visibility, "newest_row", read_before_the_job_ends)
     assert visible_evidence(session, entry, "public", account=None).state == "waiting"
 
 

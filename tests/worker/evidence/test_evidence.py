@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
 from scorer.db import competitions
-from scorer.db.evidence.evidence import newest_evidence
 from scorer.db.evidence.shared_images import hashes_key_of
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import Evidence, Job, Measurement, Submission
 from scorer.evidence import records
@@ -75,7 +75,9 @@ def both(service: Service, ref: int) -> dict[str, Evidence]:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         tracks = competitions.tracks_of(session, submission.competition_id)
-        newest = {kind: newest_evidence(session, ref, track.id) for kind, track in tracks.items()}
+        newest = {
+            kind: newest_row(session, Evidence, submission_ref=ref, track_id=track.id) for kind, track in tracks.items()
+        }
         assert all(newest.values())
         session.expunge_all()
         return {kind: each for kind, each in newest.items() if each is not None}
@@ -193,7 +195,8 @@ def submitted(service: Service, slug: str, images: Pixels, *, who: str = "bob") 
 def public(service: Service, ref: int) -> Evidence | None:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
-        return newest_evidence(session, ref, competitions.tracks_of(session, submission.competition_id)["public"].id)
+        public = competitions.tracks_of(session, submission.competition_id)["public"]
+        return newest_row(session, Evidence, submission_ref=ref, track_id=public.id)
 
 
 def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, examined: Any) -> None:
