@@ -9,8 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from scorer.db.session import count_changed
-from scorer.db.tables import Rater, Rating, RatingItem, RatingStudy, Submission, Team
-from scorer.db.teams import merges
+from scorer.db.tables import Rater, Rating, RatingItem, RatingStudy
 
 
 class ListedRater(NamedTuple):
@@ -39,14 +38,6 @@ class RatedItem(NamedTuple):
     given: int
     total: int
     squares: int
-
-
-class RatedEntry(NamedTuple):
-    """An entry with its id and the name of the team that it belongs to now."""
-
-    ref: int
-    id: str
-    team: str
 
 
 def lock_study(session: Session, study_id: int) -> None:
@@ -144,15 +135,3 @@ def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
         .group_by(RatingItem.id)
     )
     return [RatedItem(*row) for row in session.execute(query.order_by(RatingItem.id))]
-
-
-def entries_with_teams(session: Session, refs: Sequence[int]) -> dict[int, RatedEntry]:
-    """Entries with their ids and the names of the teams that they belong to now, by ref."""
-    merged = merges.newest_merges()
-    query = (
-        select(Submission.ref, Submission.id, Team.name)
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.ref.in_(refs))
-    )
-    return {row.ref: RatedEntry(*row) for row in session.execute(query)}

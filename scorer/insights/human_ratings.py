@@ -17,8 +17,9 @@ from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import human_ratings
-from scorer.db.human_ratings import RatedEntry, RatedItem
+from scorer.db.human_ratings import RatedItem
 from scorer.db.jobs.job_queue import newest_job
+from scorer.db.leaderboard.board import names_of_entries
 from scorer.db.newest_rows import newest_rows, only_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
@@ -269,11 +270,11 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
 def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[MeanRating], dict[RatingKind, float | None]]:
     """Mean ratings of each submission, best first, and the raters' agreement by kind (Krippendorff's alpha)."""
     rows = human_ratings.rating_sums(session, study.id)
-    entries = human_ratings.entries_with_teams(session, study.submission_refs)
+    entries = names_of_entries(session, study.submission_refs)
     grouped: dict[tuple[RatingKind, int], list[RatedItem]] = {}
     for row in rows:
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)
-    means = [_mean(entries[ref], kind, of_entry) for (kind, ref), of_entry in grouped.items()]
+    means = [_mean(*entries[ref], kind=kind, rows=of_entry) for (kind, ref), of_entry in grouped.items()]
     agreement = {kind: _agreement([row for row in rows if row.kind == kind]) for kind in RATING_KINDS}
     return sorted(means, key=lambda each: (RATING_KINDS.index(each.kind), -each.mean, each.team)), agreement
 
@@ -285,8 +286,8 @@ def _agreement(rows: Sequence[RatedItem]) -> float | None:
     return interval_alpha(counts, totals, squares)
 
 
-def _mean(entry: RatedEntry, kind: RatingKind, rows: Sequence[RatedItem]) -> MeanRating:
+def _mean(submission_id: str, team: str, *, kind: RatingKind, rows: Sequence[RatedItem]) -> MeanRating:
     values = np.array([int(row.total) / row.given for row in rows])
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     ratings = sum(row.given for row in rows)
-    return MeanRating(entry.id, entry.team, kind, float(values.mean()), error, len(rows), ratings)
+    return MeanRating(submission_id, team, kind, float(values.mean()), error, len(rows), ratings)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, Select, func, select, union_all
+from sqlalchemy import Select, func, select, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -34,7 +34,7 @@ class HashesOfOther(NamedTuple):
 
 def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfOther]:
     """The hashed entries of all other teams in the competition, team by team."""
-    team_id, merged = _current_team(Submission.team_id, "merged")
+    team_id, merged = merges.team_now(Submission.team_id)
     query = (
         select(HashedEntry.submission_ref, team_id.label("team_id"), HashedEntry.blob_key)
         .join(Submission, Submission.ref == HashedEntry.submission_ref)
@@ -80,8 +80,8 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
     both = union_all(*(_pairs(each, refs) for each in (SharedImages.submission_ref, SharedImages.other_ref)))
     pair = both.subquery("pair").c
     of, other = aliased(Submission), aliased(Submission)
-    team_of, merged_of = _current_team(of.team_id, "merged_of")
-    team_id, merged = _current_team(other.team_id, "merged")
+    team_of, merged_of = merges.team_now(of.team_id, "merged_of")
+    team_id, merged = merges.team_now(other.team_id)
     query = (
         select(pair.of, team_of.label("of_team_id"), other.id, pair.ref, Team.id, Team.name, other.accepted_at)
         .add_columns(pair.created_at, pair.images, pair.equal, pair.share, pair.examples)
@@ -107,8 +107,8 @@ def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]
 def refs_sharing_images(competition_id: int) -> Select[Any]:
     """The refs of a competition's entries that share :data:`MIN_SHARE` of the images or more with another team's."""
     one, other = aliased(Submission), aliased(Submission)
-    team_of_one, merged_one = _current_team(one.team_id, "merged_one")
-    team_of_other, merged_other = _current_team(other.team_id, "merged_other")
+    team_of_one, merged_one = merges.team_now(one.team_id, "merged_one")
+    team_of_other, merged_other = merges.team_now(other.team_id, "merged_other")
     refs = postgresql.array([SharedImages.submission_ref, SharedImages.other_ref])
     return (
         select(func.unnest(refs).label("ref"))
@@ -119,9 +119,3 @@ def refs_sharing_images(competition_id: int) -> Select[Any]:
         .where(SharedImages.competition_id == competition_id, SharedImages.share >= MIN_SHARE)
         .where(team_of_one != team_of_other)
     )
-
-
-def _current_team(team_id: InstrumentedAttribute[int], name: str) -> tuple[ColumnElement[int], FromClause]:
-    """A team after merges, and the merges to be joined for it by ``team_id``."""
-    merged = merges.newest_merges().alias(name)
-    return func.coalesce(merged.c.into_team_id, team_id), merged

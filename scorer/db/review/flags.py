@@ -141,8 +141,7 @@ def _between(distance: ColumnElement[float], kind: str, bounds: BoundsShape) -> 
 
 def _shared_contents(shape: FlagShape) -> Select[Any]:
     """The layer of what zips have in common: with those of other teams, and with the training images."""
-    merged = merges.newest_merges()
-    team = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    team, merged = merges.team_now(Submission.team_id)
 
     def shared(column: Any) -> ColumnElement[bool]:
         content = func.hashtextextended(column, 0)  # numbers sort faster than text

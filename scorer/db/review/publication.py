@@ -75,13 +75,8 @@ def named_entries(session: Session, competition_id: int, refs: Collection[int]) 
 
 
 def _entries(session: Session, competition_id: int, *conditions: ColumnElement[bool], limit: int) -> OpenEntries:
-    merged = merges.newest_merges()
-    query: Any = (
-        select(Submission.ref, Submission.id, Submission.file_name, Team.name.label("team"), func.count().over())
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
-        .where(Submission.competition_id == competition_id, *conditions)
-    )
+    columns = Submission.ref, Submission.id, Submission.file_name, Team.name, func.count().over()
+    query = merges.with_team(select(*columns)).where(Submission.competition_id == competition_id, *conditions)
     rows = session.execute(query.order_by(Submission.ref).limit(limit)).all()
     return OpenEntries(rows[0][-1] if rows else 0, [OpenEntry(*row[:-1]) for row in rows])
 
@@ -126,8 +121,7 @@ def condemned_entries(
 ) -> list[CondemnedEntry]:
     """The entries of some teams whose newest ruling disqualifies them, or whose decided label is one of ``labels`` or
     is said to mean memorisation by the newest ruling, oldest first."""
-    merged = merges.newest_merges()
-    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    team_id, merged = merges.team_now(Submission.team_id)
     ruling = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.memorising, Ruling.created_at).subquery()
     label = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery()
     disqualified = func.coalesce(ruling.c.kind == "disqualify", False)

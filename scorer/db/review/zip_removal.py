@@ -115,9 +115,7 @@ def _is_removable(competition_id: int, winners: Collection[int], before: datetim
     """Conditions on entries whose zip may leave: accepted before a moment, of a team that neither wins (``winners``, by
     the ids of teams after merges) nor is a benchmark, without review, label, ruling or rebuttal; and nothing is being
     made of them or of the whole competition."""
-    merged = merges.newest_merges()
-    into = select(merged.c.into_team_id).where(merged.c.team_id == Submission.team_id).scalar_subquery()
-    team_id = func.coalesce(into, Submission.team_id)
+    team_id = merges.current_team_id()
     judged = (table.submission_ref == Submission.ref for table in (Review, Label, Ruling, Rebuttal))
     return [
         Submission.competition_id == competition_id,

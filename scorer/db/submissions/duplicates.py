@@ -31,9 +31,9 @@ class Duplicate(NamedTuple):
 def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
     """Other entries of the competition with the same zip or the same images as some entries, oldest first."""
     of = aliased(Submission)
-    merged, merged_of = merges.newest_merges(), merges.newest_merges().alias("merged_of")
-    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
-    own = team_id == func.coalesce(merged_of.c.into_team_id, of.team_id)
+    team_id, merged = merges.team_now(Submission.team_id)
+    team_of, merged_of = merges.team_now(of.team_id, "merged_of")
+    own = team_id == team_of
     same_zip = func.coalesce(Submission.sha256 == of.sha256, False)
     same_content = or_(Submission.sha256 == of.sha256, Submission.pixels_sha256 == of.pixels_sha256)
     query = (
@@ -66,8 +66,7 @@ def shared_contents(
     """Groups of entries of different teams (after merges) with equal contents, newest group first, in each the oldest
     entry first; at most ``limit`` entries."""
     content = getattr(Submission, column)
-    merged = merges.newest_merges()
-    team_id = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    team_id, merged = merges.team_now(Submission.team_id)
     has_content = (Submission.competition_id == competition_id) & content.is_not(None)
     several = (
         select(content.label("content"), func.max(Submission.ref).label("newest"))
@@ -77,12 +76,10 @@ def shared_contents(
         .having(func.count(team_id.distinct()) > 1)
         .subquery("several")
     )
+    columns = content, Submission.id, Submission.ref, Team.name, Submission.status, Submission.accepted_at
     query = (
-        select(content.label("content"), Submission.id, Submission.ref, Team.name.label("team"))
-        .add_columns(Submission.status, Submission.accepted_at)
+        merges.with_team(select(*columns))
         .join(several, several.c.content == content)
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == team_id)
         .where(has_content)
         .order_by(several.c.newest.desc(), Submission.ref)
         .limit(limit)

@@ -100,14 +100,10 @@ class SubmissionDetails(NamedTuple):
 
 def details_by_ref(session: Session, refs: Collection[int]) -> dict[int, SubmissionDetails]:
     """What belongs to each of these submissions, by ref."""
-    merged = merges.newest_merges()
     newest_request = CodeRequest.id.in_(newest_ids(CodeRequest.submission_ref, refs, 1))
     newest_code = CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1))
     query = (
-        select(Submission.ref, Team, CodeRequest, CodeAttachment)
-        .select_from(Submission)
-        .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .join(Team, Team.id == func.coalesce(merged.c.into_team_id, Submission.team_id))
+        merges.with_team(select(Submission.ref, Team, CodeRequest, CodeAttachment).select_from(Submission))
         .outerjoin(CodeRequest, (CodeRequest.submission_ref == Submission.ref) & newest_request)
         .outerjoin(CodeAttachment, (CodeAttachment.submission_ref == Submission.ref) & newest_code)
         .where(Submission.ref.in_(refs))

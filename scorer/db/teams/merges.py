@@ -4,10 +4,11 @@ A submission keeps the team that made it; merges are rows beside it.
 """
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Subquery, func, literal, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Select, Subquery, func, literal, select, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from scorer.db.tables import Submission, Team, TeamMerge
 
@@ -18,6 +19,18 @@ def newest_merges(at: datetime | None = None) -> Subquery:
     if at is not None:
         query = query.where(TeamMerge.created_at <= at)
     return query.order_by(TeamMerge.team_id, TeamMerge.id.desc()).subquery("merged")
+
+
+def with_team(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """A query of submissions, joined with the team that each belongs to now."""
+    team_id, merged = team_now(Submission.team_id)
+    return query.outerjoin(merged, merged.c.team_id == Submission.team_id).join(Team, Team.id == team_id)
+
+
+def team_now(made_by: InstrumentedAttribute[int], name: str = "merged") -> tuple[ColumnElement[int], FromClause]:
+    """A team after merges, and the merges to be joined for it by the team ``made_by``."""
+    merged = newest_merges().alias(name)
+    return func.coalesce(merged.c.into_team_id, made_by), merged
 
 
 def belongs_to_team(team: int | ColumnElement[int], at: datetime | None = None) -> ColumnElement[bool]:

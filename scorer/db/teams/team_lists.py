@@ -51,8 +51,7 @@ def list_teams(
     people = people.join(Account, Account.id == Membership.account_id).where(is_member, Membership.team_id.in_(ids))
     for row in session.execute(people.order_by(Membership.id)):
         members[row.team_id].append(ListedMember(row.handle, row.name, row.created_at))
-    merged = merges.newest_merges()
-    team_now = func.coalesce(merged.c.into_team_id, Submission.team_id)
+    team_now, merged = merges.team_now(Submission.team_id)
     counted = select(team_now, func.count()).outerjoin(merged, merged.c.team_id == Submission.team_id)
     counted = counted.where(Submission.competition_id == competition_id, team_now.in_(ids)).group_by(team_now)
     counts = {team_id: count for team_id, count in session.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
