@@ -56,51 +56,36 @@ class RulingImpact:
     """The teams that would win something other than now, by their new ranks."""
 
 
-@dataclass(frozen=True)
-class _JudgedBoards:
-    """The judged submissions of both tracks of a competition, and the teams' final picks."""
-
-    judged: Mapping[TrackKind, JudgedEntries]
-    picks: FinalPicks
-    max_picks: int
-
-    def order(self, kind: TrackKind) -> RankedBoard:
-        """The ranked board of a track; the private one ranks final picks."""
-        final = finals_of(self.judged["public"], self.picks, self.max_picks) if kind == "private" else None
-        return order_of(replace(self.judged[kind], finals=final))
-
-    def with_ruling(self, ref: int, ruling: RulingKind) -> "_JudgedBoards":
-        """A copy in which ``ruling`` is the newest ruling on a submission."""
-        judged = {kind: _with_ruling(each, ref, ruling) for kind, each in self.judged.items()}
-        return replace(self, judged=judged)
-
-
 def ruling_impacts_of(session: Session, state: CompetitionState, submission: Submission) -> list[RulingImpact]:
     """The impact of every other ruling on a submission, on the private track first; empty for a late one and a
     benchmark. For organizers only: it reveals private ranks."""
     if submission.late or submission.team.benchmark:
         return []
     current = newest_row(session, Ruling, submission_ref=submission.ref)
-    boards = _boards(session, state)
+    judged = {kind: ranked_board_of(session, state, kind).judged for kind in TRACK_KINDS}
+    picks, max_picks = ranked_entries.picks_of(session.connection(), state.competition.id), state.competition.final_picks
     others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
     team = current_team(session, submission.team_id).id
-    orders: dict[TrackKind, RankedBoard] = {kind: boards.order(kind) for kind in ("private", "public")}
+    now = _ranked(judged, picks, max_picks)
     impacts = []
     for ruling in others:
-        changed = boards.with_ruling(submission.ref, ruling)
-        for kind, before in orders.items():
-            after = changed.order(kind)
-            award_changes = _award_changes(session, state.awards_on(kind), before=before, after=after)
-            ranks = before.rank_of_team(team), after.rank_of_team(team)
+        changed = {kind: _with_ruling(entries, submission.ref, ruling) for kind, entries in judged.items()}
+        for kind, after in _ranked(changed, picks, max_picks).items():
+            award_changes = _award_changes(session, state.awards_on(kind), before=now[kind], after=after)
+            ranks = now[kind].rank_of_team(team), after.rank_of_team(team)
             impacts.append(RulingImpact(ruling, kind, *ranks, award_changes))
     return impacts
 
 
-def _boards(session: Session, state: CompetitionState) -> _JudgedBoards:
-    orders = {kind: ranked_board_of(session, state, kind) for kind in TRACK_KINDS}
-    judged = {kind: order.judged for kind, order in orders.items()}
-    picks = ranked_entries.picks_of(session.connection(), state.competition.id)
-    return _JudgedBoards(judged, picks, state.competition.final_picks)
+def _ranked(
+    judged: Mapping[TrackKind, JudgedEntries], picks: FinalPicks, max_picks: int
+) -> dict[TrackKind, RankedBoard]:
+    """The ranked boards of both tracks, the private one first, which ranks the teams' final picks."""
+    finals = finals_of(judged["public"], picks, max_picks)
+    return {
+        "private": order_of(replace(judged["private"], finals=finals)),
+        "public": order_of(replace(judged["public"], finals=None)),
+    }
 
 
 def _with_ruling(judged: JudgedEntries, ref: int, ruling: RulingKind) -> JudgedEntries:
