@@ -216,34 +216,19 @@ def _moment(at: datetime | None) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "no set time"
 
 
-def _numbers(what: str) -> Callable[[int | None, int | None], str]:
-    def words(before: int | None, after: int | None) -> str:
-        return f"{what}: {_count(after)}, before {_count(before)}"
-
-    return words
+def _change(what: str, words: Callable[[Any], str]) -> Callable[[Any, Any], str]:
+    return lambda before, after: f"{what}: {words(after)}, before {words(before)}"
 
 
 def _count(number: int | None) -> str:
     return "any number" if number is None else f"{number:,}"
 
 
-def _times(what: str) -> Callable[[datetime | None, datetime | None], str]:
-    return lambda before, after: f"{what}: {_moment(after)}, before {_moment(before)}"
-
-
-def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
-    return f"prizes: {_prize_words(after)}, before {_prize_words(before)}"
-
-
-def _prize_words(prizes: list[dict[str, Any]]) -> str:
+def _prizes(prizes: list[dict[str, Any]]) -> str:
     return ", ".join(f"{each['amount']} for place {each['place']}" for each in prizes) or "none"
 
 
-def _medals(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    return f"medals: {_medal_words(after)}, before {_medal_words(before)}"
-
-
-def _medal_words(medals: Mapping[str, int]) -> str:
+def _medals(medals: Mapping[str, int]) -> str:
     return ", ".join(f"{medal} to place {medals[medal]}" for medal in MEDALS if medal in medals)
 
 
@@ -260,18 +245,18 @@ def _public_track(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
     {
         "rules": lambda *_: "its rules are new: please read and accept them before you enter again",
-        "opens_at": _times("it opens"),
-        "team_merge_deadline": _times("teams may merge until"),
-        "upload_grace_seconds": _numbers("seconds in which an upload begun before the close may finish"),
-        "review_days": _numbers("days of review in which teams may appeal"),
-        "appeal_days": _numbers("days in which teams may appeal against the provisional board"),
-        "daily_limit": _numbers("entries of a team in a UTC day"),
-        "pending_limit": _numbers("entries of a team in progress at once"),
-        "rejected_limit": _numbers("rejected uploads of a team in a UTC day"),
-        "max_team_size": _numbers("members of a team at most"),
-        "final_picks": _numbers("entries that a team may pick to be ranked by"),
-        "prizes": _prizes,
-        "medals": _medals,
+        "opens_at": _change("it opens", _moment),
+        "team_merge_deadline": _change("teams may merge until", _moment),
+        "upload_grace_seconds": _change("seconds in which an upload begun before the close may finish", _count),
+        "review_days": _change("days of review in which teams may appeal", _count),
+        "appeal_days": _change("days in which teams may appeal against the provisional board", _count),
+        "daily_limit": _change("entries of a team in a UTC day", _count),
+        "pending_limit": _change("entries of a team in progress at once", _count),
+        "rejected_limit": _change("rejected uploads of a team in a UTC day", _count),
+        "max_team_size": _change("members of a team at most", _count),
+        "final_picks": _change("entries that a team may pick to be ranked by", _count),
+        "prizes": _change("prizes", _prizes),
+        "medals": _change("medals", _medals),
         "late_submissions": _late,
         "public": _public_track,
     }
