@@ -154,7 +154,7 @@ def _remaining_today(state: CompetitionState, quota: Quota, now: datetime) -> in
     if not may_enter or quota.refusal is Refusal.REJECTED:
         return 0
     if quota.remaining is None:
-        return max(0, quota.limits.pending - quota.usage.pending)
+        return max(0, quota.limits.pending_limit - quota.usage.pending)
     return quota.remaining
 
 

@@ -17,12 +17,12 @@ class QuotaMessage:
 def quota_message_of(quota: Quota) -> QuotaMessage:
     """How many entries are left today, and when there are more: ``3 of 5 entries left today, 5 again at``."""
     limits, left = quota.limits, quota.remaining
-    usage = "Any number of entries today" if left is None else f"{left} of {limits.daily} entries left today"
+    usage = "Any number of entries today" if left is None else f"{left} of {limits.daily_limit} entries left today"
     match quota.refusal:
-        case None if left is None or left == limits.daily:
+        case None if left is None or left == limits.daily_limit:
             return QuotaMessage(usage)
         case None:
-            return QuotaMessage(f"{usage}, {limits.daily} again at", quota.resets_at)
+            return QuotaMessage(f"{usage}, {limits.daily_limit} again at", quota.resets_at)
         case Refusal.PENDING:
             return QuotaMessage(f"{usage}; {quota.usage.pending} in progress, as many as are allowed at once")
         case Refusal.REJECTED:

@@ -125,12 +125,12 @@ def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> S
 
 def _limits_view(quota: Quota, used: StorageUsage, max_bytes: int | None) -> LimitsView:
     return LimitsView(
-        daily_limit=quota.limits.daily,
+        daily_limit=quota.limits.daily_limit,
         used_today=quota.usage.charged,
         remaining_today=quota.remaining,
-        pending_limit=quota.limits.pending,
+        pending_limit=quota.limits.pending_limit,
         pending=quota.usage.pending,
-        rejected_limit=quota.limits.rejected,
+        rejected_limit=quota.limits.rejected_limit,
         rejected_today=quota.usage.rejected,
         refusal=quota.refusal.value if quota.refusal else None,
         resets_at=quota.resets_at,

@@ -15,17 +15,6 @@ from scorer.errors import TooMany
 from scorer.lifecycle import Phase, utc_day
 
 
-@dataclass(frozen=True)
-class QuotaLimits:
-    """A team's limits: entries a UTC day (None: any number), entries in progress at once, and rejected uploads a UTC
-    day.
-    """
-
-    daily: int | None
-    pending: int
-    rejected: int
-
-
 class Refusal(StrEnum):
     """The limit that refuses an entry."""
 
@@ -41,9 +30,9 @@ RETRY_AFTER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Quota:
-    """A team's limits, what it has used of them, and when it may submit next."""
+    """A team's limits, which are its competition's, what it has used of them, and when it may submit next."""
 
-    limits: QuotaLimits
+    limits: Competition
     usage: QuotaUsage
     refusal: Refusal | None
     """The limit that blocks the next submission; None if there is none."""
@@ -56,12 +45,7 @@ class Quota:
     @property
     def remaining(self) -> int | None:
         """Submissions left in this UTC day; None: unlimited."""
-        return None if self.limits.daily is None else max(0, self.limits.daily - self.usage.charged)
-
-
-def limits_of(competition: Competition) -> QuotaLimits:
-    """The limits of every team of a competition."""
-    return QuotaLimits(competition.daily_limit, competition.pending_limit, competition.rejected_limit)
+        return None if self.limits.daily_limit is None else max(0, self.limits.daily_limit - self.usage.charged)
 
 
 def quota_of(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
@@ -70,7 +54,7 @@ def quota_of(session: Session, state: CompetitionState, account: Account, *, now
     team = members.team_of(session, state.competition.id, account.id)
     late = takes_late(state, now)
     usage = members.usage_of(session, team.id, now, late=late) if team is not None else NO_USAGE
-    limits = limits_of(state.competition)
+    limits = state.competition
     moment = next_entry_at(limits, usage, now)
     return Quota(
         limits=limits,
@@ -98,15 +82,15 @@ def _while_open(state: CompetitionState, moment: datetime | None) -> datetime | 
 def require_quota(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
     """``TooMany`` if a limit of the team is used up. The check holds as long as the caller has the team's lock.
     ``late``: for submissions after the close, which are counted separately."""
-    limits = limits_of(competition)
-    refusal = refusal_of(limits, members.usage_of(session, team.id, now, late=late))
+    refusal = refusal_of(competition, members.usage_of(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]
     message = {
-        Refusal.DAILY: f"Your team has used its {limits.daily} entries of this UTC day",
-        Refusal.REJECTED: f"Your team has had {limits.rejected} uploads rejected in this UTC day",
-        Refusal.PENDING: f"Your team has {limits.pending} entries in progress, as many as are allowed at once",
+        Refusal.DAILY: f"Your team has used its {competition.daily_limit} entries of this UTC day",
+        Refusal.REJECTED: f"Your team has had {competition.rejected_limit} uploads rejected in this UTC day",
+        Refusal.PENDING: f"Your team has {competition.pending_limit} entries in progress,"
+        " as many as are allowed at once",
     }[refusal]
     if refusal is Refusal.PENDING:
         raise TooMany(refusal, f"{message}; wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
@@ -116,18 +100,18 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
     )
 
 
-def refusal_of(limits: QuotaLimits, usage: QuotaUsage) -> Refusal | None:
+def refusal_of(limits: Competition, usage: QuotaUsage) -> Refusal | None:
     """The limit that refuses one more entry, or None if no limit does."""
-    if usage.rejected >= limits.rejected:
+    if usage.rejected >= limits.rejected_limit:
         return Refusal.REJECTED
-    if limits.daily is not None and usage.charged >= limits.daily:
+    if limits.daily_limit is not None and usage.charged >= limits.daily_limit:
         return Refusal.DAILY
-    if usage.pending >= limits.pending:
+    if usage.pending >= limits.pending_limit:
         return Refusal.PENDING
     return None
 
 
-def next_entry_at(limits: QuotaLimits, usage: QuotaUsage, now: datetime) -> datetime | None:
+def next_entry_at(limits: Competition, usage: QuotaUsage, now: datetime) -> datetime | None:
     """When a team may submit next: ``now`` if no limit refuses, else the next UTC day. None at the limit of entries in
     progress, whose end is not known beforehand."""
     refusal = refusal_of(limits, usage)

@@ -29,7 +29,7 @@ from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.lifecycle import Phase, TrackKind, utc_day
 from scorer.teams import quotas, storage
-from scorer.teams.quotas import Quota, QuotaLimits, next_entry_at, refusal_of
+from scorer.teams.quotas import Quota, next_entry_at, refusal_of
 
 Row = TypeVar("Row", Place, UnrankedTeam)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
@@ -224,7 +224,7 @@ def sample_data_file(number: int, name: str, count: int) -> DataFile:
 
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
     """A team's quota at ``NOW``; 2 may be in progress and 20 rejected."""
-    of = QuotaLimits(daily, 2, 20)
+    of = Competition(daily_limit=daily, pending_limit=2, rejected_limit=20)
     usage = QuotaUsage(charged, pending, rejected)
     return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 

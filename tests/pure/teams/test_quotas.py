@@ -4,13 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from scorer.db.tables import Competition
 from scorer.db.teams.members import QuotaUsage
 from scorer.lifecycle import ALLOWED_STEPS, CANCELLABLE, Status
-from scorer.teams.quotas import QuotaLimits, Refusal, next_entry_at, possible_from, refusal_of
+from scorer.teams.quotas import Refusal, next_entry_at, possible_from, refusal_of
 
 NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 15, tzinfo=UTC)
-LIMITS = QuotaLimits(daily=5, pending=2, rejected=3)
+LIMITS = Competition(daily_limit=5, pending_limit=2, rejected_limit=3)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,8 @@ def test_the_next_slot_is_now_or_tomorrow_or_when_one_in_progress_ends(
 
 
 def test_no_daily_limit_refuses_nobody() -> None:
-    assert next_entry_at(QuotaLimits(daily=None, pending=2, rejected=3), QuotaUsage(10_000, 0, 0), NOON) == NOON
+    limits = Competition(daily_limit=None, pending_limit=2, rejected_limit=3)
+    assert next_entry_at(limits, QuotaUsage(10_000, 0, 0), NOON) == NOON
 
 
 @pytest.mark.parametrize(
