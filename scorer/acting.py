@@ -12,7 +12,7 @@ from scorer.db.tables import Account
 ActorT_co = TypeVar("ActorT_co", bound=Account | None, default=Account, covariant=True)
 
 
-class Authored(Protocol):
+class HasAuthor(Protocol):
     """A row that says who has made it, and when."""
 
     author_id: Any
@@ -28,7 +28,7 @@ class Acting(Generic[ActorT_co]):
     actor: ActorT_co
     now: datetime
 
-    def add(self: "Acting[Account]", row: Authored) -> None:
+    def add(self: "Acting[Account]", row: HasAuthor) -> None:
         """Add a row that the account makes now; it has its id then."""
         row.author_id, row.created_at = self.actor.id, self.now
         self.session.add(row)

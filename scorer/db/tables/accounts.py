@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, false, text
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column, relationship
 
 from scorer.db.tables.base import EXPIRING, Table, identity
 
@@ -49,6 +49,22 @@ class Account(Table):
     memberships: Mapped[list[Membership]] = relationship(
         primaryjoin="Membership.account_id == Account.id", viewonly=True
     )
+
+
+class Authored:
+    """A row that says who has made it, and when."""
+
+    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
+    created_at: Mapped[datetime]
+
+
+class WithAuthor(Authored):
+    """A row that is read together with the account that has made it."""
+
+    @declared_attr
+    def author(self) -> Mapped[Account]:
+        """Who has made it."""
+        return relationship(Account, lazy="joined", innerjoin=True)
 
 
 class Token(Table):

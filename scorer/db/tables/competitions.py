@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueCon
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
@@ -50,7 +50,7 @@ class Competition(Table):
     """When it was deleted, as a draft: nothing finds it any more, but what refers to it stays."""
 
 
-class Publication(Table):
+class Publication(WithAuthor, Table):
     """A publication of the private board, or its withdrawal; the newest row counts."""
 
     __tablename__ = "publications"
@@ -64,10 +64,6 @@ class Publication(Table):
     reason: Mapped[str]
     as_of: Mapped[datetime] = mapped_column(server_default=func.now())
     """The moment as of which the published final board is read: nothing that is newer is on it."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class CompetitionRole(Table):
@@ -104,7 +100,7 @@ class CompetitionRole(Table):
         return self.accepted_at is not None and self.ended_at is None
 
 
-class Announcement(Table):
+class Announcement(WithAuthor, Table):
     """What the organizers tell everybody."""
 
     __tablename__ = "announcements"
@@ -115,10 +111,6 @@ class Announcement(Table):
     title: Mapped[str]
     text: Mapped[str]
     """Markdown."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class RulesAcceptance(Table):
@@ -234,7 +226,7 @@ class Track(Table):
         raise ValueError(f"A {self.kind} track has no board.")
 
 
-class DataFile(Table):
+class DataFile(WithAuthor, Table):
     """A data file offered to participants, or withdrawn (``offered`` false); the newest row of a name counts."""
 
     __tablename__ = "data_files"
@@ -254,10 +246,6 @@ class DataFile(Table):
     crc32: Mapped[int] = mapped_column(BigInteger)
     """CRC-32 of its bytes, as zips contain it: so all files can be streamed as one zip that is not stored anywhere."""
     blob_key: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class AllowlistEntry(Table):

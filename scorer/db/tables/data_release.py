@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Authored, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Competition
 
 
-class Release(Table):
+class Release(WithAuthor, Table):
     """A data release: files about a competition, made by a job and never changed once it is finished."""
 
     __tablename__ = "releases"
@@ -31,15 +31,12 @@ class Release(Table):
     """Name, bytes, SHA-256 and rows of every file."""
     sha256: Mapped[str | None]
     """SHA-256 of the manifest: equal for equal contents."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class ReleaseAct(Table):
+class ReleaseAct(Authored, Table):
     """A publication of a release, or its withdrawal (``shown`` false); the newest row counts."""
 
     __tablename__ = "release_acts"
@@ -48,5 +45,3 @@ class ReleaseAct(Table):
     id: Mapped[int] = identity()
     release_id: Mapped[str] = mapped_column(ForeignKey(Release.id))
     shown: Mapped[bool]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, mapped_column
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Preparation, Track
 from scorer.db.tables.jobs import Job
@@ -105,7 +105,7 @@ class Evidence(Table):
     """One-sided p-value, for fewer authentic images than among held-out images."""
 
 
-class GeneratorFile(Table):
+class GeneratorFile(WithAuthor, Table):
     """A generator upload: the ONNX file that made an entry as its team declares, with its latent space; the newest one
     of an entry counts. Only a worker's sandbox reads the file."""
 
@@ -130,9 +130,6 @@ class GeneratorFile(Table):
     seed: Mapped[int] = mapped_column(BigInteger)
     """Seed of the audit's random choices; drawn after the upload, so that nobody can train around the images chosen."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class Recovery(Table):
@@ -168,7 +165,7 @@ class Recovery(Table):
     created_at: Mapped[datetime]
 
 
-class CodeAttachment(Table):
+class CodeAttachment(WithAuthor, Table):
     """The code that made an entry, for reviewers; the newest one counts. Of earlier ones only the hashes are kept."""
 
     __tablename__ = "code_attachments"
@@ -185,12 +182,9 @@ class CodeAttachment(Table):
     sha256: Mapped[str]
     blob_key: Mapped[str]
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class CodeRequest(Table):
+class CodeRequest(WithAuthor, Table):
     """An organizer's request for the code of an entry, by a time that may lie behind the close; the newest counts."""
 
     __tablename__ = "code_requests"
@@ -200,10 +194,6 @@ class CodeRequest(Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     until: Mapped[datetime]
     text: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class HashedEntry(Table):

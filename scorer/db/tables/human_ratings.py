@@ -16,13 +16,13 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, Authored
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Competition
 from scorer.db.tables.submissions import Submission
 
 
-class RatingStudy(Table):
+class RatingStudy(Authored, Table):
     """A rating study: many people rate how realistic and how diverse the images of some entries are."""
 
     __tablename__ = "rating_studies"
@@ -45,8 +45,6 @@ class RatingStudy(Table):
     """Ratings wanted for each image and each grid."""
     seed: Mapped[int] = mapped_column(BigInteger)
     """Seed of the choice of images."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
     packed_at: Mapped[datetime | None]
     """When its images were ready to be shown."""
     ended_at: Mapped[datetime | None]

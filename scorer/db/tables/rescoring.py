@@ -1,17 +1,15 @@
 """Rescoring campaigns: entries of a track measured anew, beside what counts; and what was decided about them."""
 
-from datetime import datetime
-
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Preparation, Track
 
 
-class RescoringCampaign(Table):
+class RescoringCampaign(WithAuthor, Table):
     """A campaign that measures entries of a track anew. Its measurements count while the newest of its acts that
     switches says so."""
 
@@ -27,10 +25,7 @@ class RescoringCampaign(Table):
     submission_refs: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
     """The chosen entries; None: all."""
     reason: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
 
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation] = relationship(foreign_keys=preparation_id, lazy="joined", innerjoin=True)
     former_preparation: Mapped[Preparation] = relationship(foreign_keys=former_preparation_id)
 
@@ -47,7 +42,7 @@ class RescoringCampaign(Table):
         return new.extractor != former.extractor or weights[0] != weights[1]
 
 
-class RescoringAct(Table):
+class RescoringAct(WithAuthor, Table):
     """Something decided about a campaign: that it pauses, goes on or ends, that its measurements count (``switch``), or
     that they count no more (``undo``)."""
 
@@ -62,7 +57,3 @@ class RescoringAct(Table):
     campaign_id: Mapped[int] = mapped_column(ForeignKey(RescoringCampaign.id))
     kind: Mapped[str]
     reason: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

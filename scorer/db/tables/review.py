@@ -5,14 +5,14 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, Authored, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Competition
 from scorer.db.tables.submissions import Submission
 from scorer.db.tables.teams import Team
 
 
-class Label(Table):
+class Label(Authored, Table):
     """A decided label; the newest one of a submission counts."""
 
     __tablename__ = "labels"
@@ -26,8 +26,6 @@ class Label(Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     label: Mapped[str]
     note: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
 
 
 class Review(Table):
@@ -64,7 +62,7 @@ class ReviewClaim(Table):
     expires_at: Mapped[datetime]
 
 
-class Ruling(Table):
+class Ruling(WithAuthor, Table):
     """An organizer's decision on an entry, shown to its team; the newest counts, so a later one replaces it."""
 
     __tablename__ = "rulings"
@@ -81,13 +79,9 @@ class Ruling(Table):
     """Shown to the team."""
     memorising: Mapped[bool | None]
     """Whether an entry labelled ``other`` memorises, for the choice of tau: that label alone does not say."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class Rebuttal(Table):
+class Rebuttal(WithAuthor, Table):
     """A team's one appeal against a disqualification (``ruling_id``), or against the penalty of an entry on a track."""
 
     __tablename__ = "rebuttals"
@@ -106,12 +100,9 @@ class Rebuttal(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     text: Mapped[str]
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class RebuttalAnswer(Table):
+class RebuttalAnswer(Authored, Table):
     """The organizers' one answer to a rebuttal; ``ruling_id``: the ruling that followed from it, if any."""
 
     __tablename__ = "rebuttal_answers"
@@ -122,13 +113,11 @@ class RebuttalAnswer(Table):
     granted: Mapped[bool]
     answer: Mapped[str]
     ruling_id: Mapped[int | None] = mapped_column(ForeignKey(Ruling.id))
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
 
     author: Mapped[Account] = relationship(lazy="joined")
 
 
-class EarlyLabel(Table):
+class EarlyLabel(Authored, Table):
     """An early label of an entry, by hand or imported; the newest counts, and it decides nothing."""
 
     __tablename__ = "early_labels"
@@ -143,5 +132,3 @@ class EarlyLabel(Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     label: Mapped[str]
     source: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, ForeignKey, I
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, aliased, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Competition
 
@@ -128,7 +128,7 @@ class TeamInvitation(Table):
     inviter: Mapped[Account] = relationship(foreign_keys=[invited_by])
 
 
-class PickSet(Table):
+class PickSet(WithAuthor, Table):
     """A team's final picks, the submissions by which it wants to be ranked in the end; the newest set counts, and an
     empty one withdraws the choice."""
 
@@ -139,12 +139,9 @@ class PickSet(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
-class TeamMessage(Table):
+class TeamMessage(WithAuthor, Table):
     """What the organizers have written to a team; it stays with the team that it was merged into."""
 
     __tablename__ = "team_messages"
@@ -153,7 +150,3 @@ class TeamMessage(Table):
     id: Mapped[int] = identity()
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
     text: Mapped[str]
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from scorer.db.tables.accounts import Account
+from scorer.db.tables.accounts import Account, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
 from scorer.db.tables.competitions import Competition, Preparation, Track
 from scorer.db.tables.jobs import Job
@@ -41,7 +41,7 @@ class Threshold(Table):
     author: Mapped[Account | None] = relationship(lazy="joined")
 
 
-class Comparison(Table):
+class Comparison(WithAuthor, Table):
     """A comparison of extractors on labelled entries, started by an organizer; the newest one counts. A candidate is
     the preparation of the private track's references in its feature space."""
 
@@ -53,10 +53,6 @@ class Comparison(Table):
     preparation_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     early_labels: Mapped[bool]
     """Whether early labels are used where none is decided."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
-
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
 
 
 class ComparedDistance(Table):
@@ -79,7 +75,7 @@ class ComparedDistance(Table):
     created_at: Mapped[datetime]
 
 
-class ShownTrack(Table):
+class ShownTrack(WithAuthor, Table):
     """A number that a competition shows of its entries beside the two that are ranked: a metric in an extractor's
     feature space, against the references of the public or of the private track. What it is never changes."""
 
@@ -105,11 +101,8 @@ class ShownTrack(Table):
     """Who sees it before the final board is published; afterwards everybody does."""
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
     """The references in the extractor's feature space; None where they are to be prepared anew."""
-    author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
-    created_at: Mapped[datetime]
     removed_at: Mapped[datetime | None]
 
-    author: Mapped[Account] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
 
 
