@@ -43,6 +43,7 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions.submissions import own_refs
 from scorer.db.tables import Submission
+from scorer.db.teams import members
 from scorer.errors import KennelError, NotFound
 from scorer.evidence import code_uploads
 from scorer.evidence.images import StoredImages
@@ -230,11 +231,8 @@ def _entries(acting: Acting, slug: str, viewer: Viewer, *, before: int | None = 
 
 
 def _finals(session: Session, state: CompetitionState, viewer: Viewer) -> FinalEntries | None:
-    try:
-        team = final_picks.own_team(session, state, viewer.account)
-    except NotFound:
-        return None
-    return final_picks.final_entries_of(session, state, team)
+    team = members.team_of(session, state.competition.id, viewer.account.id)
+    return None if team is None else final_picks.final_entries_of(session, state, team)
 
 
 def _submission_rows(

@@ -172,7 +172,7 @@ picks = ApiRouter(tags=["results"])
 def show_picks(slug: str, acting: ActingReader) -> PicksView:
     """The entries that your team will be ranked by: its picks, or without picks its best public entries."""
     state = competition_state.visible_state(acting, slug)
-    team = final_picks.own_team(acting.session, state, acting.actor)
+    team = teams.own_team(acting.session, state, acting.actor)
     return _picks(state, final_picks.final_entries_of(acting.session, state, team))
 
 

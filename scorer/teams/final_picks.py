@@ -17,9 +17,8 @@ from scorer.competitions.competition_state import CompetitionState, grace_end, r
 from scorer.db import competitions
 from scorer.db.leaderboard import board_details, final_picks, ranked_entries
 from scorer.db.submissions import submissions
-from scorer.db.tables import Account, PickSet, Submission, Team
-from scorer.db.teams import members
-from scorer.errors import Conflict, Invalid, NotFound
+from scorer.db.tables import PickSet, Submission, Team
+from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import PICKABLE, Phase
 from scorer.ranking.vectorised import best_of
 from scorer.teams import teams
@@ -69,7 +68,7 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
     """
     competitions.lock_competition(acting.session, slug, share=True)
     state = visible_state(acting, slug)
-    team = own_team(acting.session, state, acting.actor)
+    team = teams.own_team(acting.session, state, acting.actor)
     require_not_final(acting.session, state.competition)
     _require_open(state, acting.now)
     team = teams.lock_current_team(acting.session, team, acting.actor)
@@ -85,14 +84,6 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
     if tuple(chosen) != picks_of(acting.session, team.id):
         acting.add(PickSet(team_id=team.id, submission_refs=chosen))
     return final_entries_of(acting.session, state, team)
-
-
-def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
-    """The account's team; ``NotFound`` without one."""
-    team = members.team_of(session, state.competition.id, account.id)
-    if team is None:
-        raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
-    return team
 
 
 def can_be_changed(state: CompetitionState, now: datetime) -> bool:

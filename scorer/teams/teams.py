@@ -99,11 +99,17 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
         )
 
 
-def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
-    """The account's team with its members; ``NotFound`` if it is in none."""
+def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
+    """The account's team; ``NotFound`` without one."""
     team = members.team_of(session, state.competition.id, account.id)
     if team is None:
-        raise NotFound("no-team", "You are in no team here yet: your first entry makes a team of one.")
+        raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
+    return team
+
+
+def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
+    """The account's team with its members; ``NotFound`` if it is in none."""
+    team = own_team(session, state, account)
     return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
 
 
@@ -163,7 +169,7 @@ def leave(acting: Acting, slug: str) -> None:
     second team's limits."""
     state = lock_changeable(acting, slug)
     require_before_deadline(state, acting.now)
-    team = own_roster(acting.session, state, acting.actor).team
+    team = own_team(acting.session, state, acting.actor)
     members.lock_teams(acting.session, [team.id])
     if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(

@@ -93,7 +93,7 @@ def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) 
 @router.get("/team/messages")
 def own_messages(slug: str, acting: ActingReader, wanted: Paging) -> MessagePage:
     """What the organizers have written to your team, newest first."""
-    team = teams.own_roster(acting.session, visible_state(acting, slug), acting.actor).team
+    team = teams.own_team(acting.session, visible_state(acting, slug), acting.actor)
     return _message_page(acting.session, team, wanted, inside=False)
 
 
