@@ -44,7 +44,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions.submissions import own_refs
 from scorer.db.tables import Submission
 from scorer.db.teams import members
-from scorer.errors import KennelError, NotFound
+from scorer.errors import KennelError
 from scorer.evidence import code_uploads
 from scorer.evidence.images import StoredImages
 from scorer.lifecycle import CANCELLABLE, PENDING, PICKABLE, STAGES

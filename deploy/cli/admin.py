@@ -37,7 +37,7 @@ def token(handle: str, data: Data = None) -> Answer:
 
     Works directly in the database: DATABASE_URL, or --data.
     """
-    from scorer.accounts.administration import find_account
+    from scorer.accounts.accounts import find_account
 
     with operator_acting(data) as acting:
         return _new_token(acting, find_account(acting.session, handle))
@@ -62,7 +62,7 @@ def reset_link(handle: str, data: Data = None) -> Answer:
     from deploy.standalone.data_folder import settings_of
     from scorer import audit_log
     from scorer.accounts import password_resets
-    from scorer.accounts.administration import find_account
+    from scorer.accounts.accounts import find_account
 
     secret, site = secrets.token_urlsafe(32), settings_of(data).public_url
     with operator_acting(data) as acting:
@@ -79,7 +79,7 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
     Works directly in the database: DATABASE_URL, or --data.
     """
     from scorer.accounts import second_factors
-    from scorer.accounts.administration import find_account
+    from scorer.accounts.accounts import find_account
 
     with operator_acting(data) as acting:
         second_factors.remove_all(acting, find_account(acting.session, handle))
@@ -99,7 +99,7 @@ def delete_account(
     Entries stay under a pseudonym. People who can sign in do it on their page /account, or with kennel delete-account.
     """
     from scorer import personal_data
-    from scorer.accounts.administration import find_account
+    from scorer.accounts.accounts import find_account
 
     if not yes:
         typer.confirm(f"Delete the account {handle} for good?", abort=True)

@@ -68,13 +68,19 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
     return account
 
 
+def find_account(session: Session, handle: str) -> Account:
+    """The account with this handle; ``NotFound`` if there is none."""
+    account = accounts.account_by_handle(session, handle)
+    if account is None:
+        raise NotFound("no-account", f"There is no account {handle!r}.")
+    return account
+
+
 def change_role(acting: Acting[Account | None], handle: str, role: str) -> Account:
     """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin,
     and (``last-organizer``) for the last one who could decide disputes in a competition."""
     _require_known_role(role)
-    account = accounts.account_by_handle(acting.session, handle)
-    if account is None:
-        raise NotFound("no-account", f"There is no account {handle!r}.")
+    account = find_account(acting.session, handle)
     before = account.role
     if role != "admin":
         require_another_admin(acting.session, account)
@@ -87,9 +93,7 @@ def change_role(acting: Acting[Account | None], handle: str, role: str) -> Accou
     with keep_organizers(acting.session):
         account.role = role
     subject = f"account:{account.handle}"
-    was = {"role": before}
-    became = {"role": role}
-    audit_log.record_action(acting, "role.changed", subject, before=was, after=became)
+    audit_log.record_action(acting, "role.changed", subject, before={"role": before}, after={"role": role})
     return account
 
 

@@ -1,22 +1,11 @@
 """What admins do with others' accounts: suspend them, and end their credentials."""
 
-from sqlalchemy.orm import Session
-
 from scorer import audit_log
-from scorer.accounts.accounts import keep_organizers, require_another_admin
+from scorer.accounts.accounts import find_account, keep_organizers, require_another_admin
 from scorer.accounts.credentials import end_credentials
 from scorer.acting import Acting
-from scorer.db import accounts
 from scorer.db.tables import Account
-from scorer.errors import Conflict, NotFound
-
-
-def find_account(session: Session, handle: str) -> Account:
-    """The account with this handle; ``NotFound`` if there is none."""
-    account = accounts.account_by_handle(session, handle)
-    if account is None:
-        raise NotFound("no-account", f"There is no account {handle!r}.")
-    return account
+from scorer.errors import Conflict
 
 
 def set_suspended(acting: Acting, handle: str, *, suspended: bool, reason: str) -> Account:

@@ -11,8 +11,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.accounts import keep_organizers
-from scorer.accounts.administration import find_account
+from scorer.accounts.accounts import find_account, keep_organizers
 from scorer.accounts.roles import is_organizer, reviews_any
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState, state_of

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from api.http.forms import MAX_FORM_BYTES
 from scorer.accounts import one_time_links
-from scorer.accounts.administration import find_account
+from scorer.accounts.accounts import find_account
 from scorer.db.tables import Account
 from tests.api.accounts.grace import GOOD, link_in, mails
 from tests.api.conftest import Service, rated
