@@ -108,8 +108,8 @@ def _mails(installation: Installation) -> str:
 def _webhooks(installation: Installation) -> str:
     with installation.sessions() as session:
         now = failed_jobs.database_time(session)
-        unsent = unsent_deliveries(session, now - RECENT)
-    return _require_sent("calls of webhooks", Unsent(unsent.waiting, unsent.oldest_due_at, 0), now)
+        unsent = unsent_deliveries(session)
+    return _require_sent("calls of webhooks", unsent, now)
 
 
 def _require_sent(what: str, unsent: Unsent, now: datetime) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ARRAY, Text, any_, exists, insert, literal, select
 from sqlalchemy.dialects import postgresql
@@ -121,17 +121,10 @@ def disqualify(session: Session, origin: Origin, refs: Sequence[int], *, reason:
         session.execute(insert(Ruling), rows)
 
 
-class KnownNumbers(NamedTuple):
-    """The measurements of an imported entry, as the table had them."""
-
-    fid_public: float
-    fid_private: float
-    distance_public: float
-    distance_private: float
-
-
-def imported_numbers(session: Session, competition_id: int, tracks: dict[TrackKind, Track]) -> dict[str, KnownNumbers]:
-    """The measurements of all imported entries of a competition, by external id."""
+def imported_numbers(
+    session: Session, competition_id: int, tracks: dict[TrackKind, Track]
+) -> dict[str, tuple[float, ...]]:
+    """The measurements of all imported entries of a competition by external id: FIDs, then distances, by track."""
     fids: list[Any] = []
     distances: list[Any] = []
     query = select(Submission.external_id).where(
@@ -143,7 +136,7 @@ def imported_numbers(session: Session, competition_id: int, tracks: dict[TrackKi
         query = query.join(imported, (imported.submission_ref == Submission.ref) & on_track)
         fids.append(imported.fid)
         distances.append(imported.memorization_distance)
-    return {row[0]: KnownNumbers(*row[1:]) for row in session.execute(query.add_columns(*fids, *distances))}
+    return {row[0]: tuple(row[1:]) for row in session.execute(query.add_columns(*fids, *distances))}
 
 
 def has_own_entries(session: Session, competition_id: int) -> bool:

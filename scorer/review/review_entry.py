@@ -13,13 +13,11 @@ from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import Score
 from scorer.db.newest_rows import newest_row, newest_rows
-from scorer.db.review import reviews as rows
 from scorer.db.submissions import duplicates, submissions
 from scorer.db.submissions.duplicates import Duplicate
 from scorer.db.tables import Account, EarlyLabel, ImageComparison, Label, Submission
 from scorer.db.teams.merges import current_team
 from scorer.leaderboard.explanations import why_copy
-from scorer.lifecycle import TrackKind
 from scorer.review import reviews
 from scorer.review.review_queue import FlaggedEntry, FlagReason, flags_of_entry
 from scorer.review.reviews import Opinions
@@ -95,15 +93,6 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
             OtherEntry(each, board_details.score_of(session, public.id, each.ref), label.label if label else None)
         )
     return others
-
-
-def labelled_distances(
-    session: Session, state: CompetitionState, kind: TrackKind, *, exclude: int
-) -> list[tuple[str, float]]:
-    """Label and memorization distance of every submission with a decided label on a track, without the one with ref
-    ``exclude``."""
-    labelled = rows.labelled_distances(session, state.competition.id, state.tracks[kind].id)
-    return [(row.label, row.distance) for row in labelled if row.ref != exclude]
 
 
 def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:

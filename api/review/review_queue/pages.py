@@ -34,11 +34,12 @@ from scorer.archive.sprite_sheet import layout_of
 from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
+from scorer.db.review.reviews import labelled_distances
 from scorer.db.review.rulings import open_rebuttals
 from scorer.db.teams.merges import current_team
 from scorer.errors import Invalid
 from scorer.evidence import closest_pairs, code_uploads
-from scorer.review import rebuttals, review_entry, review_queue, reviews, ruling_impact, rulings
+from scorer.review import rebuttals, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
 from scorer.submissions import access
@@ -174,7 +175,8 @@ class TrackCharts:
 def _charts_of_track(
     session: Session, state: CompetitionState, view: ReviewEntryView, *, measured: MeasurementView
 ) -> TrackCharts:
-    labelled = review_entry.labelled_distances(session, state, measured.track, exclude=view.entry.ref)
+    track_id = state.tracks[measured.track].id
+    labelled = labelled_distances(session, state.competition.id, track_id, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
     histogram = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
     strip_plot = strip_plot_of(labelled, histogram.right) if histogram else None

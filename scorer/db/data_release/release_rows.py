@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from scorer.db.leaderboard.scores import NAN, judged_entries
+from scorer.db.submissions.labels import newest_rows
 from scorer.db.tables import (
     EarlyLabel,
     Evidence,
@@ -49,8 +50,8 @@ def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
 def submissions(session: Session, competition_id: int) -> Iterator[Row]:
     """Every entry, oldest first."""
     merged = merges.newest_merges()
-    label = _newest(Label, Label.label).subquery("label")
-    ruling = _newest(Ruling, Ruling.kind).subquery("ruling")
+    label = newest_rows(competition_id, Label, Label.label).subquery("label")
+    ruling = newest_rows(competition_id, Ruling, Ruling.kind).subquery("ruling")
     picks = (
         select(PickSet.team_id, PickSet.submission_refs)
         .ext(distinct_on(PickSet.team_id))
@@ -82,12 +83,6 @@ def submissions(session: Session, competition_id: int) -> Iterator[Row]:
         .where(Submission.competition_id == competition_id)
     )
     return _stream(session, query.order_by(Submission.ref))
-
-
-def _newest(table: type[Label | Ruling], column: InstrumentedAttribute[str]) -> Select[int, str]:
-    """A column of each submission's newest row in an append-only table."""
-    newest = select(table.submission_ref, column).ext(distinct_on(table.submission_ref))
-    return newest.order_by(table.submission_ref, table.id.desc())
 
 
 def measurements(session: Session, competition_id: int) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import distinct_on
@@ -69,16 +69,11 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
     return [(earlier, later) for earlier, later in session.execute(query)]
 
 
-class LabelledDistance(NamedTuple):
-    """The decided label of an entry and its memorization distance on a track."""
-
-    ref: int
-    label: str
-    distance: float
-
-
-def labelled_distances(session: Session, competition_id: int, track_id: int) -> list[LabelledDistance]:
-    """Every entry with a decided label and a measurement on a track."""
+def labelled_distances(
+    session: Session, competition_id: int, track_id: int, *, exclude: int
+) -> list[tuple[str, float]]:
+    """Label and memorization distance on a track of every entry with a decided label, but for the one with ref
+    ``exclude``."""
     decided = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery("decided")
     newest = (
         select(Measurement.memorization_distance.label("distance"))
@@ -88,6 +83,6 @@ def labelled_distances(session: Session, competition_id: int, track_id: int) -> 
         .limit(1)
         .lateral("newest")
     )
-    query = select(decided.c.submission_ref.label("ref"), decided.c.label, newest.c.distance)
+    query = select(decided.c.label, newest.c.distance).where(decided.c.submission_ref != exclude)
     rows = session.execute(query.select_from(decided).join(newest, newest.c.distance.is_not(None)))
-    return [LabelledDistance(*row) for row in rows]
+    return [(label, distance) for label, distance in rows]
