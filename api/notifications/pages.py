@@ -66,7 +66,6 @@ def _channels_page(
         "notifications/channels.html",
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
-        names=notices.KIND_NAMES,
         mailed=notices.mail_choices(session, account),
         webhooks=[(hook, next(iter(webhooks.deliveries(session, account, hook.id, limit=1)), None)) for hook in hooks],
         now=acting.now,

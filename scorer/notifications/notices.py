@@ -8,7 +8,6 @@ nothing after a rollback; workers send the mails (:mod:`scorer.notifications.out
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
@@ -21,40 +20,31 @@ from scorer.errors import NotFound
 
 
 class Kind(StrEnum):
-    """The kinds of notices; people choose by kind which ones are mailed to them."""
+    """The kinds of notices, each with its name on pages; people choose by kind which ones are mailed to them."""
 
-    DEADLINE = "deadline"
-    CHANGE = "change"
-    ENTRY_SCORED = "entry-scored"
-    ENTRY_REJECTED = "entry-rejected"
-    ENTRY_FAILED = "entry-failed"
-    INVITATION = "invitation"
-    PUBLICATION = "publication"
-    RULING = "ruling"
-    GENERATOR = "generator"
-    REVIEW = "review"
-    ANNOUNCEMENT = "announcement"
-    MESSAGE = "message"
-    WEBHOOK = "webhook"
+    label: str
+
+    def __new__(cls, value: str, label: str) -> "Kind":
+        """A kind with this value, as it is stored."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.label = value, label
+        return kind
+
+    DEADLINE = "deadline", "A competition closes later, or earlier"
+    CHANGE = "change", "Rules, dates, limits, prizes or measurements of a competition change"
+    ENTRY_SCORED = "entry-scored", "An entry has its public score"
+    ENTRY_REJECTED = "entry-rejected", "An entry was rejected"
+    ENTRY_FAILED = "entry-failed", "An entry failed by our fault"
+    INVITATION = "invitation", "Invitations to teams"
+    PUBLICATION = "publication", "A provisional or final board is published or withdrawn"
+    RULING = "ruling", "Rulings, and answers to rebuttals"
+    GENERATOR = "generator", "A generator that was handed in cannot be used"
+    REVIEW = "review", "For organizers: rebuttals to answer, reviewers who disagree"
+    ANNOUNCEMENT = "announcement", "Announcements of the organizers"
+    MESSAGE = "message", "Messages of the organizers to your team, and requests for code"
+    WEBHOOK = "webhook", "A webhook of yours was stopped"
 
 
-KIND_NAMES: Mapping[Kind, str] = MappingProxyType(
-    {
-        Kind.DEADLINE: "A competition closes later, or earlier",
-        Kind.CHANGE: "Rules, dates, limits, prizes or measurements of a competition change",
-        Kind.ENTRY_SCORED: "An entry has its public score",
-        Kind.ENTRY_REJECTED: "An entry was rejected",
-        Kind.ENTRY_FAILED: "An entry failed by our fault",
-        Kind.INVITATION: "Invitations to teams",
-        Kind.PUBLICATION: "A provisional or final board is published or withdrawn",
-        Kind.RULING: "Rulings, and answers to rebuttals",
-        Kind.GENERATOR: "A generator that was handed in cannot be used",
-        Kind.REVIEW: "For organizers: rebuttals to answer, reviewers who disagree",
-        Kind.ANNOUNCEMENT: "Announcements of the organizers",
-        Kind.MESSAGE: "Messages of the organizers to your team, and requests for code",
-        Kind.WEBHOOK: "A webhook of yours was stopped",
-    }
-)
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
 """The kinds mailed to people who have not chosen. Scores are not: several come a day, and people watch for them."""
 FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
