@@ -63,7 +63,8 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
         return []
     current = newest_row(session, Ruling, submission_ref=submission.ref)
     judged = {kind: ranked_board_of(session, state, kind).judged for kind in TRACK_KINDS}
-    picks, max_picks = ranked_entries.picks_of(session.connection(), state.competition.id), state.competition.final_picks
+    picks = ranked_entries.picks_of(session.connection(), state.competition.id)
+    max_picks = state.competition.final_picks
     others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
     team = current_team(session, submission.team_id).id
     now = _ranked(judged, picks, max_picks)
