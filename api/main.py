@@ -30,7 +30,7 @@ from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle import competitions, protocol, submissions
+from api.kaggle import competitions, submissions
 from api.openapi.document import openapi_document
 from api.rendering import templates
 from scorer.archive.decoder_pool import processes_of
@@ -157,7 +157,7 @@ def routers() -> Iterator[Router]:
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    for interface in (competitions, submissions, protocol):  # protocol last: it takes unknown methods
+    for interface in (competitions, submissions, authentication):  # authentication last: it takes unknown methods
         yield interface.router
 
 

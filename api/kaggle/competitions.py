@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from api.competitions.data_files.downloads import download, download_all
 from api.http.dependencies import AppSettings, BlobStore, Now, Transactions
 from api.http.request_charges import charge_rows
-from api.kaggle.protocol import SERVICE, ActingReader, KaggleRouter, Reader
+from api.kaggle.authentication import SERVICE, ActingReader, KaggleRouter, Reader
 from api.kaggle.schemas import (
     CompetitionMessage,
     CompetitionRequest,

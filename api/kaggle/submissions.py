@@ -23,7 +23,7 @@ from api.http.dependencies import (
 from api.http.multipart import drain
 from api.http.rate_limits import network_of
 from api.http.request_bodies import streamed_body
-from api.kaggle.protocol import (
+from api.kaggle.authentication import (
     SERVICE,
     ActingReader,
     ActingSubmitter,

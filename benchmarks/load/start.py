@@ -28,7 +28,7 @@ PARTS = {
     "api.main": "web process",
     "checker@": "checking worker",
     "scorer@": "scoring worker",
-    "worker.beat": "beat",
+    "worker.celery_beat": "beat",
     "postgres": "PostgreSQL",
     "valkey": "Valkey",
 }

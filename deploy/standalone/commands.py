@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE
 
 PYTHON = (sys.executable, "-m")
-WEB, WORKER, BEAT = "api.main:served_app", "worker.app", "worker.beat"
+WEB, WORKER, BEAT = "api.main:served_app", "worker.app", "worker.celery_beat"
 """What uvicorn and Celery are told to run: a word of every command line of the service's processes."""
 HTTP_PROTOCOL, SERVER_LOOP = "api.http.server_protocol:BoundedHttpProtocol", "api.http.server_protocol:ServerLoop"
 SCORING_QUEUES = ("score", "prepare", "compare", "rescore")

@@ -19,8 +19,8 @@ from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
 from scorer.identifiers import digest_of
-from scorer.submissions import reservations, uploads
-from scorer.submissions.reservations import taken_over_error
+from scorer.submissions import upload_reservations, uploads
+from scorer.submissions.upload_reservations import taken_over_error
 from scorer.teams.storage import UploadLimits
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Appender:
     """Stored parts that are not recorded yet."""
 
     def __post_init__(self) -> None:
-        self._reserved = reservations.reserved_bytes(self.upload)
+        self._reserved = upload_reservations.reserved_bytes(self.upload)
         last = self.upload.parts[-1] if self.offset else None
         self._small = last if last and self.offset - uploads.part_start(last) < MIN_PART_BYTES else None
 
@@ -112,7 +112,7 @@ class Appender:
 
     def _reserve(self, to: int) -> int:
         with self.begin() as session:
-            return reservations.reserve_arriving(
+            return upload_reservations.reserve_arriving(
                 session, self.upload.id, writer=self.writer, to=to, limits=self.limits, now=self.now()
             )
 

@@ -16,9 +16,9 @@ from scorer.db.newest_rows import only_row
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
-from scorer.submissions import intake, reservations
+from scorer.submissions import intake, upload_reservations
 from scorer.submissions.intake import NewSubmission
-from scorer.submissions.reservations import taken_over_error
+from scorer.submissions.upload_reservations import taken_over_error
 from scorer.teams.storage import UploadLimits
 
 Method = Literal["tus", "put", "wire"]
@@ -64,7 +64,7 @@ def begin(
     if wanted.length < 1:
         raise Invalid("empty", "An upload has at least one byte.")
     intake.admit(acting, slug, wanted.entry, declared_bytes=wanted.length, limits=limits)
-    reservation = reservations.reserve_announced(
+    reservation = upload_reservations.reserve_announced(
         acting.session, competition, limits, method=wanted.method, length=wanted.length, now=acting.now
     )
     _end_idle(acting.session, competition.id, acting.actor)

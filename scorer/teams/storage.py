@@ -1,8 +1,8 @@
 """Storage quotas: how many bytes the zips, generators and code of a team, and of a competition, may take in the store.
 
 An upload is measured when it is admitted, by the length that it announces, in addition to what is stored and what the
-uploads under way have reserved (:mod:`scorer.submissions.reservations`). A file that is sent in one request is measured
-again when it is there: it may have announced nothing.
+uploads under way have reserved (:mod:`scorer.submissions.upload_reservations`). A file that is sent in one request is
+measured again when it is there: it may have announced nothing.
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ from api.submissions import file_uploads
 from scorer.acting import Acting
 from scorer.db.tables import Account, Competition, Submission, Upload
 from scorer.submissions import upload_bytes
-from scorer.submissions.reservations import RESERVED_FOR
+from scorer.submissions.upload_reservations import RESERVED_FOR
 from scorer.teams import storage
 from scorer.teams.storage import SHARE, limits_of
 from tests.api.cli_runner import CliTerminal, terminal

@@ -1,5 +1,5 @@
-"""The Celery application of beat: ``celery -A worker.beat beat``. It knows the schedule and sends messages; the tasks,
-and all that they need, are the workers'."""
+"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It has the schedule and sends messages; it does
+not import the tasks."""
 
 import os
 
