@@ -30,7 +30,7 @@ from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import SecurityHeaders
 from api.http.server_sent_events import EventHub, closed_by_signals
-from api.kaggle import competitions, submissions
+from api.kaggle import authentication, competitions, submissions
 from api.openapi.document import openapi_document
 from api.rendering import templates
 from scorer.archive.decoder_pool import processes_of

@@ -1,5 +1,5 @@
-"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It has the schedule and sends messages; it does
-not import the tasks."""
+"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It has the schedule and sends messages;
+it does not import the tasks."""
 
 import os
 

@@ -19,7 +19,7 @@ from scorer.competitions.competition_state import CompetitionState, state_of
 from scorer.db import human_ratings
 from scorer.db.human_ratings import RatedItem
 from scorer.db.jobs.job_queue import newest_job
-from scorer.db.leaderboard.board import names_of_entries
+from scorer.db.leaderboard.board_details import names_of_entries
 from scorer.db.newest_rows import newest_rows, only_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels

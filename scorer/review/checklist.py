@@ -17,7 +17,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence.shared_images import sharing_entries
 from scorer.db.jobs.failed_jobs import failed
-from scorer.db.leaderboard.board import scores_of
+from scorer.db.leaderboard.board_details import scores_of
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
 from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
