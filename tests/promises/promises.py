@@ -98,9 +98,8 @@ PROMISES = (
         "Expired leases are freed also while the queue server is away.",
         f"{BROKER}::test_expired_leases_are_freed_while_redis_is_away",
         "worker/maintenance/sweeper.py",
-        "    with transaction(context.sessions, context.broker) as session:\n        done = retries",
-        "    waiting_messages(context.broker)\n"
-        "    with transaction(context.sessions, context.broker) as session:\n        done = retries",
+        "    with context.transaction() as session:\n        done = sweeps",
+        "    waiting_messages(context.broker)\n    with context.transaction() as session:\n        done = sweeps",
         ("away-redis", "silent-redis", "kill-redis"),
     ),
     Promise(
