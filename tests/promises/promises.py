@@ -130,8 +130,8 @@ PROMISES = (
         "An accepted zip outlives a lost acknowledgement of its COMMIT.",
         f"{UPLOADS}::test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged",
         "api/http/received_blobs.py",
-        "    except KennelError:\n        store.discard([received.key])",
-        "    except Exception:\n        store.discard([received.key])",
+        "        except KennelError:\n            store.discard([received.key])",
+        "        except Exception:\n            store.discard([received.key])",
         ("commit-not-acknowledged",),
     ),
     Promise(
