@@ -179,7 +179,7 @@ class Load:
             intake.accept(Acting(session, account, now), slug, entry, received=blob, public_id=public_id, begun=now)
 
     def _claim(self, queue: Queue) -> leases.Claim | None:
-        with Session(self._engine) as session, session.begin():
+        with Session(self._engine, expire_on_commit=False) as session, session.begin():
             holder, now = secrets.token_hex(8), datetime.now(UTC)
             return leases.claim_job(session, queue, holder=holder, worker=self._name, now=now, lease=LEASE)
 

@@ -189,7 +189,7 @@ def largest_lead(claims: Sequence[tuple[float, float, int]]) -> int:
 def _kennel_claim(engine: Engine, worker: str) -> Claimed | None:
     begun = time.monotonic()
     now = datetime.now(UTC)
-    with Session(engine) as session, session.begin():
+    with Session(engine, expire_on_commit=False) as session, session.begin():
         claim = leases.claim_job(session, Queue.CHECK, holder=worker, worker=worker, now=now, lease=LEASE)
     if claim is None or claim.job.submission_ref is None:
         return None

@@ -186,7 +186,6 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFold
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_other_owners(path)
         _refuse_foreign(path)
-        _let_parts_through(path)
         lock = _take_lock(path, patience)
     except OSError as error:
         raise Unavailable(
@@ -194,6 +193,7 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFold
             f"Kennel cannot write to the folder {path} ({error.strerror}): name another with --data.",
         ) from None
     try:
+        _let_parts_through(path)
         yield DataFolder(path, lock)
     finally:
         os.close(lock)
