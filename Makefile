@@ -45,6 +45,7 @@ else
 	  $(PIP_INSTALL) $(KENNEL); }
 endif
 	@touch $(VENV)/service-installed $@
+	@echo "Check the subjects of your commits: ln -s ../../.ci/commit-msg .git/hooks/commit-msg"
 
 demo: $(VENV)/service-installed ## Run the demo competition (EXIT=1 stops at the end; IMAGES=n ENTRIES=n FROM=folder PORT=8000)
 	$(BIN)/kennel demo $(DEMO_FLAGS)

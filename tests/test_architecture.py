@@ -94,20 +94,9 @@ def test_nothing_in_scorer_commits() -> None:
     assert ends == {ROOT / "scorer" / "jobs" / "broker.py", ROOT / "scorer" / "db" / "session.py"}
 
 
-def test_every_public_name_says_what_it_is() -> None:
-    missing = []
-    for path in modules():
-        tree = ast.parse(path.read_text())
-        if ast.get_docstring(tree) is None and path.read_text():
-            missing.append(str(path))
-        for node in tree.body:
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name[0] == "_":
-                continue
-            if isinstance(node, ast.ClassDef) and path.name == "routes.py":
-                continue  # a view
-            if ast.get_docstring(node) is None:
-                missing.append(f"{path}:{node.lineno} {node.name}")
-    assert [name for name in missing if not name.partition(":")[0].endswith("/views.py")] == []
+def test_every_module_says_what_it_is() -> None:
+    texts = {path: path.read_text() for path in modules()}
+    assert [str(path) for path, text in texts.items() if text and ast.get_docstring(ast.parse(text)) is None] == []
 
 
 @pytest.mark.parametrize("module", ["api.main", "worker.tasks", "deploy.cli.main"])
