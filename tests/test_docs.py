@@ -132,12 +132,10 @@ def test_every_claim_of_the_security_page_names_its_test() -> None:
     chapters = re.split("^## ", (ROOT / "docs" / "explanation" / "security.md").read_text(), flags=re.MULTILINE)[1:]
     numbers = [number for chapter in chapters for number in re.findall(r"\bV(\d+) ", chapter.partition("\n")[0])]
     assert numbers == [str(number) for number in range(1, 17)]
-    rows = {
-        chapter.partition("\n")[0]: re.findall(r"^\| (?!-)(.*) \|$", chapter, re.MULTILINE)[1:] for chapter in chapters
-    }
-    without = {title for title, found in rows.items() if not found}
-    assert without == {"What stays as it is", "What numbers tell"}
-    assert [row for found in rows.values() for row in found if "`tests/" not in row] == []
+    claims = {chapter.partition("\n")[0]: re.split("^- ", chapter, flags=re.MULTILINE)[1:] for chapter in chapters}
+    assert [title for title, found in claims.items() if not found] == []
+    del claims["Accepted risks"]
+    assert [claim for found in claims.values() for claim in found if not re.search("`tests/[^`]+::", claim)] == []
     assert "not met" not in " ".join(chapters)
 
 
