@@ -108,20 +108,20 @@ def test_a_report_goes_on_where_it_stopped_and_counts_skips_apart(tmp_path: Path
     rounds = report.read_report(path)
     assert report.next_seed(rounds) == 3
     summary = report.summary_of(rounds)
-    assert "2 rounds, 1 of them with a broken promise; 5 uploads tried. Entries by how they ended: 3 scored." in summary
+    assert "2 rounds, 1 with a broken promise; 5 uploads tried. Entries by outcome: 3 scored." in summary
     assert "| `kill-web` | 2 | 0 | 1 |" in summary
     assert "| `clock-ahead` | 0 | 1 | 0 |" in summary
     assert "| scoring | 1 |" in summary
-    assert "Former runs" not in summary
+    assert "run again" not in summary
 
 
 def test_a_seed_that_ran_again_counts_once_and_its_former_run_is_named() -> None:
     broken, mended = (Outcome(7, ["kill-web"], violations=each).as_json() for each in (["a blob is missing"], []))
     other = Outcome(8, ["kill-web"]).as_json()
     summary = report.summary_of([broken, other, mended])
-    assert summary.startswith("2 rounds, 0 of them with a broken promise;")
-    assert "Former runs that broke a promise, of seeds that were run again: 7." in summary
+    assert summary.startswith("2 rounds, 0 with a broken promise;")
+    assert "Seeds run again after a broken promise: 7." in summary
     assert "| `kill-web` | 2 | 0 | 0 |" in summary
     again = report.summary_of([mended, other, broken])
-    assert again.startswith("2 rounds, 1 of them with a broken promise;")
-    assert "Former runs" not in again
+    assert again.startswith("2 rounds, 1 with a broken promise;")
+    assert "run again" not in again

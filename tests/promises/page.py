@@ -11,21 +11,21 @@ from tests.promises.promises import PROMISES
 PAGE = REPOSITORY / "docs" / "explanation" / "promises.md"
 ROUNDS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
 BEGIN, END = "<!-- Written by `python -m tests.promises --write`. -->", "<!-- End of what is written. -->"
-SEEN = {True: "yes", False: "no: it stayed green", None: "not yet tried"}
+MARKS = {True: "", False: "**passes without its guard**", None: "not yet tested without its guard"}
 
 
 def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
     """The tables, in Markdown."""
     counted = Counter(kind for each in report.newest_of(rounds) if each["skipped"] is None for kind in each["kinds"])
-    lines = ["## Each promise and its test", ""]
-    lines += ["| promise | test | seen red without its guard | rounds that try to break it |", "|---|---|---|---:|"]
+    lines = ["## Promises and tests", "", "Every test fails without its guard, unless its row says otherwise.", ""]
+    lines += ["| promise | test and guard | rounds |", "|---|---|---:|"]
     for promise in PROMISES:
         tries = f"{sum(counted[kind] for kind in promise.kinds):,}" if promise.kinds else "–"
-        seen = SEEN[results.get(promise.fingerprint)]
-        files = ", ".join(f"`{file}`" for file, _, _ in promise.guards)
-        test = promise.test.replace("::", "`<br>`")
-        lines.append(f"| {promise.promise} | `{test}`<br>guard: {files} | {seen} | {tries} |")
-    return "\n".join([*lines, "", "## The rounds, counted", "", report.summary_of(rounds)])
+        parts = [*promise.test.split("::"), *(file for file, _, _ in promise.guards)]
+        mark = MARKS[results.get(promise.fingerprint)]
+        cell = "<br>".join([*(f"`{part}`" for part in parts), *([mark] if mark else [])])
+        lines.append(f"| {promise.promise} | {cell} | {tries} |")
+    return "\n".join([*lines, "", "## Counts of rounds", "", report.summary_of(rounds)])
 
 
 def page_with(text: str, written: str) -> str:
@@ -36,5 +36,5 @@ def page_with(text: str, written: str) -> str:
 
 
 def rendered(text: str, results: Mapping[str, bool]) -> str:
-    """The page as it should be."""
+    """The page with its current tables."""
     return page_with(text, tables(results, report.read_report(ROUNDS)))

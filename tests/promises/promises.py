@@ -1,4 +1,4 @@
-"""The promises: a sentence, the test that tries to break it, and the guard in the sources without which it is red."""
+"""The promises: a sentence, the test that tries to break it, and the guard without which the test fails."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise. ``file`` has the text ``guard`` once; with ``without`` in its place, ``test`` (a pytest node) fails.
-    ``kinds`` are the kinds of fault of :mod:`tests.faults.rounds` that try to break it, too."""
+    """A promise. ``file`` has the text ``guard`` once. With ``without`` in its place, ``test`` (a pytest node) fails.
+    ``kinds`` are the faults of :mod:`tests.faults.rounds` that also try to break it."""
 
     promise: str
     test: str
@@ -16,7 +16,7 @@ class Promise:
     without: str
     kinds: tuple[str, ...] = ()
     more: tuple[tuple[str, str, str], ...] = ()
-    """Further guards (file, guard, without) behind the first: only without all of them is the promise broken."""
+    """Further guards (file, guard, without). The promise breaks only without all of them."""
 
     @property
     def guards(self) -> list[tuple[str, str, str]]:
@@ -25,7 +25,7 @@ class Promise:
 
     @property
     def fingerprint(self) -> str:
-        """What a result belongs to: it does not count for another test or guard."""
+        """The key of a result, which does not count for another test or guard."""
         return hashlib.sha256(repr((self.test, self.guards)).encode()).hexdigest()[:16]
 
 
@@ -43,7 +43,7 @@ HOLDER = "Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING
 
 PROMISES = (
     Promise(
-        "An entry whose worker is killed is measured all the same, once on each track.",
+        "An entry is measured once on each track even if its worker is killed.",
         "tests/faults/test_rounds.py::test_every_promise_holds_after[1-kill-job-process]",
         "scorer/jobs/sweeps.py",
         "    expired = job_queue.lock_expired(session)\n",
@@ -51,7 +51,7 @@ PROMISES = (
         KILLS,
     ),
     Promise(
-        "A worker that stood still past its lease and wakes up records nothing.",
+        "A worker that stalls past its lease and then resumes records nothing.",
         f"{JOBS}::test_a_score_is_recorded_once_and_only_by_its_holder",
         "scorer/db/jobs/job_queue.py",
         HOLDER,
@@ -59,7 +59,7 @@ PROMISES = (
         ("worker-wakes-up", "silent-worker"),
     ),
     Promise(
-        "A COMMIT whose acknowledgement is lost records a result once.",
+        "A result is recorded once even if the acknowledgement of its COMMIT is lost.",
         f"{RECORDING}::test_a_commit_without_an_acknowledgement_is_recorded_once",
         "scorer/db/jobs/job_queue.py",
         HOLDER,
@@ -79,7 +79,7 @@ PROMISES = (
         ),
     ),
     Promise(
-        "A result is recorded again while the database is busy or away, not computed again.",
+        "While the database is busy or away, recording a result is retried, not its computation.",
         f"{RECORDING}::test_a_score_waits_until_a_lock_is_free",
         "worker/runtime/recording.py",
         "        except UNAVAILABLE as error:",
@@ -87,7 +87,7 @@ PROMISES = (
         ("away-postgres", "silent-postgres", "commit-not-arrived"),
     ),
     Promise(
-        "A lost message delays its work until the next sweep and no longer.",
+        "A lost message delays its job until the next sweep at most.",
         f"{BROKER}::test_what_was_not_sent_is_sent_by_the_sweep",
         "scorer/jobs/sweeps.py",
         "        if missing > 0:",
@@ -95,7 +95,7 @@ PROMISES = (
         ("broker-flushed", "messages-lost", "messages-late"),
     ),
     Promise(
-        "Expired leases are freed also while the queue server is away.",
+        "Expired leases are freed even while the queue server is away.",
         f"{BROKER}::test_expired_leases_are_freed_while_redis_is_away",
         "worker/maintenance/sweeper.py",
         "    with context.transaction() as session:\n        done = sweeps",
@@ -103,7 +103,7 @@ PROMISES = (
         ("away-redis", "silent-redis", "kill-redis"),
     ),
     Promise(
-        "An outage of the database that is longer than a lease costs no attempt.",
+        "A database outage longer than a lease costs no attempt.",
         "tests/db/jobs/test_lease_sweep.py::test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew",
         "scorer/jobs/sweeps.py",
         "since_sweep is not None and since_sweep >",
@@ -111,7 +111,7 @@ PROMISES = (
         ("away-postgres", "silent-postgres", "kill-postgres"),
     ),
     Promise(
-        "A worker that receives no message any more is started anew.",
+        "A worker that stops receiving messages is restarted.",
         "tests/worker/scoring/test_consumption.py::test_only_a_worker_that_is_idle_while_messages_wait_is_stuck",
         "worker/runtime/consumption.py",
         "self._checks + 1 if is_suspect else 0",
@@ -119,7 +119,7 @@ PROMISES = (
         ("kill-redis", "away-redis", "silent-redis"),
     ),
     Promise(
-        "A queue server that is away costs a request a quarter of a second, once.",
+        "An absent queue server delays a request by a quarter of a second, once.",
         f"{BROKER}::test_a_refused_connection_is_not_tried_again_at_once",
         "scorer/jobs/broker.py",
         "                self._breaker.trip()\n",
@@ -127,7 +127,7 @@ PROMISES = (
         ("away-redis", "silent-redis"),
     ),
     Promise(
-        "An accepted zip outlives a lost acknowledgement of its COMMIT.",
+        "An accepted zip survives a lost acknowledgement of its COMMIT.",
         f"{UPLOADS}::test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged",
         "api/http/received_blobs.py",
         "        except KennelError:\n            store.discard([received.key])",
@@ -135,7 +135,7 @@ PROMISES = (
         ("commit-not-acknowledged",),
     ),
     Promise(
-        "So does each piece of a resumable upload.",
+        "Each piece of a resumable upload survives a lost acknowledgement of its COMMIT.",
         f"{RESUMABLE}::test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
         "scorer/submissions/upload_bytes.py",
         "        except KennelError:\n            await self._discard()",
@@ -143,7 +143,7 @@ PROMISES = (
         ("commit-not-acknowledged",),
     ),
     Promise(
-        "A repeated request with the same Idempotency-Key makes no second entry.",
+        "A repeated request with the same Idempotency-Key creates no second entry.",
         f"{UPLOADS}::test_a_repeated_request_after_the_close_is_still_the_same_submission",
         "scorer/submissions/intake.py",
         "    earlier = _repeated(acting.session, state, entry, account=acting.actor)\n"
@@ -152,7 +152,7 @@ PROMISES = (
         ("kill-web", "away-web", "commit-not-acknowledged"),
     ),
     Promise(
-        "Two that finish one upload at once make one entry.",
+        "Two requests that finish an upload at the same time create one entry.",
         f"{RESUMABLE}::test_two_who_finish_at_once_make_one_submission",
         "scorer/submissions/uploads.py",
         '    if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):\n'
@@ -161,7 +161,7 @@ PROMISES = (
         ("kill-web",),
     ),
     Promise(
-        "A request that hangs adds nothing to an upload that a newer one continues.",
+        "A hanging request adds nothing to an upload that a newer request continues.",
         f"{RESUMABLE}::test_a_newer_request_takes_over_from_one_that_hangs",
         "scorer/db/submissions/uploads.py",
         "RECEIVING & (Upload.writer == writer) & (Upload.received == offset)",
@@ -169,7 +169,7 @@ PROMISES = (
         ("silent-web",),
     ),
     Promise(
-        "An upload that was whole when its web process was killed becomes an entry.",
+        "An upload that was complete when its web process was killed becomes an entry.",
         f"{CLEANUP}::test_a_whole_upload_whose_server_was_killed_becomes_a_submission",
         "scorer/submissions/uploads.py",
         "    return rows.next_unfinished_upload(session, now - lease)",
@@ -177,7 +177,7 @@ PROMISES = (
         ("kill-web",),
     ),
     Promise(
-        "Blobs that no row refers to are removed, and no others.",
+        "Blobs without a row are removed, and no others.",
         f"{CLEANUP}::test_what_no_row_refers_to_goes_and_what_one_does_stays",
         "worker/maintenance/cleanup.py",
         '    for folder in ("uploads", SELF_TESTS, *FOLDERS):',
@@ -185,7 +185,7 @@ PROMISES = (
         ("kill-web", "kill-worker", "full-blobs"),
     ),
     Promise(
-        "A zip that has changed in the store is Kennel's fault, never the team's.",
+        "A zip that changes in the store is Kennel's fault, never the team's.",
         "tests/worker/scoring/test_damaged_zips.py::test_it_is_not_held_against_the_team",
         "worker/runtime/decoded_images.py",
         "    blobs.require_unchanged(stored.key, stored.sha256)\n",
@@ -193,7 +193,7 @@ PROMISES = (
         ("blob-altered", "blob-missing"),
     ),
     Promise(
-        "Parallel uploads do not slip past a limit.",
+        "Parallel uploads do not exceed a limit.",
         f"{QUOTAS}::test_two_hundred_parallel_posts_leave_exactly_the_limit",
         "scorer/db/teams/members.py",
         "teams.with_for_update(key_share=True)",
@@ -201,14 +201,14 @@ PROMISES = (
         ("kill-web", "commit-not-acknowledged"),
     ),
     Promise(
-        "A cancellation and a worker that come together agree on what happened.",
+        "A worker and a simultaneous cancellation agree on the outcome.",
         f"{QUOTAS}::test_no_worker_begins_what_is_being_cancelled",
         "scorer/submissions/outcomes.py",
         "    job_queue.lock_unfinished(acting.session, submission.ref)\n",
         "",
     ),
     Promise(
-        "A machine's wrong clock decides nothing about jobs and leases.",
+        "A machine's wrong clock does not affect jobs or leases.",
         f"{JOBS}::test_a_wrong_clock_of_a_machine_decides_nothing",
         "scorer/db/jobs/job_queue.py",
         "            lease_until=func.now() + bindparam(",
@@ -216,7 +216,7 @@ PROMISES = (
         ("clock-ahead", "clock-behind"),
     ),
     Promise(
-        "A worker whose clock is wrong does not start.",
+        "A worker with a wrong clock does not start.",
         "tests/worker/scoring/test_startup.py::test_a_wrong_clock",
         "scorer/db/session.py",
         "    if abs(skew) > MAX_SKEW:",
@@ -224,7 +224,7 @@ PROMISES = (
         ("clock-ahead", "clock-behind"),
     ),
     Promise(
-        "A broken worker delays entries and fails none.",
+        "A broken worker delays entries but fails none.",
         f"{HEALTH}::test_a_broken_worker_alone_fails_nobody",
         "worker/dispatch.py",
         "if lacks_something or context.health.is_suspect else",
@@ -232,7 +232,7 @@ PROMISES = (
         ("full-blobs", "full-scratch"),
     ),
     Promise(
-        "What the operator must provide costs an entry no attempt.",
+        "A missing resource that the operator must provide costs an entry no attempt.",
         f"{HEALTH}::test_what_the_operator_must_provide_costs_no_attempt",
         "scorer/jobs/retries.py",
         "    job.attempts -= 1\n    job.deferrals += 1\n",
@@ -240,28 +240,28 @@ PROMISES = (
         ("full-scratch",),
     ),
     Promise(
-        "A worker that is told to stop gives its job back, without an attempt.",
+        "A stopping worker returns its job without using an attempt.",
         f"{HEALTH}::test_a_worker_that_stops_gives_its_job_back",
         "worker/runtime/heartbeat.py",
         "        if stopping.value:\n            raise WorkerStopping(self.job)\n",
         "",
     ),
     Promise(
-        "A worker process that gets SIGTERM while it computes gives its job back, without an attempt, and ends.",
+        "A computing worker process that gets SIGTERM returns its job without using an attempt, and ends.",
         f"{HEALTH}::test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm",
         "worker/runtime/startup.py",
         "@worker_shutting_down.connect\n",
         "",
     ),
     Promise(
-        "A job that hangs loses its lease.",
+        "A hanging job loses its lease.",
         f"{HEALTH}::test_a_job_without_progress_loses_its_lease",
         "worker/runtime/heartbeat.py",
         "        if time.monotonic() - self._moved_at > context.settings.max_stall_seconds:",
         "        if time.monotonic() < self._moved_at:",
     ),
     Promise(
-        "Nobody waits for ever for a database that is silent.",
+        "Every wait for a silent database ends.",
         "tests/db/test_answer_timeouts.py::test_a_wait_for_a_silent_server_ends",
         "scorer/db/answer_timeouts.py",
         "                    if deadline < now:",
@@ -269,7 +269,7 @@ PROMISES = (
         ("silent-postgres",),
     ),
     Promise(
-        "An organizer who holds a lock stops no worker.",
+        "An organizer who holds a lock blocks no worker.",
         "tests/db/test_locks.py::test_rows_that_refer_to_a_locked_row_are_added_at_once",
         "scorer/db/competitions.py",
         "locked.with_for_update(read=share, key_share=not share)",
@@ -277,7 +277,7 @@ PROMISES = (
         ("close-and-publish",),
     ),
     Promise(
-        "A board that is kept in memory notices every change, in whatever order it is committed.",
+        "A board in memory notices every change, in any commit order.",
         "tests/api/leaderboard/test_standings.py::test_what_is_committed_late_is_not_missed",
         "scorer/db/leaderboard/changes.py",
         "    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot",
@@ -285,7 +285,7 @@ PROMISES = (
         ("close-and-publish", "kill-postgres"),
     ),
     Promise(
-        "The board is the one of the definition, entry by entry.",
+        "The board matches its definition, entry by entry.",
         "tests/pure/ranking/test_vectorised.py::test_columns_are_the_readable_definition",
         "scorer/ranking/vectorised.py",
         "    in_order[tied] = ties[np.lexsort((entry.ref[ties], entry.accepted_at[ties], judged.score[ties]))]",
@@ -293,7 +293,7 @@ PROMISES = (
         ("close-and-publish",),
     ),
     Promise(
-        "Once the last uploads may have finished, no pick changes.",
+        "No pick changes after the last uploads may have finished.",
         "tests/api/teams/test_final_picks_and_code.py::test_after_the_close_picks_stand",
         "scorer/teams/final_picks.py",
         "    if not can_be_changed(state, now):",
@@ -308,14 +308,14 @@ PROMISES = (
         '    lost = {"state": MailState.WAITING}\n',
     ),
     Promise(
-        "A webhook whose arrival is in doubt is sent again, under the same id.",
+        "A webhook that may not have arrived is sent again with the same id.",
         "tests/worker/notifications/test_webhook_delivery.py::test_what_a_lost_sender_left_is_sent_again_under_the_same_id",
         "scorer/db/notifications.py",
         "PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)",
         "PENDING_STATES = (DeliveryState.WAITING,)",
     ),
     Promise(
-        "`kennel up` starts a killed PostgreSQL again, with its data.",
+        "`kennel up` restarts a killed PostgreSQL with its data.",
         f"{SERVERS}::test_a_killed_server_is_started_again_with_its_data[postgres]",
         "deploy/standalone/postgres.py",
         "            restart=self._durable,",
@@ -323,7 +323,7 @@ PROMISES = (
         ("kill-postgres", "full-database"),
     ),
     Promise(
-        "`kennel up` starts a killed queue server again, with its messages.",
+        "`kennel up` restarts a killed queue server with its messages.",
         f"{SERVERS}::test_a_killed_server_is_started_again_with_its_data[redis]",
         "deploy/standalone/redis.py",
         "                restart=self._durable,",

@@ -31,13 +31,13 @@ def next_seed(rounds: Iterable[dict[str, Any]]) -> int:
 
 
 def newest_of(rounds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last run of each seed: a seed that broke a promise is run again when its cause is mended."""
+    """The last run of each seed: a seed that broke a promise is run again once its cause is fixed."""
     return list({each["seed"]: each for each in rounds}.values())
 
 
 def summary_of(runs: list[dict[str, Any]]) -> str:
     """Markdown tables of the newest run of each seed: by kind of fault, rounds that counted, that were skipped, and
-    that broke a promise; by step, the faults that began there. Former runs that broke a promise are named."""
+    that broke a promise; by step, the faults that began there. Seeds run again after a broken promise are named."""
     rounds = newest_of(runs)
     counted, skipped, broken = Counter[str](), Counter[str](), Counter[str]()
     entries = Counter[str]()
@@ -48,16 +48,16 @@ def summary_of(runs: list[dict[str, Any]]) -> str:
             broken[kind] += bool(each["violations"])
         entries.update(each["entries"])
     whole = [each for each in rounds if each["skipped"] is None]
-    lines = ["| kind of fault | rounds | skipped | with a broken promise |", "|---|---:|---:|---:|"]
+    lines = ["| fault | rounds | skipped | with a broken promise |", "|---|---:|---:|---:|"]
     lines += [f"| `{kind}` | {counted[kind]} | {skipped[kind]} | {broken[kind]} |" for kind in KINDS]
     ended = ", ".join(f"{count:,} {status}" for status, count in sorted(entries.items()) if status != "attempts")
     head = (
-        f"{len(whole):,} rounds, {sum(bool(each['violations']) for each in whole):,} of them with a broken promise;"
-        f" {entries['attempts']:,} uploads tried. Entries by how they ended: {ended or 'none'}."
+        f"{len(whole):,} rounds, {sum(bool(each['violations']) for each in whole):,} with a broken promise;"
+        f" {entries['attempts']:,} uploads tried. Entries by outcome: {ended or 'none'}."
     )
     former = sorted(each["seed"] for each in runs if each["violations"] and each not in rounds)
     if former:
-        head += f" Former runs that broke a promise, of seeds that were run again: {', '.join(map(str, former))}."
+        head += f" Seeds run again after a broken promise: {', '.join(map(str, former))}."
     steps = Counter(step for each in whole for text in each["faults"] for step in re.findall(AT_STEP, text))
     lines += ["", "| step at which a fault began | faults |", "|---|---:|"]
     lines += [f"| {step} | {steps[step]:,} |" for step in STEPS]
