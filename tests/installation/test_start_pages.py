@@ -73,7 +73,7 @@ SAID = {
     "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
     "how-to/back-up-and-restore.md": ("is sound", "is restored"),
-    "how-to/runbook.md": ("paused: worker gpu-1", "is sound", "run and take every queue"),
+    "how-to/runbook.md": ("is sound", "run and take every queue"),
 }
 """What each page's commands print, among other things."""
 
@@ -221,7 +221,7 @@ def test_commands_in_the_runbooks_sentences_are_in_a_block_or_linked_page() -> N
         for command in commands(block)
     ]
     spoken = [span for span in code_spans(runbook.read_text()) if span.startswith("kennel ")]
-    assert len(spoken) > 10
+    assert len(spoken) > 5
     assert [span for span in spoken if not any(set(span.split()) <= words for words in shown)] == []
 
 
