@@ -71,20 +71,20 @@ def needs_of(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = AS
     rush = fullest / HOUR / assumed["wanted"]["busy_share"]
     seconds, hours = cost["public"] + cost["private"], DAYS * 24
     cores = {
-        "cores beside GPUs": ceil(gpus * cost["host"] / seconds),
+        "cores for checks and scores": ceil(gpus * cost["host"] / seconds),
         "cores for evidence": ceil(total * cost["evidence"] / (hours * HOUR)),
-        "cores of the web": ceil(rush * cost["web"]),
-        "cores of the database": ceil(rush * cost["database"]),
+        "cores for web": ceil(rush * cost["web"]),
+        "cores for the database": ceil(rush * cost["database"]),
     }
     database_gb, object_gb = total * cost["database_bytes"] / 1e9, total * assumed["zip_megabytes"] / 1e3
     return {
         "entries": f"{total:,.0f}",
-        "entries in the fullest hour": f"{fullest:,.0f}",
+        "entries in the busiest hour": f"{fullest:,.0f}",
         "**GPUs**": f"**{gpus:,}**",
         "longest wait for a public score, min": f"{found.public / 60:.1f}",
         "last private score after the end, h": f"{found.private / HOUR:.1f}",
         **{name: f"{number:,}" for name, number in cores.items()},
-        "uploads in the fullest hour, Mbit/s": f"{fullest * assumed['zip_megabytes'] * 8 / HOUR:,.0f}",
+        "uploads in the busiest hour, Mbit/s": f"{fullest * assumed['zip_megabytes'] * 8 / HOUR:,.0f}",
         "database, GB": f"{database_gb:,.1f}",
         "zips, TB": f"{object_gb / 1e3:,.1f}",
     }
@@ -92,11 +92,12 @@ def needs_of(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = AS
 
 def parts() -> dict[str, str]:
     header = ("", *(f"{competitions:,} competitions" for competitions in COMPETITIONS))
-    tables = {}
-    for name, evenly in (("months", True), ("day", False)):
-        needs = [needs_of(competitions, evenly=evenly) for competitions in COMPETITIONS]
-        tables[name] = "\n".join(markdown_of(header, [(row, *(need[row] for need in needs)) for row in needs[0]]))
-    return tables
+    even, on_one_day = ([needs_of(count, evenly=evenly) for count in COMPETITIONS] for evenly in (True, False))
+    differing = [row for row in even[0] if any(a[row] != b[row] for a, b in zip(even, on_one_day, strict=True))]
+    return {
+        name: "\n".join(markdown_of(header, [(row, *(need[row] for need in needs)) for row in rows]))
+        for name, needs, rows in (("months", even, list(even[0])), ("day", on_one_day, differing))
+    }
 
 
 if __name__ == "__main__":
