@@ -18,7 +18,6 @@ import pytest
 from api.main import create_app
 from deploy.documentation.__main__ import stale_pages
 from deploy.documentation.commands import all_commands
-from deploy.documentation.problems import problems
 from deploy.documentation.settings import variables
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.settings import Settings
@@ -291,17 +290,6 @@ def test_toml_in_pages_makes_competitions(page: Path) -> None:
         if block.language == "toml":
             fields = tomllib.loads(block.body)
             (CompetitionSpec if "slug" in fields else CompetitionChanges).model_validate(fields)
-
-
-def test_the_slugs_of_refused_generators_exist() -> None:
-    rows = [line for line in (ROOT / "docs/how-to/hand-in-a-generator.md").read_text().splitlines() if line[:2] == "| "]
-    named = {
-        slug
-        for row in rows
-        for slug in re.findall(r"`([a-z]+(?:-[a-z]+)+)`", row.rpartition("| `")[1] + row.rpartition("| `")[2])
-    }
-    assert len(named) > 20
-    assert named - {problem.slug for problem in problems()} == set()
 
 
 class Sources(HTMLParser):
