@@ -24,7 +24,8 @@ from scorer.settings import Settings
 from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_commands
 from tests.privacy.crawler import routes_of
 
-FOLDERS = {"start", "how-to", "reference", "explanation"}
+FOLDERS = {"start", "how-to", "reference", "explanation", "decisions"}
+PARTS_OF_A_DECISION = ["Context", "Decision", "Consequences"]
 PATH = re.compile(r"^(?:api|client|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")
 FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|LICENSE)$")
 SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
@@ -84,6 +85,23 @@ def test_readme_is_short() -> None:
 def test_docs_has_its_folders_and_no_others() -> None:
     assert {each.name for each in (ROOT / "docs").iterdir() if each.is_dir()} == FOLDERS
     assert list((ROOT / "docs").rglob("*.py")) == []
+
+
+def test_every_decision_is_numbered_dated_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    rows = []
+    for number, page in enumerate(sorted(folder.glob("0*.md")), 1):
+        title, stated, *paragraphs = page.read_text().split("\n\n")
+        stated_as = re.fullmatch(r"(Accepted|Superseded by \[\d+\]\(.+\)), (\d{4}-\d\d-\d\d)\.", stated)
+        assert stated_as, page.name
+        status, date = stated_as.groups()
+        assert page.name.startswith(f"{number:04}-")
+        assert title.startswith(f"# {number}. ")
+        assert re.findall(r"^\*\*(\w+)\.\*\* ", "\n".join(paragraphs), re.MULTILINE) == PARTS_OF_A_DECISION
+        assert len(paragraphs) == len(PARTS_OF_A_DECISION)
+        rows.append((date, f"| {number} | [{title.partition('. ')[2]}]({page.name}) | {date} | {status.lower()} |"))
+    assert sorted(date for date, _ in rows) == [date for date, _ in rows]
+    assert (folder / "index.md").read_text().splitlines()[-len(rows) :] == [row for _, row in rows]
 
 
 def missing_paths(text: str) -> list[str]:
