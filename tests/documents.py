@@ -13,7 +13,7 @@ MARK = re.compile(r"<!-- (?P<kind>not run|run by): (?P<what>[^>]+?) -->\s*$")
 
 def pages() -> list[Path]:
     """Every page of the documentation, with those that forges and registries show."""
-    beside = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "client/README.md")
+    beside = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "client/README.md")
     return [
         *(ROOT / name for name in beside),
         *sorted((ROOT / ".github").rglob("*.md")),
