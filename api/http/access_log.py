@@ -1,6 +1,5 @@
-"""Gives every request an id, a log line and metrics. Plain ASGI around the whole application.
-
-Logged addresses show no secrets from query parameters, such as the code of an OpenID Connect issuer.
+"""One line for each request, its id, and its metrics: plain ASGI, around the whole application. Secrets in
+logged addresses are redacted: those of query parameters, such as the code of an OpenID Connect issuer.
 """
 
 import logging
@@ -24,12 +23,12 @@ REDACTED = "***"
 
 
 def redact(address: str) -> str:
-    """Replace each secret in a path with query by ``***``."""
+    """A path with its query, each secret in it replaced by ``***``."""
     return SECRET_PARAMETER.sub(rf"\g<before>{REDACTED}", address)
 
 
 def has_secret_address(scope: MutableMapping[str, Any]) -> bool:
-    """Whether the address of an ASGI request contains a secret. Spans record addresses, so they skip such requests."""
+    """Whether the address of an ASGI request holds a secret: spans, which record addresses, leave such requests out."""
     address = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
     return redact(address) != address
 
@@ -38,15 +37,16 @@ HEADER = b"x-request-id"
 VALID_ID = re.compile(r"[A-Za-z0-9._:-]{8,128}")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CLIENT_GONE = 499
-"""nginx's status for a client that disconnects before the response begins."""
+"""The status of a request whose client went away before the answer began, as nginx has it."""
 API_PREFIX = "/api/v1"
+"""Where the JSON API begins."""
 
 log = logging.getLogger("kennel.access")
 
 
 class AccessLog:
-    """Gives each request of ``app`` an id: the response's ``X-Request-ID``, which is also in all its log records.
-    Logs one line and counts the request when it ends."""
+    """Gives each request of ``app`` an id, which is in the answer's ``X-Request-ID`` and in every record that is logged
+    meanwhile; logs one line and counts the request when it has ended."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -77,7 +77,10 @@ class AccessLog:
 
 
 def request_id_of(scope: Mapping[str, Any]) -> str:
-    """The id that a trusted proxy sent, otherwise a new one: other clients can send any value."""
+    """The id that a trusted proxy has given the request, else a new one.
+
+    Any other client may claim what it likes.
+    """
     client = scope.get("client")
     if client and client[1] == PROXIED_PORT:
         for name, value in scope["headers"]:
@@ -89,7 +92,7 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
-    """The path template of the request's route; ``none`` if no route matches."""
+    """The path of the request's route, with the names of its parameters; ``none`` if none fits."""
     path = getattr(scope.get("route"), "path_format", None)
     return "none" if path is None else str(path)
 

@@ -1,6 +1,7 @@
-"""Limits how many requests an account has in progress. Plain ASGI, and a function that names the account.
+"""A limit on the requests that one account has in progress at once: plain ASGI, with a function for who asks.
 
-A bounded number of threads answers requests. Without the limit, slow requests of one account could occupy all of them.
+Requests are answered in a bounded number of threads. Without a limit one account that asks for what takes long could
+keep all of them.
 """
 
 from collections import Counter
@@ -11,12 +12,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scorer.errors import TooMany
 
 MAX_REQUESTS_OF_AN_ACCOUNT = 20
-"""In one process. Below its 40 request threads, and below its 26 database connections for everything except boards."""
+"""In one process. Fewer than it has threads for requests, 40, and database connections for all but boards, 26."""
 SCOPE_KEY = "kennel.counted_request"
 
 
 class ConcurrentRequests:
-    """Counts the requests of ``app`` until they end."""
+    """Counts the requests of ``app`` until they are over."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -31,24 +32,25 @@ class ConcurrentRequests:
 
 
 class _CountedRequest:
-    """A request that belongs to nobody until :meth:`begin`."""
+    """One request, of nobody at first."""
 
     def __init__(self, accounts: Counter[int]) -> None:
         self._accounts = accounts
         self._account_id: int | None = None
 
     def begin(self, account_id: int) -> None:
-        """Count the request for an account; ``TooMany`` if it exceeds the limit."""
+        """Count it as an account's; ``TooMany`` if it is one too many."""
         if self._accounts[account_id] >= MAX_REQUESTS_OF_AN_ACCOUNT:
             raise TooMany(
                 "too-many-requests",
-                f"You already have {MAX_REQUESTS_OF_AN_ACCOUNT} requests in progress. Wait until one ends.",
+                f"You have {MAX_REQUESTS_OF_AN_ACCOUNT} requests in progress already. Please wait until one has ended.",
                 retry_after=1,
             )
         self._accounts[account_id] += 1
         self._account_id = account_id
 
     def end(self) -> None:
+        """Count it no longer."""
         if self._account_id is not None:
             self._accounts[self._account_id] -= 1
             if not self._accounts[self._account_id]:
@@ -57,10 +59,11 @@ class _CountedRequest:
 
 
 def count_request(request: Request, account_id: int) -> None:
-    """Count a request for an account until it ends; ``TooMany`` if it exceeds the limit. Call it in the event loop."""
+    """Count a request as one of an account's until it is over; ``TooMany`` if it is one too many. To be called in the
+    event loop."""
     request.scope[SCOPE_KEY].begin(account_id)
 
 
 def uncount_request(request: Request) -> None:
-    """Stop counting a request: its response is an event stream, which needs no thread and has its own limit."""
+    """Count a request no longer: its answer, an event stream, takes no thread and has a limit of its own."""
     request.scope[SCOPE_KEY].end()

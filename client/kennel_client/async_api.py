@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AsyncApiClient:
-    """Runs operations at ``/api/v1`` of the service at ``url``, with an API token."""
+    """Takes the steps of operations at ``/api/v1`` of the service at ``url``, with an API token."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         import httpx  # noqa: PLC0415 - as in ``api``
@@ -37,10 +37,11 @@ class AsyncApiClient:
         await self.close()
 
     async def close(self) -> None:
+        """Close the connections."""
         await self._http.aclose()
 
     async def run(self, operation: Operation[Result]) -> Result:
-        """Run an operation and return its result; reads files and checks zips in a thread."""
+        """Take the steps of an operation and return its result; files are read and zips checked in a thread."""
         try:
             step = next(operation)
             while True:
@@ -95,6 +96,6 @@ class AsyncApiClient:
 
 
 async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Read each chunk in a thread, so that the loop continues meanwhile."""
+    """The chunks, each read by a thread: the loop goes on meanwhile."""
     while chunk := await asyncio.to_thread(next, chunks, b""):
         yield chunk

@@ -1,4 +1,4 @@
-"""Participants' methods, for both clients."""
+"""What participants do: the methods of both clients."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,16 +17,17 @@ from kennel_client.submit import StageProgress, begin_upload, check_images, fini
 from kennel_client.waiting import follow
 
 PAGE_SIZE = 1000
-"""The most places of a board in one request."""
+"""Places of a board that one request asks for at most."""
 MAX_NAME_LENGTH = 200
 View = dict[str, Any]
 
 
-def silent(_stage: str, _share: float) -> None: ...
+def silent(_stage: str, _share: float) -> None:
+    """Reports nothing."""
 
 
 class Participation(Methods[Api]):
-    """Participants' methods."""
+    """What participants do."""
 
     @Method
     def competitions(self) -> Operation[list[Competition]]:
@@ -36,20 +37,19 @@ class Participation(Methods[Api]):
 
     @Method
     def competition(self, slug: str) -> Operation[Competition]:
-        """A competition by its slug."""
+        """One competition, by its short name."""
         return _competition(slug)
 
     @Method
     def accept_rules(self, slug: str) -> Operation[None]:
-        """Accept the rules of a competition in their current version."""
+        """Accept the rules of a competition as they stand."""
         accepted = yield from _competition(slug)
         yield from accept_rules_of(accepted.slug, accepted.rules_sha256)
 
     @Method
     def check(self, slug: str, file: str | PathLike[str], *, progress: StageProgress = silent) -> Operation[ZipCheck]:
-        """Check a zip as the service does, without uploading it; ``pixels_decoded`` in the result says whether Pillow
-        decoded the pixels. Raises ``Invalid`` with the first faults.
-        """
+        """Check a zip as the service does, without sending it; ``pixels_decoded`` says whether Pillow was there to
+        decode the pixels. Raises ``Invalid`` with the first faults."""
         with open_file(Path(file)) as content, naming(file):
             return (yield from check_images(slug, content, progress))
 
@@ -64,9 +64,9 @@ class Participation(Methods[Api]):
         wait: bool = False,
         progress: StageProgress = silent,
     ) -> Operation[Entry]:
-        """Check a zip locally, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
+        """Check a zip here, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
 
-        Uploads resume automatically after a lost connection. To continue an interrupted upload, submit the same file
+        An upload that breaks off goes on by itself; one that was interrupted goes on when the same file is submitted
         again. ``progress`` is called with the stage ("checking", "uploading") and its finished share.
         """
         url = self.api.url
@@ -81,12 +81,12 @@ class Participation(Methods[Api]):
 
     @Method
     def wait(self, submission: str) -> Operation[Entry]:
-        """Wait until an entry is scored, rejected, cancelled or failed, and return it."""
+        """An entry once it is scored, rejected, cancelled or failed, however long that takes."""
         return _finished_entry(submission, self.api.url)
 
     @Method
     def entry(self, submission: str) -> Operation[Entry]:
-        """The current state of an entry."""
+        """An entry as it is now."""
         return _entry(submission, self.api.url)
 
     @Method
@@ -97,17 +97,17 @@ class Participation(Methods[Api]):
 
     @Method
     def cancel(self, submission: str) -> Operation[Entry]:
-        """Cancel an entry before its scoring starts; it does not count."""
+        """Take an entry back before its scoring begins: it is not counted."""
         return Entry.of((yield from call("POST", path_of("submissions", submission, "cancel"))), self.api.url)
 
     @Method
     def pick(self, slug: str, submissions: Sequence[str]) -> Operation[answers.PicksView]:
-        """Pick the entries that decide your team's final rank."""
+        """Pick the entries by which your team will be ranked in the end."""
         return call("PUT", path_of("competitions", slug, "picks"), json={"submissions": list(submissions)})
 
     @Method
     def leaderboard(self, slug: str, *, private: bool = False, late: bool = False, limit: int = 50) -> Operation[Board]:
-        """The first places of the public board, or of the private one once it is published."""
+        """The first places of the public board; the private one once it is published."""
         return Board.of((yield from board_view(slug, private=private, late=late, search="", limit=limit)))
 
 
@@ -125,13 +125,13 @@ def _finished_entry(submission: str, url: str) -> Operation[Entry]:
 
 
 def accept_rules_of(slug: str, rules_sha256: str | None) -> Operation[None]:
-    """Accept rules with this hash; the service refuses if they have changed."""
+    """Accept rules by their hash; the service refuses if they have changed since."""
     path = path_of("competitions", slug, "rules-acceptance")
     yield from call("PUT", path, json={"rules_sha256": rules_sha256 or "0" * 64})
 
 
 def board_view(slug: str, *, private: bool, late: bool, search: str, limit: int) -> Operation[View]:
-    """A board with the first ``limit`` places of teams with ``search`` in their name."""
+    """A board with the first ``limit`` places whose team name contains ``search``."""
     path = path_of("competitions", slug, "leaderboard")
     params = {"track": "private" if private else "public", "late": late}
     page = yield from get(path, **params, limit=PAGE_SIZE if search else min(limit, PAGE_SIZE))
@@ -147,4 +147,4 @@ def board_view(slug: str, *, private: bool, late: bool, search: str, limit: int)
 
 
 def _matching_places(places: list[View], search: str) -> list[View]:
-    return [place for place in places if search.casefold() in place["team"].casefold()]
+    return [each for each in places if search.casefold() in each["team"].casefold()]

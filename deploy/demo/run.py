@@ -1,4 +1,4 @@
-"""The complete demo: a competition on real photographs, through the public API, in a few minutes."""
+"""The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
 
 import time
 from collections.abc import Sequence
@@ -24,13 +24,12 @@ from kennel_client.errors import Refused
 from scorer.errors import Unavailable
 
 PAPER_WIDTH = 110
-"""Columns if the output is not a terminal."""
+"""Columns where the output is no terminal."""
 
 
 def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool) -> int:
-    """Run the demo and serve until Ctrl-C, or stop at the end with ``leave``. Returns 0 if every entry ended as
-    expected. If the data folder belongs to a development version, the demo uses another folder next to it.
-    """
+    """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected. A
+    data folder of a development version stays as it is: the demo then runs in another one next to it."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
@@ -61,7 +60,7 @@ def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, l
         except KeyboardInterrupt:
             return 130
         except Refused as error:
-            # the sentence about a crashed part explains more than the failed request's
+            # The sentence about a crashed part explains more than that about the request which failed because of it.
             raise Unavailable("demo", supervisor.failure or str(error)) from error
         if not leave:
             console.print("Kennel keeps running until Ctrl-C.")
@@ -79,7 +78,7 @@ def _photographs_of(plan: DemoPlan) -> Photographs:
 
 
 def total_time_line(seconds: float) -> str:
-    """The demo's duration: ``The demo took 6 min 37 s.``"""
+    """How long the demo took: ``The demo took 6 min 37 s.``"""
     minutes, rest = divmod(round(seconds), 60)
     return f"The demo took {f'{minutes} min ' if minutes else ''}{rest} s."
 
@@ -93,9 +92,8 @@ def run_competition(
     start: float,
     leave: bool,
 ) -> bool:
-    """Create a competition, submit all entries and print the report; unless ``leave``, also print pages to open.
-    Returns True if every entry ended as expected. ``start`` is the demo's start time.
-    """
+    """Create a competition, submit all entries, print the report and, unless the service is to stop (``leave``), pages
+    to open. True if every entry ended as expected. ``start`` is when the demo began."""
     token = new_token(running.settings, ORGANIZER, "organizer", name="The organizers")
     with ApiClient(running.url, token) as organizer:
         slug = competition.create_competition(organizer, plan)
@@ -115,8 +113,8 @@ def run_competition(
             console.print_exception()
             console.print("[bold red]The report failed.[/] The service keeps running.")
             fine = False
-    for submission in submitted:
-        submission.client.close()
+    for each in submitted:
+        each.client.close()
     if not leave:
         print_pages(running, slug, submitted, console=console)
     return fine
@@ -124,7 +122,7 @@ def run_competition(
 
 @dataclass(frozen=True)
 class Page:
-    """A page to open: its path, its content, and the handle of an account that uses it."""
+    """A page to open: its path, what it shows, and the handle of an account that uses it."""
 
     path: str
     shows: str
@@ -132,8 +130,8 @@ class Page:
 
 
 def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
-    """The five pages, each for another account, because an account has only one sign-in link at a time."""
-    entries = [submission for submission in submitted if submission.entry is not None]
+    """The five pages, each for another account: an account has one sign-in link at a time."""
+    entries = [each for each in submitted if each.entry is not None]
     return [
         Page(f"/competitions/{slug}", "the leaderboard, as a participant", entries[0].handle),
         Page(f"/submissions/{entries[-1].submission_id}", "an entry, as its team", entries[-1].handle),
@@ -144,8 +142,8 @@ def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
 
 
 def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], *, console: Console) -> None:
-    """Print the pages; on a terminal also the links, which must not appear in a log."""
-    console.print("\n[bold]Pages to open:[/]")
+    """Print the pages; to a terminal also the links, which would be secrets in a log."""
+    console.print("\n[bold]To open:[/]")
     for page in pages_of(slug, submitted):
         console.print(f"{running.url}{page.path}  {page.shows}", markup=False, soft_wrap=True)
         if console.is_terminal:

@@ -1,4 +1,4 @@
-"""``.env.example``: the variables of ``docker-compose.yml`` with meanings and defaults."""
+"""``.env.example``: the variables of ``docker-compose.yml``, with what they mean and their defaults."""
 
 import json
 import textwrap
@@ -14,13 +14,13 @@ FIXED = frozenset(
     {"database_url", "database_owner_url", "redis_url", "blob_url", "scratch", "weights_dir", "public_url", "device"}
     | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
-"""Settings that ``docker-compose.yml`` fixes."""
+"""Settings to which ``docker-compose.yml`` gives values of its own."""
 OWN_DEFAULTS = {"worker_processes": "7"}
-"""Defaults of ``docker-compose.yml`` that differ from the service's."""
+"""Defaults of ``docker-compose.yml`` that are not those of the service."""
 
 
 def env_example() -> str:
-    """The file: the handwritten variables of the compose file, then the settings that it passes on."""
+    """The file: what is written there of the compose file itself, then the settings that are passed on."""
     own, _, _ = (ROOT / ".env.example").read_text().partition(SETTINGS)
     return "\n\n".join([f"{own}{SETTINGS}", *_settings()]) + "\n"
 

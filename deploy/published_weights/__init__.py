@@ -1,1 +1,1 @@
-"""Convert published weight files to files that extractors load. An operator runs this, outside the service."""
+"""Published weight files turned into the files that extractors load. Run by an operator, outside the service."""

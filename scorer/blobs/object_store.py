@@ -1,6 +1,5 @@
-"""The object store: opening it, its errors as :mod:`scorer.errors`, and presigned URLs for a body of a fixed length.
-
-obstore's presigned URLs accept a body of any length, so anybody with such a URL could fill the store.
+"""The object store: opened at an address, its errors in the words of :mod:`scorer.errors`, and presigned addresses for
+a body of one length. Those that obstore makes take a body of any length, so anybody who has one could fill the store.
 """
 
 import hashlib
@@ -19,16 +18,16 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from scorer.errors import NotFound, OutOfSpace, StoreUnavailable
 
 ABSENT = (FileNotFoundError, NotFoundError)
-"""obstore's errors for a missing blob or bucket."""
+"""What obstore raises for a blob or a bucket that does not exist."""
 STORE_ERRORS = (OSError, BaseError)
 NO_BUCKET = "NoSuchBucket"
-"""S3's code for a missing bucket. The response to HEAD has no code."""
+"""S3's code for a request to a bucket that does not exist; the answer to HEAD has no code."""
 
 
 @contextmanager
 def store_errors(key: str | None = None) -> Iterator[None]:
-    """Translate errors of the store: ``OutOfSpace`` for a full disk, ``NotFound`` if the blob ``key`` is missing,
-    ``StoreUnavailable`` for all others. Without ``key``, the bucket is missing."""
+    """Around what the store does: ``OutOfSpace`` where the disk is full, ``NotFound`` if the blob ``key`` that is read
+    does not exist, ``StoreUnavailable`` for every other error. Without ``key``, what does not exist is the bucket."""
     try:
         yield
     except STORE_ERRORS as error:
@@ -44,29 +43,28 @@ def store_errors(key: str | None = None) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return an error of the store in one line, without obstore's debug output."""
+    """An error of the store in one line, without obstore's description of its own source."""
     text = str(error).partition("\n\nDebug source")[0]
     return f"{type(error).__name__}: {' '.join(text.split())}"
 
 
 def out_of_space() -> OutOfSpace:
     """The error of a full disk."""
-    return OutOfSpace("disk-full", "The service's disk for uploads is full. Please try again later.")
+    return OutOfSpace("disk-full", "The disk for uploads is full, which is not your fault. Please try again later.")
 
 
 MAX_RETRIES = 7
-"""obstore repeats requests for some seconds after S3's "slow down" and lost connections. Then the caller gets an
-error."""
+"""S3's "slow down" and lost connections pass unnoticed for some seconds; after that the caller tries again later."""
 
 
 def folder_of(url: str) -> Path | None:
-    """Return the folder of the blob store at ``url``; None for an S3 store."""
+    """The folder of the blob store at ``url``; None if that is no folder of this machine."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectStore:
-    """Open the store at ``url``; create a missing folder. ``secret_key``: for S3; None for the environment's."""
+    """The store at ``url``; a missing folder is created. ``secret_key`` is that of S3, None for the environment's."""
     folder = folder_of(url)
     if folder is not None:
         return LocalStore(folder, mkdir=True)
@@ -77,11 +75,12 @@ def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectS
 
 SIGNED_HEADERS = "content-length;host"
 SCOPE_PARTS = 4
-"""The parts of the scope after the key's name: date, region, service and the last word."""
+"""Date, region, service and the word that ends it, behind the name of the key."""
 
 
 def with_signed_length(url: str, length: int, secret_key: str) -> str:
-    """Return the presigned ``url`` for PUT with a signature (AWS Signature Version 4) for exactly ``length`` bytes."""
+    """The presigned ``url`` for PUT, signed anew (AWS Signature Version 4) so that it takes a body of ``length`` bytes
+    and no other."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query, strict_parsing=True)) | {"X-Amz-SignedHeaders": SIGNED_HEADERS}
     del query["X-Amz-Signature"]

@@ -5,20 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GeneratorLimits:
-    """Limits on a file, on what its network computes for one latent, and on the process that runs it.
+    """Caps on a file, on what its network computes for one latent, and on the process that runs it.
 
-    The limits on the file are far above a StyleGAN of 256 x 256 pixels. Those on the process limit the cost of an
-    audit.
+    Those on the file are far above a StyleGAN of 256 x 256 pixels; those on the process are what an audit may cost.
     """
 
     file_bytes: int = 256 << 20
     nodes: int = 5_000
     weights: int = 64 << 20
-    """The numbers stored in the file, over all tensors."""
+    """Numbers stored in the file, all tensors together."""
     constants: int = 16 << 20
-    """The numbers computed from stored numbers alone: a few bytes of a file can demand gigabytes."""
+    """Numbers computed from stored ones alone, all together: a few bytes of a file can ask for gigabytes."""
     activations: int = 32 << 20
-    """The numbers that all nodes compute for one image."""
+    """Numbers that all nodes together compute for one image."""
     operations: int = 20_000_000_000
     """Multiplications and additions for one image."""
     side: int = 1024

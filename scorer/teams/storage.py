@@ -1,8 +1,8 @@
-"""Storage quotas: the bytes that zips, generators and code of a team and of a competition may use in the store.
+"""Storage quotas: how many bytes the zips, generators and code of a team, and of a competition, may take in the store.
 
-The announced length of an upload counts when it is admitted, in addition to stored bytes and to reservations of uploads
-in progress (:mod:`scorer.submissions.upload_reservations`). A file sent in one request counts again when it has
-arrived, because it may have announced no length.
+An upload is measured when it is admitted, by the length that it announces, in addition to what is stored and what the
+uploads under way have reserved (:mod:`scorer.submissions.upload_reservations`). A file that is sent in one request is
+measured again when it is there: it may have announced nothing.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from scorer.settings import Settings
 LISTED_TEAMS = 20
 GIGABYTE = 10**9
 SHARE = 4
-"""The announcements of all teams together reserve at most the free bytes of the competition, divided by this."""
+"""Announcements of all teams together reserve at most the free bytes of the competition, divided by this."""
 
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """The operator's limits: bytes of a zip, of a team and of a competition (None: no limit), and whether participants
-    need a confirmed mail address."""
+    """The operator's limits in bytes: of a zip, and of all that a team and a competition may have; None: no limit. And
+    whether those who enter need a confirmed mail address."""
 
     zip: int
     team: int | None
@@ -36,6 +36,7 @@ class UploadLimits:
 
 
 def limits_of(settings: Settings) -> UploadLimits:
+    """The limits that the operator has set."""
     return UploadLimits(
         settings.max_upload_bytes,
         settings.max_team_bytes,
@@ -45,7 +46,7 @@ def limits_of(settings: Settings) -> UploadLimits:
 
 
 def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
-    """Return the storage that an account's team uses in a competition."""
+    """What an account's team takes in a competition."""
     team = members.team_of(acting.session, competition.id, acting.actor.id)
     return storage.usage_of_team(
         acting.session,
@@ -57,21 +58,20 @@ def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
 
 
 def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:
+    """What a competition takes in all."""
     return storage.usage_of_competition(session, competition.id, now)
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
-    """Return the teams that use the most storage, with their bytes."""
+    """The teams whose files take most, with their bytes."""
     return storage.largest_teams(session, competition.id, LISTED_TEAMS)
 
 
 def require_room(
     acting: Acting, competition: Competition, limits: UploadLimits, *, wanted: int, benchmark: bool
 ) -> None:
-    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count only for the competition.
-
-    The competition's quota is locked until the transaction ends.
-    """
+    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone. Until the
+    transaction ends nobody else takes bytes of the competition's quota."""
     if limits.competition is not None and wanted:
         storage.lock_quota(acting.session, competition.id)
     if limits.team is not None and not benchmark:
@@ -92,10 +92,8 @@ def require_room(
 def bytes_in_share(
     session: Session, competition: Competition, limits: UploadLimits, *, wanted: int, now: datetime
 ) -> int:
-    """Return how many of ``wanted`` more bytes an announcement may reserve.
-
-    The limit leaves most free bytes to uploads that really arrive, even if many accounts announce uploads.
-    """
+    """How many of ``wanted`` more bytes may be reserved by announcing them: so few that most of what is free is left to
+    bytes that arrive, however many accounts announce."""
     if limits.competition is None:
         return wanted
     used = usage_of_competition(session, competition, now)
@@ -105,8 +103,8 @@ def bytes_in_share(
 def _refusal(slug: str, whose: str, used: int, *, limit: int) -> Conflict:
     return Conflict(
         slug,
-        f"{whose} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition. There is no room for "
-        "this upload. Cancelled uploads and removed zips free space.",
+        f"{whose} take {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition: there is no room for "
+        "this one. Uploads that are cancelled, and zips that are removed, make room.",
         used=used,
         limit=limit,
     )

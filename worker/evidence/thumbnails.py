@@ -1,6 +1,5 @@
-"""Thumbnails and perceptual hashes of the reference images, to find near duplicates with alterations that an
-extractor's features hide.
-"""
+"""Thumbnails and perceptual hashes of the reference images, for finding near duplicates that alterations hide from an
+extractor's features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,9 +24,9 @@ class ReferenceThumbnails:
     mirrored: Features
     hashes: PerceptualHashes
     held_out: Vector | None = None
-    """The distance of each held-out image to the nearest training image, (n,); None without held-out images."""
+    """The distance of each held-out image to the nearest one, (n,); None where there are no held-out images."""
     held_out_by_hash: Vector | None = None
-    """The same for perceptual hashes; also None if too few training images have one."""
+    """The same by perceptual hashes; None, too, where too few training images have one."""
 
     def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
         """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
@@ -37,7 +36,7 @@ class ReferenceThumbnails:
 def reference_thumbnails_of(
     training: LoadImages, held_out: LoadImages | None, *, cache: ArrayCache = no_cache
 ) -> ReferenceThumbnails:
-    """Compute thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""
+    """Make thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""
 
     def make() -> Arrays:
         images = training()

@@ -30,7 +30,7 @@ def svg_of(figure: Figure, competition: str) -> str:
 
 
 def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
-    """(kind, text, x, y) with positions in pixels; a long legend continues on further lines."""
+    """The legend as (kind, text, x, y) in pixels, in as many lines as it needs."""
     x = LEFT
     y = LEGEND
     placed = []
@@ -46,14 +46,14 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
 
 
 def figure_csv_of(figure: Figure, begin: Transaction) -> Iterator[bytes]:
-    """A figure's rows as CSV, in chunks."""
+    """A figure's rows as CSV, piece by piece."""
     yield rows_csv_of([figure.columns])
     for rows in figure.rows(begin):
         yield rows_csv_of(rows)
 
 
 def rows_csv_of(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows as CSV, with formulas escaped for spreadsheets."""
+    """Rows as CSV; cells that a spreadsheet would run as formulas are escaped."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)

@@ -1,1 +1,1 @@
-"""Files that ``kennel start`` writes next to a competition's data. The client imports nothing from here."""
+"""What ``kennel start`` writes next to a competition's data. The client imports nothing of it."""

@@ -1,6 +1,5 @@
-"""SQL for the rows of a data release: entries, their measurements, evidence, labels, rulings and human ratings.
-
-Also the thresholds that they were judged with.
+"""SQL for the rows of a data release: entries, their measurements and human ratings, and what they were judged by:
+evidence, labels, thresholds and rulings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,15 +35,15 @@ from scorer.db.tables import (
 from scorer.db.teams import merges
 
 PROVENANCE = ("weights_sha256", "reference", "device", "precision")
-"""The parts of a measurement's provenance that are in a release."""
+"""What a release tells of a measurement's provenance."""
 BATCH_ROWS = 5_000
-"""How many rows are fetched at a time."""
+"""Rows fetched at a time."""
 Row = Mapping[Any, Any]
-"""The columns of a table of the release by name, and further inputs. They have numbers in place of pseudonyms."""
+"""The columns of a table of the release by name, and what others are made of; numbers where pseudonyms go out."""
 
 
 def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
-    """The rows of a query, with one batch in memory at a time, because a release may have a million entries."""
+    """The rows of a query, one batch in memory at a time: a release may have a million entries."""
     yield from session.execute(query, execution_options={"yield_per": BATCH_ROWS}).mappings()
 
 
@@ -87,7 +86,7 @@ def submissions(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def measurements(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every measurement, sorted by entry, public before private."""
+    """Every measurement, in the order of entries, public before private."""
     scores = judged_entries().subquery("scores")
     query = (
         select(
@@ -116,7 +115,7 @@ def measurements(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every measurement on the shown tracks of a competition, sorted by entry. Excludes removed shown tracks."""
+    """Every measurement on the shown tracks of a competition but those that were removed, in the order of entries."""
     newest = func.max(ShownMeasurement.id).over(
         partition_by=(ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
     )
@@ -143,7 +142,7 @@ def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def ratings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every human rating, sorted by study and item."""
+    """Every human rating, in the order of studies and items."""
     query = (
         select(
             func.dense_rank().over(order_by=RatingItem.study_id).label("study"),
@@ -165,7 +164,7 @@ def ratings(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def evidence(session: Session, competition_id: int) -> Iterator[Row]:
-    """All evidence, sorted by entry, public before private."""
+    """All evidence, in the order of entries, public before private."""
     query = (
         select(
             Evidence.submission_ref.label("submission"),
@@ -182,7 +181,7 @@ def evidence(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def labels(session: Session, competition_id: int) -> Iterator[Row]:
-    """Decided labels, reviews and early labels, sorted by entry."""
+    """Decided labels, reviews and early labels, in the order of entries."""
     decided = select(
         Label.submission_ref.label("submission"),
         literal("decided").label("source"),
@@ -235,7 +234,7 @@ def thresholds(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def rulings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every ruling, sorted by entry, oldest first."""
+    """Every ruling in the order of entries, oldest first."""
     query = (
         select(
             Ruling.submission_ref.label("submission"),
@@ -261,7 +260,7 @@ def _is_in_competition(competition_id: int, ref: InstrumentedAttribute[int]) -> 
 def _is_newest(
     table: type[Evidence | Label | Review | EarlyLabel | Threshold | Ruling], *columns: InstrumentedAttribute[int]
 ) -> ColumnElement[bool]:
-    """Whether a row of an append-only table is the newest among rows with equal values in ``columns``."""
+    """Whether a row of an append-only table is the newest of those with equal values in ``columns``."""
     later = aliased(table)
     equal = [getattr(later, column.key) == column for column in columns]
     return ~exists().where(*equal, later.id > table.id)

@@ -10,12 +10,11 @@ from scorer.lifecycle import TrackKind
 
 QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
 """The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``unruled``: its decided
-label means memorisation, and nobody has ruled on it since."""
+label says that it memorises, and nobody has ruled on it since."""
 
 
 BORDERLINE_STANDARD_ERRORS = 2.0
-"""Number of standard errors of its distance within which an entry counts as borderline: it could be on the other side
-of tau."""
+"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
 STRONG_SIGNS = frozenset(
     {
         "copying",
@@ -30,7 +29,7 @@ STRONG_SIGNS = frozenset(
         "relative-copies",
     }
 )
-"""The reasons that require a review before an entry wins something without a penalty."""
+"""The reasons by which a submission that wins something must not stand unpenalised before people have looked at it."""
 
 
 class WinningEntry(NamedTuple):
@@ -43,21 +42,21 @@ class WinningEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackBounds:
-    """The data that decide flags on a track: its tau, and the entries that win something."""
+    """What decides flags on a track: its tau and which entries win something."""
 
     tau: float | None
     low: float | None
-    """Between ``low`` and ``high``, tau could move without changing the penalty of any entry that existed when it was
-    chosen. None: no bound."""
+    """Between ``low`` and ``high``, tau could move without changing a penalty of the entries that there were when it
+    was chosen; None: no bound."""
     high: float | None
     winners: Sequence[WinningEntry]
     last_score: float | None
-    """A lower score wins something: infinity while winning ranks are free, None if nothing can be won."""
+    """A lower score wins something: infinity while winning ranks are free, None where nothing is won."""
 
 
 @dataclass(frozen=True)
 class FlagQuery:
-    """The entries to flag, by competition, with the weight of each reason, for one reviewer."""
+    """Which entries to flag: of which competition, with which weight for each reason, for which reviewer."""
 
     competition_id: int
     tracks: Mapping[TrackKind, Track]
@@ -65,14 +64,15 @@ class FlagQuery:
     weights: Mapping[str, int]
     reviewer_id: int
     images: int
+    """How many images an entry has."""
     memorising: Collection[str]
     """The labels that mean memorisation."""
     only: Sequence[int] | None = None
-    """The refs of the only entries to consider; None for all."""
+    """The refs of the only entries to look at; None: all."""
 
     @property
     def shape(self) -> "FlagShape":
-        """The properties that the text of the statement depends on."""
+        """What the text of the statement depends on."""
         bounds = {kind: BoundsShape.of(bounds) for kind, bounds in self.bounds.items()}
         memorising, weights = tuple(sorted(self.memorising)), tuple(self.weights.items())
         return FlagShape(tuple(bounds.items()), weights, self.images, memorising, self.only is not None)
@@ -97,7 +97,7 @@ class FlagQuery:
 
 
 class BoundsShape(NamedTuple):
-    """Which bounds of a track are set."""
+    """Which of a track's bounds there are."""
 
     tau: bool
     low: bool
@@ -107,6 +107,7 @@ class BoundsShape(NamedTuple):
 
     @classmethod
     def of(cls, bounds: TrackBounds) -> "BoundsShape":
+        """Of these bounds."""
         score = bounds.last_score
         last_score: Literal["none", "infinite", "finite"] = "none"
         if score is not None:
@@ -116,7 +117,7 @@ class BoundsShape(NamedTuple):
 
 
 class FlagShape(NamedTuple):
-    """The properties that the text of the statement for flagged entries depends on."""
+    """What the text of the statement for flagged entries depends on."""
 
     bounds: tuple[tuple[str, BoundsShape], ...]
     """By kind of track."""
@@ -125,11 +126,11 @@ class FlagShape(NamedTuple):
     images: int
     memorising: tuple[str, ...]
     only: bool
-    """Whether only some entries are considered."""
+    """Whether only some entries are looked at."""
 
 
 class FlaggedRow(NamedTuple):
-    """A flagged entry. ``found`` has all its marks, numbers and reasons by name."""
+    """A flagged entry; ``found`` has all its marks, numbers and reasons by name."""
 
     ref: int
     id: str
@@ -143,4 +144,5 @@ class FlaggedRow(NamedTuple):
 
     @classmethod
     def of(cls, columns: Mapping[Any, Any]) -> "FlaggedRow":
+        """A row of the query as a flagged entry."""
         return cls(**{name: columns[name] for name in cls._fields if name != "found"}, found=columns)
