@@ -1,8 +1,8 @@
-# The vocabulary of the project. `make help` lists it; the comment behind a target is its help.
+# `make help` lists the targets; the comment after a target is its help.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# The client of this checkout, also where several share an environment.
+# The client of this checkout, also if several checkouts share an environment.
 export PYTHONPATH := $(CURDIR)/client
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3))
@@ -10,18 +10,18 @@ PORT ?= 8000
 DOCS_PORT ?= 8001
 VENV := .venv
 BIN := $(VENV)/bin
-# Without its notice about a version to come.
+# Without its notice about a future version.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --port $(PORT) $(if $(IMAGES),--count $(IMAGES)) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
 .PHONY: help setup demo demo-full up images test test-all test-slow compose-test faults load zoo scale check format docs reference bench gpu-check gpu-entries migrate constraints audit release clean
 
-help: ## List what can be made
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(VENV)/installed ## Install everything into .venv (TORCH=cpu: PyTorch without its CUDA libraries)
 
-# What the service and the demo need. The other extras are for tests, documentation and benchmarks.
+# The packages of the service and the demo. The other extras are for tests, documentation and benchmarks.
 SERVICE_EXTRAS := api,worker,standalone,demo
 $(VENV)/service-installed: EXTRAS := $(SERVICE_EXTRAS)
 $(VENV)/installed: EXTRAS := $(SERVICE_EXTRAS),docs,test,bench
@@ -56,34 +56,33 @@ demo-full: $(VENV)/service-installed ## Run the demo with more and larger entrie
 up: $(VENV)/service-installed ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
-images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker's has gigabytes)
+images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker image has gigabytes)
 	$(BIN)/python -m tests.compose.images $(TARGETS)
 
-# One process more than there are cores, because many tests wait, and five at most: another one would import and compile
-# everything once more. One thread of OpenBLAS in each: more of them wait for each other in loops, which costs half the
-# time of numpy's tests.
-# Some machines forbid Python to keep compiled modules: each of the many processes that tests start, and one for each
-# upload, would compile everything anew.
+# One process more than cores, because many tests wait, but at most five: each process imports and compiles everything.
+# One OpenBLAS thread per process: several would wait for each other in loops, which costs half the time of numpy's tests.
+# Some machines forbid Python to store compiled modules: then each of the many processes in tests, and one per upload,
+# would compile everything again.
 COMPILED = env -u PYTHONDONTWRITEBYTECODE
 PYTEST = $(COMPILED) OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
   --numprocesses $$(($$(nproc) + 1)) --maxprocesses 5 --dist loadfile
 
-test: setup ## Check this installation: what needs no service, and a story for each noun on a running one (TESTS=what)
+test: setup ## Run the fast tests: without a service, and a story per noun on a running one (TESTS=paths)
 	$(PYTEST) $(or $(TESTS),-m "not slow and not heavy" tests/pure tests/stories)
 
-test-all: setup ## Run all tests but the slow ones: what CI runs (TESTS=what)
+test-all: setup ## Run all tests except the slow ones, as CI does (TESTS=paths)
 	$(PYTEST) -m "not slow" --durations 40 --durations-min 5 $(TESTS)
 
-test-slow: setup ## Run the tests that take minutes each, and all examples of those of properties
+test-slow: setup ## Run the tests that take minutes each, and property tests with all examples
 	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile full
 
 compose-test: setup ## Build the images, run every service of docker-compose.yml in them, score an entry through TLS
 	IMAGE_TESTS=any $(BIN)/python -m pytest -m "slow or not slow" tests/compose
 
-faults: setup ## Count rounds of fault injection over the real service, from where the last run stopped (ROUNDS=1000 SEED=n)
+faults: setup ## Run rounds of fault injection on the real service, continuing the last run (ROUNDS=1000 SEED=n)
 	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))
 
-# Long modules and full folders are worth a second look; what belongs together stays together.
+# Long modules and full folders deserve a second look, but related code stays together.
 PRODUCT := 'api/*.py' 'client/*.py' 'deploy/*.py' 'scorer/*.py' 'worker/*.py'
 check: setup ## Format, lint, strict types, import contracts, migration drift, compose, Dockerfile, documentation
 	$(BIN)/ruff format --check .
@@ -106,32 +105,32 @@ docs: reference ## Serve the documentation until Ctrl-C (DOCS_PORT=8001)
 reference: setup ## Write docs/reference/ from the code
 	$(BIN)/python -m deploy.documentation
 
-format: setup ## Format and mend what the linter can
+format: setup ## Format, and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 bench: setup ## Measure a benchmark, all of speed by default, and write its page in benchmarks/ (BENCH=names)
 	$(BIN)/python -m benchmarks $(or $(BENCH),speed)
 
-zoo: setup ## Make the seeds of the zoo that have no result, some 35 minutes of one core each, write benchmarks/ZOO.md (SEED=n)
+zoo: setup ## Compute missing seeds of the zoo, about 35 minutes of one core each, and write benchmarks/ZOO.md (SEED=n)
 	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
-load: setup ## Load the real service over loopback, an hour and a half, write the pages in benchmarks/ (LOAD=names)
+load: setup ## Load the real service over loopback for 90 minutes and write the pages in benchmarks/ (LOAD=names)
 	$(BIN)/python -m benchmarks $(or $(LOAD),load)
 
-scale: setup ## Play a whole competition with 1 to 64 workers, write benchmarks/SCALE.md (SCALE=names; RENDER=1: the tables of the capacity page)
+scale: setup ## Simulate a competition with 1 to 64 workers and write benchmarks/SCALE.md (SCALE=names; RENDER=1: the tables of the capacity page)
 	$(BIN)/python -m $(if $(RENDER),benchmarks.scale.capacity,benchmarks $(or $(SCALE),scale))
 
-gpu-check: setup ## Check this machine's GPU and print a page to paste: laid out for five minutes (DEVICE=cuda:3)
+gpu-check: setup ## Check this machine's GPU in about five minutes and print a page to paste (DEVICE=cuda:3)
 	@$(BIN)/python -m benchmarks.gpu_check $(if $(DEVICE),--device $(DEVICE))
 
-gpu-entries: setup ## Have the whole service score entries of 10,000 images on this machine's GPU and print a page (DEVICE=cuda:3 ENTRIES=4)
+gpu-entries: setup ## Score entries of 10,000 images on this machine's GPU with the whole service and print a page (DEVICE=cuda:3 ENTRIES=4)
 	@$(BIN)/python -m benchmarks.gpu_check.entries $(if $(DEVICE),--device $(DEVICE)) $(if $(ENTRIES),--entries $(ENTRIES))
 
-migrate: setup ## Bring the database at DATABASE_URL to the newest version
+migrate: setup ## Migrate the database at DATABASE_URL to this version
 	$(BIN)/kennel migrate
 
-# The tools of the next targets have an environment of their own: they are no part of the service.
+# The tools of the next targets have their own environment: they are not part of the service.
 TOOLS := $(VENV)/release
 LOCKED := deploy/requirements
 DIST := dist
@@ -146,17 +145,17 @@ COMPILE = $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 
 HASHED = $(COMPILE) --no-annotate --no-emit-package kennel-client --generate-hashes --constraint deploy/constraints.txt
 RENEWED = $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade)
 
-constraints: $(TOOLS)/installed ## Renew the versions of all packages, or of one (PACKAGE=name), and write all hashes
+constraints: $(TOOLS)/installed ## Update the versions of all packages, or of one (PACKAGE=name), and write all hashes
 	$(COMPILE) pyproject.toml --all-extras --group install --no-annotate --no-emit-package kennel-client $(RENEWED) -o deploy/constraints.txt
 	$(MAKE) hashes
 
-hashes: $(TOOLS)/installed ## Write deploy/requirements/ anew, of the versions in deploy/constraints.txt
+hashes: $(TOOLS)/installed ## Rewrite deploy/requirements/ for the versions in deploy/constraints.txt
 	$(HASHED) pyproject.toml --extra api --extra traces -o $(LOCKED)/api.txt
 	$(HASHED) pyproject.toml --extra worker --extra traces -o $(LOCKED)/worker.txt
 	$(HASHED) --group build -o $(LOCKED)/build.txt
 	$(HASHED) --group release -o $(LOCKED)/release.txt
 
-audit: $(TOOLS)/installed ## Look up known vulnerabilities of what the images install
+audit: $(TOOLS)/installed ## Look up known vulnerabilities of the images' packages
 	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes $(foreach each,api worker,-r $(LOCKED)/$(each).txt)
 
 release: setup $(TOOLS)/installed ## Make dist/: wheel, sdist, an SBOM of each image (CycloneDX), the documentation

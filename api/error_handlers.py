@@ -31,34 +31,35 @@ from scorer.monitoring.logs import annotate_request
 
 SIGN_IN = "/signin?next={onward}"
 REMEDIES = {"no-token": SIGN_IN, "second-factor-needed": "/account/second-factor?next={onward}"}
-"""The page that a browser is led to, by what is wrong."""
+"""The page that a browser is redirected to, by problem."""
 HIDDEN_BOARDS = frozenset({"not-published", "not-published-then", "not-final"})
-"""What is wrong where an organizer who signs in may see the page."""
+"""Problems that signing in as an organizer may solve."""
 SENTENCES = {
-    (404, "Not Found"): "There is no page at this address.",
-    (405, "Method Not Allowed"): "This address takes no such request.",
+    (404, "Not Found"): "There is no page at this address. Check the address.",
+    (405, "Method Not Allowed"): "This address does not support the request method.",
 }
-"""What an error page says where the answer has no more than the name of its status."""
+"""The messages of error pages for problems that only have the name of the status."""
 ERROR_TITLES = {
-    401: "Please sign in",
-    403: "Not open to you",
+    400: "Bad request",
+    401: "Sign in",
+    403: "Forbidden",
     404: "Not found",
-    405: "Not possible",
-    409: "That does not fit",
-    413: "Too large",
-    422: "Something is wrong in what you sent",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "File too large",
+    422: "Invalid input",
     429: "Too many requests",
-    500: "Our fault",
-    503: "Not available now",
+    500: "Internal server error",
+    503: "Service unavailable",
 }
 WITHOUT_LOOK_UP = frozenset({429, 500, 503})
 UNREADABLE_JSON = (ValueError, RecursionError)
-"""What Python's reader of JSON raises for other encodings, numbers of thousands of digits and thousands of lists in
-each other; FastAPI makes a 400 of them, and a 422 of all else that is no JSON."""
+"""What Python's JSON parser raises for other encodings, numbers with thousands of digits and thousands of nested lists.
+FastAPI answers them with 400, and other invalid JSON with 422."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Make every failure of ``app`` a problem, or an error page where a browser asks for HTML."""
+    """Turn every failure of ``app`` into a problem, or into an error page if a browser requests HTML."""
     for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
     app.add_exception_handler(RefusedBody, refused_body)
@@ -80,27 +81,27 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         if isinstance(error.__cause__, UNREADABLE_JSON):
-            return await _bad_request(request, ["body: no JSON in UTF-8 can be read from it"])
+            return await _bad_request(request, ["body: it is not valid JSON in UTF-8"])
         title = str(error.detail)
         message = SENTENCES.get((error.status_code, title), title)
         return await _answer(request, problem(error.status_code, "http", title, headers=error.headers), message)
 
     @app.exception_handler(Exception)
     async def _ours(request: Request, _: Exception) -> Response:
-        # Starlette raises the error again, and the server logs it: its traceback once, with the request's id.
-        title = "Something went wrong on our side. Please try again."
+        # Starlette raises the error again, and the server logs its traceback with the request's id.
+        title = "The service failed to process the request. Try again."
         return await _answer(request, problem(500, "our-fault", title), title)
 
 
 async def _remedy_of(request: Request, error: KennelError) -> str | None:
-    """The page that helps a browser on, if there is one."""
+    """The page that can solve the problem, if there is one."""
     if error.slug in HIDDEN_BOARDS and await _viewer_of(request, status.HTTP_403_FORBIDDEN) is None:
         return SIGN_IN
     return REMEDIES.get(error.slug)
 
 
 async def _bad_request(request: Request, faults: Sequence[str]) -> Response:
-    title = "The request is not as it should be."
+    title = "The request is invalid."
     return await _answer(request, problem(422, "bad-request", title, faults=faults[:MAX_SHOWN_FAULTS]), title)
 
 
@@ -108,11 +109,11 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     if not wants_page(request):
         return response
     headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
-    # What is not open to somebody often is one page of a competition that is.
+    # A forbidden page often belongs to a competition that the viewer may see.
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
     viewer = await _viewer_of(request, response.status_code)
     unknown = bool(request.cookies) and not hasattr(request.state, "viewer") and session_secret(request) is not None
-    onward = "" if request.method == "GET" else referring_path(request)  # a form's address is no page
+    onward = "" if request.method == "GET" else referring_path(request)  # the address of a form is not a page
     return render_page(
         "rendering/error.html",
         status=response.status_code,
@@ -128,8 +129,8 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
 
 
 async def _viewer_of(request: Request, code: int) -> Viewer | None:
-    """Who is signed in, for the menu of an error page. Where that was not asked before the error, as at an address that
-    there is not, it is looked up, but not after failures of ours or too many requests: that would make them worse."""
+    """The viewer for the menu of an error page. If the request has not identified the viewer, for example at an unknown
+    address, this function does. It does not after internal errors or too many requests, to add no load."""
     looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "viewer")
     if looks_up and session_secret(request) is not None:
         with suppress(KennelError, DATABASE_ERROR, *UNAVAILABLE):
@@ -148,7 +149,6 @@ async def _database_unavailable(request: Request, error: Exception) -> Response:
 
 
 async def refused_body(request: Request, error: Exception) -> Response:
-    """The answer to a ``RefusedBody``."""
     if not isinstance(error, RefusedBody):
         raise error
     return await _answer(request, error.as_problem(), error.detail)
@@ -161,5 +161,5 @@ async def _refused_form(_request: Request, error: Exception) -> Response:
 
 
 async def _gone(_request: Request, _: Exception) -> Response:
-    annotate_request(error="the client went away")
-    return Response(status_code=400)  # nobody reads it
+    annotate_request(error="the client disconnected")
+    return Response(status_code=400)  # the client is no longer there to read it

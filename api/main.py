@@ -66,34 +66,34 @@ log = logging.getLogger(__name__)
 STANDARD_NAMES: Final = {"index": "list", "show": "get"}
 MOST_REQUESTED = ("api.leaderboard.routes", "api.competitions.pages")
 MAX_JOINS = 4
-"""Uploads whose bytes are joined at once, in threads of their own. Joining takes seconds for a gigabyte; in the threads
-of requests, as many uploads as there are threads would keep every other request waiting."""
+"""How many uploads are joined at the same time, in separate threads. Joining a gigabyte takes seconds; in the request
+threads, uploads could block all other requests."""
 
 
 class Application(FastAPI):
-    """FastAPI with the visitor's address, a line, an id, metrics and security headers for every request, also for those
-    whose answer is made outside of all middleware: errors of ours."""
+    """FastAPI with the visitor's address, a log line, an id, metrics and security headers for every request, including
+    internal errors, whose responses are made outside all middleware."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, made once."""
+        """The OpenAPI document, built once."""
         if self.openapi_schema is None:
             self.openapi_schema = openapi_document(self)
         return self.openapi_schema
 
     def build_middleware_stack(self) -> ASGIApp:
-        """FastAPI's middleware within the limits on bodies and on requests at once, the access log, what finds the
-        visitor's address, and the headers of every answer."""
+        """FastAPI's middleware inside the limits on bodies and concurrent requests, the access log, the search for the
+        visitor's address, and the security headers."""
         settings: Settings = self.state.settings
         inner = ConcurrentRequests(RequestBodies(TakenForms(super().build_middleware_stack())))
         return SecurityHeaders(ClientAddress(AccessLog(inner)), https=settings.public_url.startswith("https:"))
 
 
 def served_app() -> FastAPI:
-    """The application as a web server starts it, with the settings of the environment. Ends the process with one
-    sentence if settings are missing, or if all processes may open more connections than the database has.
+    """The application for a web server, with the settings of the environment. Ends the process with a sentence if
+    settings are missing, or if the processes may open more connections than the database allows.
 
-    What lasts as long as the process is made here and taken out of garbage collection: looking through it, as every
-    full collection would, keeps each request that waits for it 0.2 to 0.4 s.
+    Permanent objects are created here and excluded from garbage collection. Otherwise, every full collection would
+    delay requests by 0.2 to 0.4 s.
     """
     return_freed_memory()
     raise_open_files_limit()
@@ -103,7 +103,7 @@ def served_app() -> FastAPI:
         warn_of_unknown_settings(os.environ)
         _warn_of_separate_metrics(settings)
         configure_traces(settings.traces_endpoint, "kennel-web")
-        with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database it says so in each answer
+        with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database, every response reports it
             require_connections(sessions, settings)
         require_single_server(settings)
     except Unavailable as error:
@@ -116,8 +116,8 @@ def served_app() -> FastAPI:
 
 
 def _make_what_lasts(app: FastAPI) -> None:
-    """Make what FastAPI and SQLAlchemy would only make with the first requests: each route's dependencies and the
-    mappers, 90,000 objects."""
+    """Create the dependencies of routes and the mappers, 90,000 objects that FastAPI and SQLAlchemy would otherwise
+    create with the first requests."""
     for _ in iter_route_contexts(app.routes):
         pass
     configure_mappers()
@@ -129,7 +129,7 @@ def _warn_of_separate_metrics(settings: Settings) -> None:
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The application; its connections are closed when it shuts down."""
+    """The application. It closes its connections when it shuts down."""
     app = Application(
         title="Kennel",
         version=product_version(),
@@ -150,19 +150,23 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def routers() -> Iterator[Router]:
-    """The routers of all modules ``routes`` and ``pages``; those of boards, which are asked for most, are the first to
-    be matched. Static files, which have addresses of their own, and the kaggle client's interface are the last."""
+    """The routers of all modules ``routes`` and ``pages`` in the order of matching: boards first, because they get most
+    requests; static files and the kaggle client's interface last."""
     found = [module.name for module in pkgutil.walk_packages(api.__path__, "api.")]
     names = [name for name in found if name.endswith((".routes", ".pages")) and name not in MOST_REQUESTED]
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    for interface in (competitions, submissions, authentication):  # authentication last: it takes unknown methods
+    for interface in (
+        competitions,
+        submissions,
+        authentication,
+    ):  # authentication last, because it matches unknown methods
         yield interface.router
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:
-    """Put everything that routes share into ``app.state``: settings, connections, blob store, broker, caches."""
+    """Put everything that routes share into ``app.state``: settings, connections, blob store, broker and caches."""
     board_connections = min(BOARD_CONNECTIONS, settings.web_connections - 1)
     engine = engine_of(settings, max_connections=settings.web_connections - board_connections)
     readers = Connections(settings, max_connections=board_connections)
@@ -202,8 +206,8 @@ def _snapshot_reader(sessions: Sessions) -> Callable[[Mapping[int, int]], Mappin
 
 
 def operation_id(route: APIRoute) -> str:
-    """``submissions.list``: the folder of a route's function, and its name; ``_by_link`` follows where a rating link
-    leads to the same function."""
+    """``submissions.list``: the folder and name of a route's function. ``_by_link`` is added if a rating link leads to
+    the same function."""
     noun = route.endpoint.__module__.split(".")[-2]
     ending = "_by_link" if "/rate/" in route.path_format else ""
     return f"{noun}.{STANDARD_NAMES.get(route.name, route.name)}{ending}"

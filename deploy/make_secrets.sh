@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the secrets of docker-compose.yml in ./secrets (or in a folder that is named): those that are missing.
-# Nobody but the folder's owner can enter it; the files themselves are readable, because containers run as other users, and
-# the owner writes to them.
+# Creates the missing secrets of docker-compose.yml in ./secrets (or in the given folder).
+# Only the folder's owner can enter it. The files themselves are readable, because containers run as other users, and
+# the owner can write to them.
 set -eu
 folder=${1:-secrets}
 umask 077

@@ -9,7 +9,7 @@ from deploy.standalone.ephemeral import ephemeral_servers
 
 
 def main() -> int:
-    """Migrate an empty database and compare it with the tables in code; 0 if nothing differs."""
+    """Migrate an empty database and compare it with the tables in code; returns 0 if they are equal."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url)
         try:

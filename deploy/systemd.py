@@ -1,9 +1,9 @@
 """The units of the service: web, beat, a worker for the checks, one without a GPU, and one for each GPU.
 
-Each unit knows the secrets that it needs and no others, may write to the service's own folders alone, and has the
-memory limits of the compose file. ``KillMode=mixed``: the main process of a worker gets the signal alone and ends its
-own processes, so that jobs go back to their queue. Metrics of all units add up in one folder, so that ``/metrics`` of
-the web process has those of the workers, too: two workers of one machine could not share a port.
+Each unit has only the secrets that it needs, can write only to the service's own folders, and has the memory limits of
+the compose file. With ``KillMode=mixed`` only the main process of a worker gets the signal and ends its own processes,
+so that jobs go back to their queue. All units collect their metrics in one folder, so ``/metrics`` of the web process
+includes the workers' metrics: two workers of one machine could not share a port.
 """
 
 import re
@@ -29,7 +29,7 @@ from scorer.monitoring import FOLDER_VARIABLE
 from scorer.process_resources import THREADS_VARIABLE, usable_cores
 
 Section = Mapping[str, str | Sequence[str]]
-"""Values by key; several values are several lines."""
+"""Values by key; a sequence becomes several lines."""
 
 
 CONFIGURATION, STATE, CACHE = "/etc/kennel", "/var/lib/kennel", "/var/cache/kennel"
@@ -41,17 +41,19 @@ SECRETS = {
     "oidc_client_secret": "KENNEL_OIDC_CLIENT_SECRET_FILE",
     "metrics_token": "KENNEL_METRICS_TOKEN_FILE",
 }
-"""The files that ``deploy/make_secrets.sh`` makes, with the variables that name them, without keys of the object
-store."""
+"""The files that ``deploy/make_secrets.sh`` creates, with the variables that name them, without keys of the object
+store.
+"""
 OBJECTS_SECRET = "objects_secret_"  # noqa: S105 - the beginning of names of files
 OF_WORKERS = ("database_password", "redis_password")
 CHECK_PROCESSES, SWEEP_PROCESSES = 2, 2
 WEB_PROCESSES = "KENNEL_WEB_PROCESSES"
-"""The setting by which connections are counted: a line of kennel.env takes the place of the unit's."""
+"""The setting from which connections are counted: a line in kennel.env overrides the unit's."""
 BEAT = "kennel-beat"
 METRICS = "kennel-metrics"
-"""The folder below ``/run`` for the metrics of all units. It is the migration's, which is the first to begin and counts
-as active until the last unit has ended: so it is there for all, and empty after each start of the service."""
+"""The folder below ``/run`` for the metrics of all units. It belongs to the migration, which starts first and counts as
+active until the last unit has ended: so the folder exists for all units, and is empty after each start of the service.
+"""
 GIVE_BACK_SECONDS = 120
 """A score goes back to its queue at the next batch."""
 HOMES = (Path("/home"), Path("/root"))
@@ -73,13 +75,14 @@ HARDENING: Section = {
     "SystemCallArchitectures": "native",
     "UMask": "0077",
 }
-"""No ``RestrictNamespaces``: the sandbox of uploaded generators makes namespaces, in which it has less than before."""
+"""No ``RestrictNamespaces``: the sandbox of uploaded generators creates namespaces, in which it has fewer rights."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the machine shall run: workers for ``gpus`` GPUs (0: scores are made on the processor), the web process on
-    ``port`` of this machine, all as the account ``user``."""
+    """The machine's plan: workers for ``gpus`` GPUs (0: scores on the processor), the web process on ``port``, all
+    under the account ``user``.
+    """
 
     gpus: int
     port: int
@@ -87,13 +90,12 @@ class Plan:
 
     @property
     def worker_processes(self) -> int:
-        """All worker processes together."""
         return CHECK_PROCESSES + SWEEP_PROCESSES + 1 + (self.gpus * PROCESSES_OF_A_GPU or 1)
 
 
 @dataclass(frozen=True)
 class Process:
-    """One of the services: its name, what it is, its command, secrets, memory, and seconds until it must have ended.
+    """One of the services: its name, description, command, secrets, memory, and seconds until it must have ended.
 
     ``objects``: the name of its key of the object store.
     """
@@ -107,19 +109,18 @@ class Process:
     objects: str = ""
     environment: Sequence[str] = ()
     once: bool = False
-    """Whether it does its work and ends, before the others start."""
+    """Whether it runs once and ends before the others start."""
     devices: bool = False
     """Whether it needs the machine's devices."""
 
     @property
     def files(self) -> list[str]:
-        """The files of all its secrets."""
         return [*self.secrets, *([f"{OBJECTS_SECRET}{self.objects}"] if self.objects else [])]
 
 
 def files_of(plan: Plan) -> Mapping[str, str]:
     """The unit files and the two files of variables, by name."""
-    units = {f"{each.name}.service": _service_text(each, plan) for each in processes_of(plan)}
+    units = {f"{process.name}.service": _service_text(process, plan) for process in processes_of(plan)}
     return {
         **units,
         "kennel.target": _target_text(plan),
@@ -134,11 +135,11 @@ def files_of(plan: Plan) -> Mapping[str, str]:
 
 
 def processes_of(plan: Plan) -> list[Process]:
-    """All services. That of GPUs is a template, whose instance is the GPU's index."""
+    """All services. The service for GPUs is a template; its instance is the GPU's index."""
     return [
         Process(
             "kennel-migrate",
-            "Kennel: brings the tables to this version",
+            "Kennel: migrates the database to this version",
             (str(Path(sys.executable).with_name("kennel")), "migrate"),
             ["database_owner_password"],
             "1G",
@@ -202,13 +203,14 @@ def _scoring_process(plan: Plan) -> Process:
 
 
 def _threads(plan: Plan, share: Callable[[int, int], int]) -> list[str]:
-    """The variable that limits a worker's threads, where processes on GPUs share this machine's cores with others."""
+    """The variable that limits a worker's threads if processes on GPUs share this machine's cores with others."""
     return [f"{THREADS_VARIABLE}={share(usable_cores(), plan.gpus)}"] if plan.gpus else []
 
 
 def _objects_key(name: str, folder: str) -> list[str]:
-    """The variables of a key of the object store, whose secret is a file in ``folder``. A line of kennel.env takes the
-    place of the first."""
+    """The variables of a key of the object store; a file in ``folder`` has its secret. A line in kennel.env overrides
+    the first.
+    """
     return [f"AWS_ACCESS_KEY_ID=kennel-{name}", f"AWS_SECRET_ACCESS_KEY_FILE={folder}/{OBJECTS_SECRET}{name}"]
 
 
@@ -262,12 +264,12 @@ def _service_text(process: Process, plan: Plan) -> str:
 
 
 def _is_in_a_home() -> bool:
-    """Whether this environment lies where ``ProtectHome=yes`` would hide it."""
+    """Whether this environment is in a folder that ``ProtectHome=yes`` would hide."""
     return any(Path(sys.prefix).is_relative_to(home) for home in HOMES)
 
 
 def _target_text(plan: Plan) -> str:
-    names = [each.name for each in processes_of(plan) if not each.name.endswith("@")]
+    names = [process.name for process in processes_of(plan) if not process.name.endswith("@")]
     wanted = [f"{name}.service" for name in names] + [f"kennel-gpu@{index}.service" for index in range(plan.gpus)]
     return unit_text(
         {
@@ -294,22 +296,21 @@ def _settings_text(plan: Plan) -> str:
 
 
 def unit_text(sections: Mapping[str, Section]) -> str:
-    """A unit file."""
     return "\n".join(_section_text(name, section) for name, section in sections.items())
 
 
 def _section_text(name: str, section: Section) -> str:
     lines = [f"[{name}]"]
     for key, value in section.items():
-        lines += [f"{key}={each}" for each in ([value] if isinstance(value, str) else value)]
+        lines += [f"{key}={item}" for item in ([value] if isinstance(value, str) else value)]
     return "\n".join(lines) + "\n"
 
 
 def command_line(words: Sequence[str]) -> str:
-    """A command as ``ExecStart`` takes it, with specifiers and variables of systemd; ``%h`` is the host, to Celery."""
+    """A command for ``ExecStart``, with specifiers and variables of systemd; Celery reads ``%h`` as the host."""
     return " ".join(map(_quoted, words)).replace("%h", "%%h")
 
 
 def _quoted(word: str) -> str:
-    """A word, in quotes where it needs them; ``${NAME}`` is the value of a variable, and one word."""
+    """A word, in quotes if necessary; ``${NAME}`` is replaced with the value of a variable, as one word."""
     return word if re.fullmatch(r"\$\{\w+\}", word) else shlex.quote(word)

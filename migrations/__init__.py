@@ -13,14 +13,15 @@ from scorer.errors import Unavailable
 
 FOLDER = Path(__file__).parent
 FIRST = "0100"
-"""The first migration. Lower numbers are those of development versions before 0.2.0."""
+"""The first migration. Lower numbers belong to development versions before 0.2.0."""
 DEVELOPMENT = "development-version"
-"""The slug of what was made by one of these."""
+"""The slug for databases and data of these development versions."""
 
 
 def config_for(url: str, app_role: str | None = None) -> Config:
-    """Alembic's configuration for a database, wherever this package is installed. ``app_role`` is the service's own
-    role, whose rights are renewed after the migrations."""
+    """Alembic's configuration for a database. ``app_role`` is the service's own role; its rights are renewed after the
+    migrations.
+    """
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
     config.attributes["url"] = url
@@ -29,18 +30,19 @@ def config_for(url: str, app_role: str | None = None) -> Config:
 
 
 def upgrade(url: str, app_role: str | None = None, revision: str = "head") -> bool:
-    """Apply every migration that the database at ``url`` (as the tables' owner) lacks, up to ``revision``. False, and
-    nothing is changed, if it has later ones than this version: a version may be taken back, and its tables stay.
-    ``Unavailable``, and nothing is changed, if the tables would get into another schema than ``public``, or are those
-    of a development version before 0.2.0."""
+    """Apply the missing migrations up to ``revision`` to the database at ``url`` (as the tables' owner). Returns False
+    and changes nothing if it has later ones than this version: after a downgrade the tables stay. Raises
+    ``Unavailable`` and changes nothing if the tables would get into another schema than ``public``, or belong to a
+    development version before 0.2.0.
+    """
     engine = create_engine(url, poolclass=pool.NullPool)
     with engine.connect() as connection:
         schema = connection.dialect.default_schema_name
         if schema != "public":
             raise Unavailable(
                 "other-schema",
-                f"The tables belong in the schema public, but the owner's role would create them in {schema}. Take "
-                "search_path out of its settings, and grant it USAGE and CREATE on the schema public.",
+                f"The tables belong in the schema public, but the owner's role would create them in {schema}. "
+                "Remove search_path from its settings, and grant it USAGE and CREATE on the schema public.",
             )
         current = current_revision(connection)
     require_released(current)
@@ -63,7 +65,7 @@ def newest_revision() -> str | None:
 
 def is_known(revision: str) -> bool:
     """Whether this version has a migration."""
-    return revision in {each.revision for each in ScriptDirectory.from_config(config_for("")).walk_revisions()}
+    return revision in {script.revision for script in ScriptDirectory.from_config(config_for("")).walk_revisions()}
 
 
 def check(url: str) -> None:
@@ -72,23 +74,25 @@ def check(url: str) -> None:
 
 
 def require_released(revision: str | None, what: str = "database") -> None:
-    """``Unavailable`` if a database, or ``what`` else has this newest migration, is of a development version before
-    0.2.0: no migration leads from there to this version."""
+    """Raise ``Unavailable`` if a database, or other data (``what``) with this newest migration, comes from a
+    development version before 0.2.0, which cannot be migrated.
+    """
     if revision is not None and revision < FIRST:
         raise Unavailable(
             DEVELOPMENT,
             f"This {what} was made by a development version of Kennel before 0.2.0 (migration {revision}), which this "
-            "version cannot read or upgrade: nothing in it was changed; use it with the version that made it, or start "
+            "version cannot read or upgrade. Nothing in it was changed. Use it with the version that made it, or start "
             "with a new database or data folder.",
         )
 
 
 def require_migrated(connection: Connection) -> None:
-    """``Unavailable`` if the database lacks a migration that this version has. One with later migrations passes: those
-    of the next version leave what this one reads and writes as it is."""
+    """Raise ``Unavailable`` if the database lacks a migration of this version. Later migrations pass: the next
+    version's migrations keep everything that this version reads and writes.
+    """
     newest, current = newest_revision(), current_revision(connection)
     require_released(current)
     if current is None or (current != newest and is_known(current)):
         raise Unavailable(
-            "old-tables", f"The database's tables are of migration {current}, not {newest}: run `kennel migrate`."
+            "old-tables", f"The database's tables have migration {current}, not {newest}: run `kennel migrate`."
         )

@@ -1,4 +1,4 @@
-"""Indexes of tables that are in use."""
+"""Create indexes of tables in use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +10,8 @@ INVALID = text("SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regcla
 
 
 def create_index(name: str, table: str, columns: Sequence[str | TextClause], **options: Any) -> None:
-    """Create an index while others write, in a block that commits on its own. A migration can repeat it: an index that
-    a failed run has left invalid is created again, and a valid one stays. ``options`` are those of ``op.create_index``.
+    """Create an index while others write, in a block that commits separately. A migration can repeat it: it recreates
+    an index that a failed run has left invalid, and keeps a valid one. ``options`` are those of ``op.create_index``.
     """
     with op.get_context().autocommit_block():
         if op.get_bind().scalar(INVALID, {"name": name}):

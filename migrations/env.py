@@ -1,6 +1,6 @@
-"""Alembic's entry: one owner connection, one transaction, and the service's rights renewed at its end.
+"""Alembic's entry: one owner connection and one transaction; renews the service's rights at the end.
 
-A migration makes an index of a large table outside of the transaction (``autocommit_block``), so Alembic has to begin
+A migration creates the index of a large table outside the transaction (``autocommit_block``), so Alembic has to begin
 the transaction itself.
 """
 
@@ -12,11 +12,11 @@ from scorer.db.tables import Table
 from scorer.settings import read_settings
 
 LOCK_TIMEOUT = "10s"
-"""How long a migration waits for a table that others use: whoever comes after it waits for it."""
+"""How long a migration waits for the lock of a table in use; later requests for the table wait behind it."""
 
 
 def run() -> None:
-    """Run the migrations against the owner's address (given by the caller, or from the settings)."""
+    """Run the migrations as the owner (with the caller's address, or the settings')."""
     url = context.config.attributes.get("url")
     role = context.config.attributes.get("app_role")
     if url is None:

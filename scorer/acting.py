@@ -13,7 +13,7 @@ ActorT_co = TypeVar("ActorT_co", bound=Account | None, default=Account, covarian
 
 
 class HasAuthor(Protocol):
-    """A row that says who has made it, and when."""
+    """A row that records its author and its time."""
 
     author_id: Any
     created_at: Any
@@ -21,15 +21,17 @@ class HasAuthor(Protocol):
 
 @dataclass(frozen=True)
 class Acting(Generic[ActorT_co]):
-    """A transaction, the account that acts in it, and the time. ``Acting[Account | None]`` may have no account: that of
-    a visitor, of the operator's commands, or of the service itself."""
+    """A transaction, the account that acts in it, and the time.
+
+    ``Acting[Account | None]`` has no account for a visitor, for the operator's commands and for the service itself.
+    """
 
     session: Session
     actor: ActorT_co
     now: datetime
 
     def add(self: "Acting[Account]", row: HasAuthor) -> None:
-        """Add a row that the account makes now; it has its id then."""
+        """Add a row with this account as its author; afterwards the row has its id."""
         row.author_id, row.created_at = self.actor.id, self.now
         self.session.add(row)
         self.session.flush()

@@ -20,8 +20,10 @@ def record_action(
     after: dict[str, Any] | None = None,
     address: str | None = None,
 ) -> None:
-    """Add an entry. ``action`` is ``noun.verb`` (``threshold.chosen``), ``subject`` is ``noun:name``
-    (``competition:dogs``); ``before`` and ``after`` hold what changed as JSON values, never a secret.
+    """Add an entry.
+
+    ``action`` is ``noun.verb`` (``threshold.chosen``), ``subject`` is ``noun:name`` (``competition:dogs``).
+    ``before`` and ``after`` are the changed values as JSON, never a secret.
     """
     acting.session.add(
         AuditEntry(
@@ -37,13 +39,13 @@ def record_action(
 
 
 def filter_for_admin(session: Session, wanted: AuditFilter, admin: Account) -> AuditFilter:
-    """The filter, without actions on competitions that the admin competes in: they tell how others are judged."""
+    """Hide actions on competitions that the admin competes in: they reveal how others are judged."""
     return replace(wanted, hidden=competition_roles.competitions_entered_by(session, admin.id))
 
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One value that an action changed; None where it was, or is, absent."""
+    """One value that an action changed; None if it was or is absent."""
 
     name: str
     before: Any
@@ -51,7 +53,7 @@ class FieldChange:
 
 
 def changes(entry: Act) -> list[FieldChange]:
-    """The values that a log entry changed, in the order of its fields; unchanged ones are left out."""
+    """Return the values that a log entry changed, in the order of its fields."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys([*before, *after])
     return [

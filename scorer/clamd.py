@@ -1,4 +1,4 @@
-"""clamd, the daemon of ClamAV: whether it finds malware in an upload. The protocol is INSTREAM of ``clamd(8)``."""
+"""Malware scans by clamd, the daemon of ClamAV. The protocol is INSTREAM of ``clamd(8)``."""
 
 import logging
 import socket
@@ -10,24 +10,24 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 SCAN_SECONDS = 300.0
-"""How long clamd may take to accept a chunk, or to answer after the last one."""
+"""The longest time for clamd to accept a chunk, or to answer after the last one."""
 CHUNK_BYTES = 1 << 18
 MAX_REPLY_BYTES = 1 << 12
 FOUND: Final = " FOUND"
 EICAR: Final = b"X5O!P%@AP[4\\PZX54(P^)7CC)7}" + b"$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
-"""The file that every scanner finds, and that does nothing. In two parts, so that none finds this module."""
+"""The harmless file that every scanner reports. It is in two parts, or scanners would report this module."""
 
 
 def require_clean(address: str, file: BinaryIO) -> None:
-    """Have the rest of a file scanned by the clamd at ``address``, the path of a socket or ``host:port``.
+    """Scan the rest of a file with the clamd at ``address``, the path of a socket or ``host:port``.
 
-    ``Invalid`` (``malware``) names what was found. ``Unavailable`` (``no-scanner``) if there was no scan: nothing is
-    taken unscanned because the scanner is away.
+    ``Invalid`` (``malware``) names the malware. ``Unavailable`` (``no-scanner``) if the scan fails: Kennel accepts no
+    file without a scan.
     """
     reply = _scan(address, file)
     if reply.endswith(FOUND):
         signature = reply.removeprefix("stream: ").removesuffix(FOUND)
-        raise Invalid("malware", f"A scanner has found malware in this file: {signature}.")
+        raise Invalid("malware", f"The malware scanner found {signature} in this file.")
     if reply != "stream: OK":
         raise _no_scan(address, reply or "no answer")
 
@@ -40,7 +40,7 @@ def _scan(address: str, file: BinaryIO) -> str:
                 while chunk := file.read(CHUNK_BYTES):
                     connection.sendall(len(chunk).to_bytes(4, "big") + chunk)
                 connection.sendall(bytes(4))
-            except (BrokenPipeError, ConnectionResetError):  # it has hung up early, perhaps after saying why
+            except (BrokenPipeError, ConnectionResetError):  # clamd closes early, perhaps after sending its reason
                 return _reply(connection)
             return _reply(connection)
     except OSError as error:
@@ -74,5 +74,5 @@ def _reply(connection: socket.socket) -> str:
 
 
 def _no_scan(address: str, why: str) -> Unavailable:
-    log.error("clamd at %s has scanned nothing: %s", address, why)
-    return Unavailable("no-scanner", "Files cannot be scanned for malware at the moment. Please try again later.")
+    log.error("clamd at %s failed to scan a file: %s", address, why)
+    return Unavailable("no-scanner", "The malware scanner is unavailable. Please try again later.")

@@ -1,9 +1,7 @@
-"""Errors meant for people: kinds with a stable slug and a message that is safe to show.
+"""Errors for people: each has a stable slug, which is part of the API, and a message that is safe to show.
 
-The base and ``Invalid`` belong to the client, whose reader of zips raises them on a participant's machine as well. A
-:class:`KennelError` is addressed to the person who caused it; its ``slug`` is part of the API. The kinds know nothing
-of HTTP; ``api.http.problem_details`` maps them to status codes. Any other exception is Kennel's fault and is shown as a
-generic failure.
+``KennelError`` and ``Invalid`` are in the client, which also raises them. ``api.http.problem_details`` maps the classes
+to HTTP statuses. Any other exception is Kennel's fault and is shown as a generic failure.
 """
 
 from typing import Any
@@ -34,11 +32,11 @@ class Forbidden(KennelError):
 
 
 class NotFound(KennelError):
-    """The thing does not exist, or this person may not know that it does."""
+    """The resource does not exist, or this person may not know that it exists."""
 
 
 class Conflict(KennelError):
-    """The thing is in a state that does not allow this."""
+    """The state of the resource does not allow this."""
 
 
 class TooLarge(KennelError):
@@ -46,7 +44,7 @@ class TooLarge(KennelError):
 
 
 class TooMany(KennelError):
-    """A limit is used up; ``retry_after`` is the seconds until it frees, None where unknown."""
+    """A limit is reached. ``retry_after``: seconds until the next try can succeed; None if unknown."""
 
     def __init__(self, slug: str, message: str, *, retry_after: int | None = None, **extra: Any) -> None:
         super().__init__(slug, message, **extra)
@@ -54,12 +52,14 @@ class TooMany(KennelError):
 
 
 class Unavailable(KennelError):
-    """A part that the operator must provide is missing: weights, a server, a folder."""
+    """Something that the operator must provide is missing: weights, a server, a folder."""
 
 
 class StoreUnavailable(Unavailable):
-    """The blob store does not answer, or refuses. ``str`` of it has the ``reason``, for logs and operators: its
-    addresses and keys are not for the message."""
+    """The blob store does not answer, or refuses.
+
+    ``str()`` has the ``reason`` for logs and operators. It may contain addresses and keys, so it is not in the message.
+    """
 
     def __init__(self, slug: str, message: str, *, reason: str) -> None:
         super().__init__(slug, message)
@@ -70,4 +70,4 @@ class StoreUnavailable(Unavailable):
 
 
 class OutOfSpace(KennelError):
-    """The disk is full; nothing that is there is lost."""
+    """The disk is full. Stored data is not affected."""

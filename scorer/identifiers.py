@@ -5,7 +5,7 @@ import secrets
 
 
 def new_secret() -> str:
-    """256 random bits in base64url, for a cookie, an API token or a one-time link."""
+    """Return 256 random bits in base64url, for a cookie, an API token or a one-time link."""
     return secrets.token_urlsafe(32)
 
 
@@ -13,13 +13,14 @@ BYTES = 9
 
 
 def digest_of(secret: str) -> bytes:
-    """The SHA-256 of a secret of 256 random bits, which can't be guessed, so that a plain hash is enough."""
+    """Return the SHA-256 of a secret. A plain hash is enough: nobody can guess 256 random bits."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def new_public_id() -> str:
-    """A random id of 12 characters of the URL-safe alphabet, nearly 72 bits. It never starts with a hyphen, which a
-    command would take for an option.
+    """Return a random id of 12 characters from the URL-safe alphabet, nearly 72 bits.
+
+    It never starts with a hyphen, which commands would read as an option.
     """
     while (drawn := secrets.token_urlsafe(BYTES)).startswith("-"):
         pass

@@ -10,7 +10,7 @@ from scorer.errors import Conflict
 
 
 class Status(StrEnum):
-    """The state of a submission, visible to all; ``scored`` refers to the public track only."""
+    """The state of a submission, visible to everybody; ``scored`` refers to the public track only."""
 
     RECEIVED = "received"
     CHECKING = "checking"
@@ -23,8 +23,7 @@ class Status(StrEnum):
 
 
 ALLOWED_STEPS: dict[Status, frozenset[Status]] = {
-    # Backward steps are expired leases: the worker is gone and the work waits again. Failures of the service wait
-    # again when an admin restarts them.
+    # Backward steps come from expired leases, and from admins who restart failed jobs.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
     Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED, Status.CANCELLED}),
     Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
@@ -37,12 +36,11 @@ ALLOWED_STEPS: dict[Status, frozenset[Status]] = {
 
 PENDING = frozenset({Status.RECEIVED, Status.CHECKING, Status.QUEUED, Status.SCORING})
 CANCELLABLE = frozenset(status for status, steps in ALLOWED_STEPS.items() if Status.CANCELLED in steps)
-"""Scoring has not begun."""
+"""States before scoring has begun."""
 UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
-"""Final states that do not count against the daily quota: rejected zips have a small limit of their own, failures of
-the service and cancellations cost nothing."""
+"""Final states that do not count against the daily quota. Rejected zips have a separate, small limit."""
 PICKABLE = PENDING | {Status.SCORED}
-"""States of an entry by which a team may want to be ranked: it has a score, or may still get one."""
+"""States of an entry that a team can pick: it has a score or may still get one."""
 
 TrackKind = names.TrackKind
 TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
@@ -59,11 +57,10 @@ class JobState(StrEnum):
 
 
 UNFINISHED = frozenset({JobState.WAITING, JobState.RUNNING})
-"""States of a job that has not ended."""
 
 
 class Queue(StrEnum):
-    """Which jobs a message asks for; workers name the queues that they take from."""
+    """The kind of job that a message asks for; workers name the queues that they consume."""
 
     CHECK = "check"
     SCORE = "score"
@@ -77,9 +74,9 @@ class Queue(StrEnum):
 
 
 SWEEP_QUEUE, UPLOADS_QUEUE = "sweep", "uploads"
-"""Separate from the queues of jobs, so that a long job queue delays neither the sweep nor uploads that were left:
-workers consume their queues round-robin. What opens uploads has its own queue, because the sweep, mails and webhooks
-may run where no upload is opened."""
+"""Separate from the queues of jobs: workers consume queues round-robin, and a long job queue must not delay sweeps.
+Code that opens uploads has its own queue, because the sweep, mails and webhooks may run on machines that open no
+uploads."""
 
 
 class DeliveryState(StrEnum):
@@ -92,7 +89,7 @@ class DeliveryState(StrEnum):
 
 
 class MailState(StrEnum):
-    """The state of a mail in the outbox; ``unknown`` when its sender ended while sending it."""
+    """The state of a mail in the outbox; ``unknown`` if the sending process ended before the server's answer."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -115,37 +112,37 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "comparing": "comparing with the images of other entries",
         "evidence": "evidence",
         "mirrored": "features of the mirrored training images",
-        "grounds": "what evidence is compared with",
+        "grounds": "baselines for the evidence",
         "statistics": "statistics of the reference images",
         "held-out-decoding": "decoding the held-out images",
         "held-out": "features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",
         "storing": "storing the files",
-        "packing": "cutting the images to be rated",
+        "packing": "cutting the images for rating",
         "recover-reading": "reading the generator",
         "recover-generated": "looking for the generator's own images",
         "recover-train": "looking for training images",
         "recover-held_out": "looking for held-out images",
-        "recover-near_train": "looking for training images near to the entry",
-        "recover-near_held_out": "looking for held-out images near to the entry",
+        "recover-near_train": "looking for training images near the entry",
+        "recover-near_held_out": "looking for held-out images near the entry",
         "recover-entry": "looking for the entry's images",
         "recover-distorted": "looking for distorted images",
         "recover-stability": "looking for the generator's own images from many starts",
     }
 )
-"""Phrases for the stages of a worker's progress, by the name that progress reports."""
+"""Descriptions of the stages that a worker's progress reports, by name."""
 
 
 def advance(current: Status, to: Status) -> Status:
-    """Return ``to`` if the step is allowed, else raise ``Conflict``."""
+    """Return ``to`` if the step is allowed; otherwise raise ``Conflict``."""
     if to not in ALLOWED_STEPS[current]:
-        raise Conflict("wrong-state", f"A submission that is {current} cannot become {to}.")
+        raise Conflict("wrong-state", f"This submission is {current}; it can't become {to}.")
     return to
 
 
 class Phase(StrEnum):
-    """The phase of a competition; follows from time and from the publication, never stored."""
+    """The phase of a competition. It depends on the time and the publication and is never stored."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -155,8 +152,7 @@ class Phase(StrEnum):
 
 
 def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | None, published: Phase | None) -> Phase:
-    """The phase at ``now``: the one of the publication in force (``published``), else by the times; a competition
-    without a start is a draft."""
+    """Return the phase at ``now``. ``published`` is the phase of the publication in force and takes precedence."""
     if published is not None:
         return published
     if opens_at is None or now < opens_at:
@@ -167,11 +163,11 @@ def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | 
 
 
 def is_late(closes_at: datetime, grace: timedelta, *, begun: datetime, complete: datetime) -> bool:
-    """Whether an upload missed the close: it began at or after it, or was not complete within the grace period."""
+    """Whether an upload missed the close: it began at or after the close, or missed the grace period."""
     return begun >= closes_at or complete >= closes_at + grace
 
 
 def utc_day(now: datetime) -> tuple[datetime, datetime]:
-    """The first moment of the UTC day of ``now``, and of the next one: the meaning of "daily" everywhere."""
+    """Return the start of the UTC day of ``now`` and of the next day. "Daily" always means this."""
     start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return start, start + timedelta(days=1)

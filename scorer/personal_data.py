@@ -1,7 +1,7 @@
-"""A person's data: what is stored about them, to take along, and the end of their account.
+"""The deletion of an account.
 
-Nothing that others rely on goes with an account: entries, measurements, rulings and the audit log stay, with the
-account's number. Names, addresses and credentials go; a pseudonym stands where the name stood.
+Entries, measurements, rulings and the audit log stay, under the account's number, because others rely on them. Names,
+addresses and credentials are erased; a pseudonym replaces the name.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from scorer.errors import Conflict
 from scorer.notifications import outbox
 from scorer.teams import teams
 
-SUBJECT = "Your Kennel account is deleted"
+SUBJECT = "Your Kennel account has been deleted"
 BODY = """Hello {name},
 
-your Kennel account {handle} is deleted. Its entries stay in their competitions under the name "{pseudonym}". This is
-the last mail to this address.
+your Kennel account {handle} has been deleted. Its entries stay in their competitions under the name "{pseudonym}".
+This is the last mail to this address.
 
-If it was not you, write to the organizers.
+If you did not delete your account, write to the organizers.
 """
 
 
 def delete_account(acting: Acting[Account | None], account_id: int) -> None:
-    """Delete an account for good; ``author`` None stands for the operator. ``Conflict`` for an organizer or admin, who
-    hands over first.
+    """Delete an account permanently; no actor means the operator.
 
-    Its credentials end. The person leaves all teams; a team of one keeps its entries and its rank, and it and every
-    team that was called after the person are called by the pseudonym, in the past, too.
+    ``Conflict`` for an organizer or admin, who must first give up these roles. The account's credentials end, and it
+    leaves all teams. A team of one keeps its entries and its rank. The pseudonym replaces its name and the names of
+    teams called after the person, including earlier names.
     """
     joined = personal_data.joined_teams(acting.session, account_id)
     for competition_id in sorted({team.competition_id for team in joined}):
@@ -62,13 +62,13 @@ def _require_no_duties(session: Session, account: Account) -> None:
     if organizes_any(account):
         raise Conflict(
             "has-duties",
-            f"{account.handle} organizes competitions, or may open some. Those roles must end first, and an admin must "
-            "make the account a participant's, so that no competition is left without somebody who runs it.",
+            f"{account.handle} organizes competitions or may create them. End the organizer roles, and ask an admin to "
+            "change the account's role to participant. Then delete the account.",
         )
 
 
 def _rename_teams(session: Session, account: Account, joined: Sequence[Team], *, alone: set[int]) -> set[str]:
-    """Call teams of one, and those called after the person, by the pseudonym; returns every name that they had."""
+    """Give the pseudonym to teams of one and to teams called after the person; return all their earlier names."""
     erased: set[str] = set()
     for team in joined:
         names = {team.name, *personal_data.former_names(session, team.id)}
@@ -88,8 +88,8 @@ def _pseudonym(account: Account) -> str:
 
 
 def _erase(session: Session, account: Account, team_names: set[str], *, alone: set[int], now: datetime) -> None:
-    """Take the person's names and addresses out of all rows, then out of the account itself."""
-    # No handle that somebody can choose has this sign in it.
+    """Erase the person's names and addresses from all rows, then from the account itself."""
+    # Nobody can choose a handle with a tilde.
     handle, name, email = f"deleted~{account.id}", account.name, account.email
     text = BODY.format(name=name, handle=account.handle, pseudonym=_pseudonym(account))
     account.deleted_at = now

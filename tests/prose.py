@@ -135,7 +135,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             inside_joined |= {id(part) for part in ast.walk(node)} - {id(node)}
     for node in ast.walk(tree):
-        if id(node) in inside_joined:
+        if id(node) in inside_joined or not isinstance(node, ast.expr):
             continue
         value = _string(node)
         if value is not None and len(value.split()) >= _MIN_WORDS and not _CODE.search(value):

@@ -9,11 +9,11 @@ from tests.prose import ROOT, Phrase, Sentence, sentences, tracked
 
 PAGE = ROOT / "docs/how-to/write-for-kennel.md"
 MAX_WORDS = 40
-FOLDERS = ("docs", ".github")
+FOLDERS = ("api", "benchmarks", "client", "deploy", "docs", "migrations", "scorer", "tests", "worker", ".github")
 SUFFIXES = (".md", ".html", ".py", ".js", ".css", ".sh", ".toml", ".yml", ".yaml")
 EXCEPTIONS = {
     "docs/how-to/write-for-kennel.md": "lists the phrases",
-    "docs/explanation/promises.md": "names the kind of fault `old-beside-new`",
+    "tests/test_prose.py": "has examples of them",
 }
 """Files that are not read, with the reason."""
 
@@ -26,13 +26,12 @@ def phrases_to_avoid() -> list[Phrase]:
 
 def read_files() -> list[Path]:
     names = [f"{folder}/**/*{suffix}" for folder in FOLDERS for suffix in SUFFIXES]
-    top = [f"*{suffix}" for suffix in SUFFIXES]
+    top = ["Makefile", ".ci/*", *(f"*{suffix}" for suffix in SUFFIXES)]
     return [path for path in tracked(*(f":(glob){name}" for name in [*names, *top])) if _is_read(path)]
 
 
 def _is_read(path: Path) -> bool:
-    name = path.relative_to(ROOT).as_posix()
-    return name not in EXCEPTIONS and not name.startswith("docs/reference/")  # generated from the code
+    return path.relative_to(ROOT).as_posix() not in EXCEPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +53,6 @@ def test_no_phrase_to_avoid_is_used(prose: list[Sentence]) -> None:
 
 
 def test_no_sentence_is_too_long(prose: list[Sentence]) -> None:
-    assert len(prose) > 1_000
+    assert len(prose) > 10_000
     long = [f"{sentence.place}: {sentence.words} words" for sentence in prose if sentence.words > MAX_WORDS]
     assert long == []

@@ -15,7 +15,7 @@ settings = read_settings()
 
 @setup_logging.connect
 def log_as_everywhere(**_: object) -> None:
-    """Log like web processes do, at the level of the settings, whatever Celery's is."""
+    """Log like web processes, at the level of the settings, regardless of Celery's level."""
     configure_logging(settings.log_level, settings.log_format)
     warn_of_unknown_settings(os.environ)
 

@@ -1,5 +1,6 @@
-"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It has the schedule and sends messages;
-it does not import the tasks."""
+"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It contains the schedule and sends messages,
+but does not import the tasks.
+"""
 
 import os
 
@@ -14,7 +15,7 @@ settings = read_settings()
 
 @setup_logging.connect
 def log_as_everywhere(**_: object) -> None:
-    """Log like web processes and workers do, at the level of the settings, whatever Celery's is."""
+    """Log like web processes and workers, at the level of the settings, regardless of Celery's level."""
     configure_logging(settings.log_level, settings.log_format)
     warn_of_unknown_settings(os.environ)
 

@@ -1,4 +1,4 @@
-"""Job dispatch: claims the next job of a queue, calls the function for it, and settles how the job ended."""
+"""Job dispatch: claim the next job of a queue, call its function, and record how it ended."""
 
 import logging
 import secrets
@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
-    """Run the fairest due job of a queue, or of one of this worker's queues that goes before it. False if there was
-    none. ``SystemExit`` if the process has lost its GPU."""
+    """Run the fairest due job of a queue, or of one of this worker's queues with a higher priority. Returns False if
+    there was none. Raises ``SystemExit`` if the process has lost its GPU.
+    """
     with health.end_on_device_loss():
         return _run_next(context, queue)
 
@@ -41,8 +42,8 @@ def run_next(context: WorkerContext, queue: Queue) -> bool:
 def _run_next(context: WorkerContext, queue: Queue) -> bool:
     if stopping.value or not context.health.may_claim(partial(self_test, context)):
         return False
-    preceding = [each for each in PRECEDING_QUEUES.get(queue, ()) if each in context.queues]
-    claim = next(filter(None, (_claim(context, each) for each in (*preceding, queue))), None)
+    preceding = [other for other in PRECEDING_QUEUES.get(queue, ()) if other in context.queues]
+    claim = next(filter(None, (_claim(context, other) for other in (*preceding, queue))), None)
     if claim is None:
         return False
     with (
@@ -64,10 +65,10 @@ def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
     log.info("job %s starts, attempt %s", claim.job.id, claim.job.attempts)
     outcome = "released"
     try:
-        with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is settled
+        with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is recorded
             try:
                 outcome = _run(context, claim, heartbeat)
-            except DeviceLost as error:  # under the job, or under the self-test after the job has failed
+            except DeviceLost as error:  # during the job, or during the self-test after the job has failed
                 _give_back(context, claim, error)
                 raise
     finally:
@@ -76,12 +77,12 @@ def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
 
 
 def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> str:
-    """Run a claimed job; how it ended, for the metrics."""
+    """Run a claimed job; returns how it ended, for the metrics."""
     try:
         JOB_FUNCTIONS[claim.queue](context, claim, heartbeat)
         decoded_images.remove_unneeded(context, claim)
     except (Preempted, WorkerStopping) as reason:
-        log.info("job %s goes back to its queue: %s", claim.job.id, type(reason).__name__)
+        log.info("job %s is requeued: %s", claim.job.id, type(reason).__name__)
         retry_transaction(context, lambda session: retries.release(session, claim, now=context.now()))
         return "released"
     except LeaseLost:
@@ -100,7 +101,7 @@ def _run(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> s
 
 
 def _record_failure(claim: leases.Claim, error: Exception) -> None:
-    """Log and count a failed attempt: an error that says what is wrong in one line, any other with its traceback."""
+    """Log and count a failed attempt: expected errors in one line, others with their traceback."""
     reason = error.slug if isinstance(error, KennelError) else type(error).__name__
     JOB_FAILURES.labels(claim.queue.value, reason).inc()
     if is_unavailable(error):
@@ -119,8 +120,8 @@ def _claim(context: WorkerContext, queue: Queue) -> leases.Claim | None:
 
 
 def _give_back(context: WorkerContext, claim: leases.Claim, error: DeviceLost) -> None:
-    """Give back the job under which the GPU was lost: however often that happens, it is no failure of the job."""
-    log.error("job %s goes back to its queue: the GPU is lost", claim.job.id, exc_info=error)
+    """Requeue the job during which the GPU was lost; that never counts as a failure of the job."""
+    log.error("job %s is requeued: the GPU is lost", claim.job.id, exc_info=error)
     _defer(context, claim, error)
 
 
@@ -135,14 +136,14 @@ def _defer(context: WorkerContext, claim: leases.Claim, error: Exception) -> Non
 
 def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exception) -> None:
     text = _error_text(error)
-    if isinstance(error, (Invalid, ZipRemoved)):  # the same input is as wrong next time
+    if isinstance(error, (Invalid, ZipRemoved)):  # a retry would find the same fault in the input
         reason = error.message
         retry_transaction(
             context, lambda session: retries.fail(session, claim, error=text, reason=reason, now=context.now())
         )
         return
     if isinstance(error, StoreUnavailable) and self_test(context) is not None:
-        _defer(context, claim, error)  # it is not this job's blob alone: all jobs wait, however long
+        _defer(context, claim, error)  # not only this job's blob is missing: all jobs wait, for any length of time
         return
     lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
     if not lacks_something:
@@ -169,7 +170,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    # pyarrow is in the image of the workers that make releases; the checking worker and beat start without it.
+    # pyarrow is only in the image of the workers that make releases; the checking worker and beat start without it.
     from worker.exports.data_release import make_release  # noqa: PLC0415
 
     make_release(context, claim, heartbeat)
@@ -200,4 +201,4 @@ PRECEDING_QUEUES = {
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RESCORE: tuple(queue for queue in Queue if queue is not Queue.RESCORE),
 }
-"""By queue: the queues whose jobs go before its own on a worker that takes from both."""
+"""By queue: the queues with a higher priority on a worker that takes from both."""

@@ -1,4 +1,4 @@
-"""The Celery tasks. A message only says that there may be a job; the rows in the database say which."""
+"""The Celery tasks. A message only announces a possible job; the rows in the database are authoritative."""
 
 from functools import cache
 
@@ -23,7 +23,7 @@ from worker.runtime.recording import one_line_in_outages
 
 @cache
 def worker_context() -> WorkerContext:
-    """This process's context, made on first use and so never before the fork."""
+    """This process's context, created on first use and therefore never before the fork."""
     consumed = app.amqp.queues.consume_from
     return WorkerContext.open(settings, app, [queue for queue in Queue if queue in consumed])
 
@@ -58,7 +58,7 @@ def post() -> None:
 
 @app.task(name=UPLOADS)
 def uploads() -> None:
-    """Expire abandoned uploads, finish complete ones, and remove what is left of both."""
+    """Expire abandoned uploads, finish complete ones, and remove the remains of both."""
     with one_line_in_outages():
         clean_up_uploads(_right_context())
 
@@ -75,7 +75,9 @@ def lost() -> None:
 
 
 def _right_context() -> WorkerContext:
-    """This process's context; ``Unavailable`` while its clock is wrong, by which nothing may be removed."""
+    """This process's context; raises ``Unavailable`` while its clock is wrong, because the cleanup could remove too
+    much.
+    """
     context = worker_context()
     require_right_clock(context.sessions, context.now)
     return context

@@ -1,4 +1,4 @@
-"""A person's own account: address, API tokens, password, sessions."""
+"""Pages of your own account: address, API tokens, password, sessions."""
 
 from typing import Any
 
@@ -26,20 +26,19 @@ MAX_NAME_LENGTH = 100
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_account(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Response:
-    """The account page."""
     return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
 DONE_MESSAGES = {
-    "password": "Your password is changed; other sessions have ended, and tokens and webhooks that you did not keep.",
-    "email": "A link is on its way to the address; it counts once you have followed it.",
-    "token": "The token is revoked.",
-    "session": "The session has ended.",
+    "password": "Password changed. Other sessions have ended, and so have tokens and webhooks that you did not keep.",
+    "email": "Link sent. Open it to confirm your new address.",
+    "token": "Token revoked.",
+    "session": "Session ended.",
 }
 
 
 def _page(acting: Acting, viewer: Viewer, *, secret: str | None = None, **outcome: Any) -> Response:
-    """The account page with the outcome of what was just done. It may show a new secret, so it is not cached."""
+    """The account page with the outcome of an action. It may contain a new secret, so it is not cached."""
     return render_page(
         "accounts/show.html",
         headers={"Cache-Control": "no-store"},
@@ -56,27 +55,25 @@ def _page(acting: Acting, viewer: Viewer, *, secret: str | None = None, **outcom
 
 @router.post("/tokens")
 def make_token(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """Make a token; only this response shows it."""
+    """Create a token; only this response shows it."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
     with refusal_on(_page, acting, viewer, place="token"):
         if not name:
-            raise Invalid("no-name", "Give the token a name, so that you know it again.")
+            raise Invalid("no-name", "Enter a name for the token.")
         api_tokens.issue_own(acting, secret, name=name, scopes=fields.getlist("scope"))
     return _page(acting, viewer, status=201, secret=secret)
 
 
 @router.post("/tokens/{token_id}/revoke")
 def revoke_token(token_id: RowId, acting: ActingSignedIn) -> Response:
-    """Revoke a token."""
     api_tokens.revoke(acting, token_id)
     return see_other("/account?done=token#tokens")
 
 
 @router.post("/sessions/{session_id}/end")
 def end_session(session_id: RowId, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """End a session."""
     sessions.end(acting, session_id)
     return see_other("/account?done=session#sessions" if session_id != viewer.session_id else "/")
 
@@ -85,7 +82,6 @@ def end_session(session_id: RowId, acting: ActingSignedIn, viewer: SignedIn) -> 
 def change_password(
     fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn
 ) -> Response:
-    """Set a new password."""
     old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
     with refusal_on(_page, acting, viewer, place="password"):
         sign_in.change_password(viewer, old, new, keep=_kept(fields))
@@ -93,9 +89,9 @@ def change_password(
 
 
 def _kept(fields: Fields) -> Kept:
-    """The tokens and webhooks whose boxes are ticked."""
+    """The tokens and webhooks with ticked boxes."""
     tokens, webhooks = (
-        [int(each) for each in fields.getlist(name) if each.isascii() and each.isdecimal() and len(each) < 19]
+        [int(value) for value in fields.getlist(name) if value.isascii() and value.isdecimal() and len(value) < 19]
         for name in ("keep_token", "keep_webhook")
     )
     return Kept(tokens=tokens, webhooks=webhooks)
@@ -103,7 +99,6 @@ def _kept(fields: Fields) -> Kept:
 
 @router.post("/email")
 def change_email(fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn) -> Response:
-    """Mail a confirmation link to the new address."""
     with refusal_on(_page, acting, viewer, place="email"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         sign_in.ask_confirmation(viewer, text(fields, "email"), password)
@@ -112,7 +107,6 @@ def change_email(fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInA
 
 @router.api_route("/data", methods=["GET", "HEAD"])
 def download_own_data(acting: ActingSignedIn) -> Response:
-    """What is stored about the person, as a file."""
     return own_data(acting)
 
 
@@ -120,11 +114,10 @@ def download_own_data(acting: ActingSignedIn) -> Response:
 def delete_account(
     request: Request, fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn
 ) -> Response:
-    """Delete the account."""
     with refusal_on(_page, acting, viewer, place="deletion"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         delete_own_account(sign_in, viewer, text(fields, "handle"), password=password)
-    title, message = "Your account is deleted", "Entries stay under a pseudonym, records under the account's number."
+    title, message = "Account deleted", "Entries stay under a pseudonym, and records under the account's number."
     answer = render_page("rendering/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
     session_cookies.delete_cookies(answer, request)
     return answer

@@ -1,4 +1,4 @@
-"""A person's data as a file, and the end of their account."""
+"""Exports a person's data and deletes their account."""
 
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
@@ -12,16 +12,20 @@ from scorer.errors import Invalid
 
 
 def own_data(acting: Acting) -> Response:
-    """What is stored about a person, as JSON to download."""
+    """The stored data about a person, as a JSON download."""
     rows = jsonable_encoder(rows_about(acting.session, acting.actor, acting.now))
     name = f'attachment; filename="kennel-{acting.actor.handle}.json"'
     return JSONResponse(rows, headers={"Content-Disposition": name, "Cache-Control": "no-store"})
 
 
 def delete_own_account(actions: SignInActions, viewer: Viewer, handle: str, *, password: str) -> None:
-    """Delete the viewer's account, for a viewer who types its handle, and knows the password if there is one."""
+    """Delete the viewer's account if the viewer types its handle, and its password if it has one."""
     if handle.strip().lower() != viewer.account.handle.lower():
-        raise Invalid("wrong-handle", f"To delete your account, type its handle: {viewer.account.handle}.")
+        raise Invalid(
+            "wrong-handle",
+            f"{handle.strip()!r} is not the handle of your account. To delete the account, type"
+            f" {viewer.account.handle}.",
+        )
     actions.require_password(viewer, password)
     with actions.begin() as session:
         personal_data.delete_account(Acting(session, viewer.account, actions.now), viewer.account.id)

@@ -1,4 +1,4 @@
-"""Accounts: signing up, one's own data, and accounts and roles that admins give."""
+"""Accounts: signing up, your own data, and the admins' routes that create accounts and change roles."""
 
 from typing import Any
 
@@ -43,14 +43,14 @@ router = ApiRouter(tags=["accounts"])
 
 @router.post("/accounts", status_code=201)
 def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
-    """Sign up. A link is mailed to the address; the address counts once the link has been followed."""
+    """Sign up. Kennel mails a link to the address. Open the link to confirm the address."""
     wanted = Application(**body.model_dump(exclude={"password"}))
     return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()))
 
 
 @router.post("/admin/accounts", status_code=201)
 def create(body: NewAccount, acting: ActingAdmin, viewer: SignedIn) -> NewAccountView:
-    """Make an account with its first API token. Admins only, and not with an API token."""
+    """Create an account with its first API token. Admins only, and not with an API token."""
     account = accounts.create_account(acting.session, **body.model_dump(), now=acting.now)
     secret = new_secret()
     api_tokens.issue(acting.session, account, secret, name=f"made by {acting.actor.handle}", now=acting.now)
@@ -62,28 +62,28 @@ def create(body: NewAccount, acting: ActingAdmin, viewer: SignedIn) -> NewAccoun
 
 @router.put("/accounts/{handle}/role")
 def change_role(handle: str, body: NewRole, acting: ActingAdmin, viewer: SignedIn) -> AccountView:
-    """Give an account another role. Admins only, and not with an API token; the last admin stays one."""
+    """Change the role of an account. Admins only, and not with an API token. The last admin keeps the role."""
     changed = accounts.change_role(acting, handle, body.role)
     return AccountView.model_validate(changed)
 
 
 @router.post("/admin/invitations", status_code=201)
 def invite(body: NewInvitation, acting: ActingCompetitionCreator, settings: AppSettings) -> InvitationView:
-    """Make a link with which one person can sign up, and mail it if there is an address. Organizers only."""
+    """Create a sign-up link for one person, and mail it if you give an address. Organizers only."""
     site = settings.public_url
     return InvitationView(link=invite_account(acting, body.email, secret=new_secret(), site=site))
 
 
 @router.get("/me")
 def me(viewer: KnownViewer) -> MeView:
-    """The account of this token or session, and its scopes."""
+    """Get the account and the scopes of this token or session."""
     return MeView.of(viewer.account, scopes=list(viewer.scopes))
 
 
 @router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
 def download_own_data(acting: ActingReader) -> Response:
-    """What is stored about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and what else
-    you have brought in. Without secrets; what the service has measured is on the pages of your entries."""
+    """Download the stored data about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and
+    other contributions. It contains no secrets; measurements are on the pages of your entries."""
     return own_data(acting)
 
 
@@ -91,39 +91,40 @@ def download_own_data(acting: ActingReader) -> Response:
 def delete_account(
     body: AccountDeletion, request: Request, response: Response, actions: AppSignInActions, viewer: SignedIn
 ) -> None:
-    """Delete your account for good. Entries stay under a pseudonym; names, addresses and credentials go."""
+    """Delete your account permanently. Entries stay under a pseudonym; names, addresses and credentials are deleted."""
     delete_own_account(actions, viewer, body.handle, password=body.password.get_secret_value())
     session_cookies.delete_cookies(response, request)
 
 
 @router.put("/me/password", status_code=204)
 def change_password(body: PasswordChange, actions: AppSignInActions, viewer: SignedIn) -> None:
-    """Change your password; all your other sessions end, and the tokens and webhooks that are not kept."""
+    """Change your password. All your other sessions end, and so do the tokens and webhooks that you don't keep."""
     keep = Kept(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
     actions.change_password(viewer, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
 
 
 @router.put("/me/email", status_code=202)
 def change_email(body: EmailChange, actions: AppSignInActions, viewer: SignedIn) -> dict[str, str]:
-    """Have a link mailed to an address, which becomes yours when the link is followed. Your present address is told."""
+    """Change your mail address. Kennel mails a link to the new address, and the change takes effect when you open it.
+    Your current address gets a notice."""
     actions.ask_confirmation(viewer, body.email, body.password.get_secret_value())
-    return {"title": "Please look into your mail."}
+    return {"title": "Link sent. Check your mail."}
 
 
 @router.post("/email-confirmations", status_code=204)
 def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
-    """Confirm a mail address by the link that was sent there."""
+    """Confirm a mail address with the link that was sent to it."""
     actions.confirm(body.link)
 
 
 @router.post("/password-resets", status_code=202)
 def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
-    """Have a link for a new password mailed. The answer is the same whether the address is known or not."""
+    """Request a link for a new password by mail. The response is the same for unknown addresses."""
     actions.ask_reset(body.email)
-    return {"title": "If an account has this address, a mail is on its way to it."}
+    return {"title": "If an account has this address, Kennel has sent a mail to it."}
 
 
 @router.post("/password-resets/completion", status_code=204)
 def reset(body: PasswordReset, actions: AppSignInActions) -> None:
-    """Set a new password by the link in the mail; every session, token and webhook of the account ends."""
+    """Set a new password with the link from the mail. All sessions, tokens and webhooks of the account end."""
     actions.reset(body.link, body.password.get_secret_value())

@@ -39,17 +39,17 @@ class AccountPage(Page):
 
 
 class SuspensionWish(Request):
-    """Whether an account is to be suspended."""
+    """Whether to suspend an account or lift its suspension."""
 
     suspended: bool = True
     reason: str = Field("", max_length=1000, description="For the audit log.")
 
 
 class NewAccountView(AccountView):
-    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+    token: str = Field(description="Shown only once; Kennel stores only its hash.")
 
 
-PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, not among the commonest; no other rule."
+PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, and not a common password."
 
 
 class NewPassword(Request):
@@ -61,24 +61,24 @@ class NewPassword(Request):
 class SignUp(NewPassword):
     """An application for an account."""
 
-    handle: str = Field(max_length=80, examples=["ada"], description="Short name, unique, for signing in.")
-    name: str = Field("", max_length=100, description="What others see; the handle, if it is left out.")
+    handle: str = Field(max_length=80, examples=["ada"], description="A unique short name for signing in.")
+    name: str = Field("", max_length=100, description="The name that others see; by default the handle.")
     email: str = Field(max_length=MAX_EMAIL_LENGTH, examples=["ada@example.org"], description="Never shown to others.")
     invitation: str = Field(
-        "", max_length=MAX_LINK_LENGTH, description="The secret of an invitation's link, after `#`."
+        "", max_length=MAX_LINK_LENGTH, description="The secret of an invitation link: the part after `#`."
     )
 
 
 class PasswordReset(NewPassword):
-    """A new password, set by a link that was mailed."""
+    """A new password for the account of a mailed link."""
 
-    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link: the part after `#`.")
 
 
 class EmailConfirmation(Request):
-    """The confirmation of a mail address by the link that was sent there."""
+    """The confirmation of a mail address with the link that was sent to it."""
 
-    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link, after `#`.")
+    link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link: the part after `#`.")
 
 
 class SignIn(Request):
@@ -91,30 +91,34 @@ class SignIn(Request):
 class PasswordChange(Request):
     """The old password and the new one."""
 
-    old: SecretStr = Field(SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="Empty if there is none yet.")
+    old: SecretStr = Field(
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The current password; empty if there is none."
+    )
     new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
-    keep_tokens: list[int] = Field([], max_length=MAX_TOKENS, description="Ids of API tokens that stay; others end.")
-    keep_webhooks: list[int] = Field([], max_length=100, description="Ids of webhooks that stay; others end.")
+    keep_tokens: list[int] = Field(
+        [], max_length=MAX_TOKENS, description="The ids of API tokens to keep; all others end."
+    )
+    keep_webhooks: list[int] = Field([], max_length=100, description="The ids of webhooks to keep; all others end.")
 
 
 class PasswordProof(Request):
-    """The present password, for what a borrowed browser must not do."""
+    """The current password, for actions that somebody else at your browser must not take."""
 
     password: SecretStr = Field(
-        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The present password; empty if there is none."
+        SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The current password; empty if there is none."
     )
 
 
 class EmailChange(PasswordProof):
-    """Another mail address."""
+    """A new mail address."""
 
     email: str = Field(max_length=MAX_EMAIL_LENGTH)
 
 
 class AccountDeletion(PasswordProof):
-    """The deletion of your account, confirmed."""
+    """The confirmation to delete your account."""
 
-    handle: str = Field(max_length=80, description="The account's handle, typed again.")
+    handle: str = Field(max_length=80, description="The account's handle, as a confirmation.")
 
 
 class EmailRequest(Request):
@@ -126,28 +130,30 @@ class EmailRequest(Request):
 class NewInvitation(Request):
     """An invitation to sign up."""
 
-    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="Where to send the link, if anywhere.")
+    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="The mail address to send the link to.")
 
 
 class InvitationView(BaseModel):
-    """An invitation; the link is shown once."""
+    """An invitation. The link is shown only once."""
 
     link: str
 
 
 class MeView(AccountView):
-    """Your account, with what nobody else sees."""
+    """Your account, including the fields that nobody else sees."""
 
-    email: str | None = Field(description="Null until the link that was sent there has been followed.")
-    scopes: list[str] = Field(description="What this token or session may do.")
+    email: str | None = Field(description="Null until you open the link that was sent to the address.")
+    scopes: list[str] = Field(description="The scopes of this token or session.")
 
 
 class SessionView(BaseModel):
-    """A new session; its secret is in the cookie."""
+    """A new session. Its secret is in the cookie."""
 
-    csrf_token: str = Field(description="Send it as `X-CSRF-Token` with everything but GET, beside the cookie.")
+    csrf_token: str = Field(
+        description="Send it as `X-CSRF-Token` with every request except GET, together with the cookie."
+    )
     second_factor: bool = Field(
-        description="Whether the session still waits for one: `POST /session/second-factor` within ten minutes."
+        description="Whether the session waits for a second factor: `POST /session/second-factor` within 10 minutes."
     )
 
 
@@ -190,4 +196,4 @@ class TokenPage(Page):
 class NewTokenView(TokenView):
     """A new API token."""
 
-    token: str = Field(description="Shown once; Kennel keeps only its hash.")
+    token: str = Field(description="Shown only once; Kennel stores only its hash.")

@@ -23,7 +23,7 @@ BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
 
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])
 def show_audit_log(acting: ActingAdmin, viewer: SignedIn, filters: Filters, before: BeforeId = None) -> Response:
-    """Every entry, newest first."""
+    """All entries, newest first."""
     wanted = audit_log.filter_for_admin(acting.session, filters, acting.actor)
     return _page(acting.session, viewer, wanted, before=before, now=acting.now, state=None, here="/admin/audit")
 
@@ -60,7 +60,7 @@ def _change_texts(change: audit_log.FieldChange) -> tuple[str, str | None, str |
 
 
 def _text(value: Any) -> str | None:
-    """A value as text: strings as they are, anything else as JSON."""
+    """Strings stay unchanged; other values become JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=1 if isinstance(value, dict | list) else None)

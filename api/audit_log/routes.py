@@ -1,4 +1,4 @@
-"""The audit log: all of it for admins, a competition's part for its organizers."""
+"""The audit log: all entries for admins, a competition's entries for its organizers."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -16,7 +16,7 @@ from scorer.db.audit_log import Act, AuditFilter, audit_entries
 
 
 class AuditPage(Page):
-    """Acts, newest first."""
+    """Entries of the audit log, newest first."""
 
     entries: list[Act]
 
@@ -24,12 +24,12 @@ class AuditPage(Page):
 router = ApiRouter(tags=["audit"])
 Action = Annotated[str | None, Query(max_length=100, examples=["sign-in.failed"])]
 Subject = Annotated[str | None, Query(max_length=200, examples=["competition:dogs"])]
-Actor = Annotated[str | None, Query(max_length=80, description="A handle.")]
+Actor = Annotated[str | None, Query(max_length=80, description="The handle of the person who acted.")]
 Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 def audit_filters(action: Action = None, subject: Subject = None, actor: Actor = None) -> AuditFilter:
-    """The filters of a request's query; an empty one filters nothing."""
+    """The filters of a request's query; empty filters match everything."""
     return AuditFilter(action or None, subject or None, actor or None)
 
 
@@ -44,7 +44,8 @@ def index(
     after: After = None,
     limit: Limit = 100,
 ) -> AuditPage:
-    """Who did what and when, with the state before and after, newest first. Admins only."""
+    """List all entries of the audit log, newest first: who did what and when, with the state before and after. Admins
+    only."""
     return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit=limit)
 
 
@@ -52,10 +53,10 @@ def index(
 def of_competition(
     slug: str, acting: ActingOrganizer, filters: Filters, after: After = None, limit: Limit = 100
 ) -> AuditPage:
-    """What was done to a competition, its parts and its entries, newest first. Organizers only."""
+    """List the audit log of a competition, its parts and its entries, newest first. Organizers only."""
     competition = competition_state.state_of(acting.session, slug, acting.now).competition
     page = _page(acting.session, replace(filters, competition=competition), after, limit=limit)
-    page.entries = [replace(each, address=None) for each in page.entries]  # addresses of people are for admins only
+    page.entries = [replace(act, address=None) for act in page.entries]  # only admins may see people's addresses
     return page
 
 

@@ -1,4 +1,4 @@
-"""The list of competitions, and a competition's page with its board."""
+"""The list of competitions, and the page of a competition with its board."""
 
 from typing import Annotated
 
@@ -24,16 +24,15 @@ from scorer.teams import quotas
 
 router = Router(include_in_schema=False)
 LISTED_COMPETITIONS = 20
-"""On a page of the list."""
+"""The number of competitions on a page."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def list_competitions(
     acting: ActingVisitor, viewer: CurrentViewer, after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0
 ) -> Response:
-    """A page of the competitions, newest first."""
     visible = competition_state.visible_competitions(acting)
-    page = [each.id for each in visible[after : after + LISTED_COMPETITIONS]]
+    page = [competition.id for competition in visible[after : after + LISTED_COMPETITIONS]]
     states = competition_state.states_of(acting.session, page, acting.now)
     return templates.render_page(
         "competitions/list.html",
@@ -55,7 +54,6 @@ def show_leaderboard(
     cache: AppResponseCache,
     query: Annotated[BoardQuery, Query()],
 ) -> Response:
-    """A competition with one of its boards."""
     if query.as_of is not None:
         charge_past_board(request, acting.actor)
     board_access.require_past(query.as_of, acting.now)
@@ -63,7 +61,7 @@ def show_leaderboard(
         values = _entry_values(acting, state)
         track = query.track_of(state)
         parts = etag_parts(acting.session, state, track, viewer=viewer, now=acting.now)
-        listed = [file.id for file in state.files], [each.id for each in state.announcements]
+        listed = [file.id for file in state.files], [announcement.id for announcement in state.announcements]
         etag = etag_of(*parts, query, values, listed)
         if is_known(request, etag):
             return templates.not_modified(etag)
@@ -78,7 +76,7 @@ def show_leaderboard(
 
 
 def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> dict[str, object]:
-    """What the page says about entering: the rules, the allowlist, the quota."""
+    """The template values about entering: the rules, the allowlist and the quota."""
     competition = state.competition
     accepted = acting.actor is not None and rules.has_accepted(acting.session, competition, acting.actor)
     invited = acting.actor is not None and allowlist.is_invited(acting.session, competition, acting.actor)
@@ -100,7 +98,7 @@ def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> di
 
 @router.post("/competitions/{slug}/rules-acceptance")
 def accept_rules(slug: str, fields: FormFields, acting: ActingSignedIn) -> Response:
-    """Accept the rules as the page showed them."""
+    """Accept the version of the rules that the page showed."""
     state = competition_state.visible_state(acting, slug)
     rules.accept_rules(acting, state, text(fields, "rules_sha256"))
     return templates.see_other(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")

@@ -1,4 +1,4 @@
-"""Competitions: creating, reading and changing them, their rules, and their reference sets."""
+"""Competitions: creating, reading and changing them, their rules and their reference sets."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -63,24 +63,24 @@ LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Co
 
 @router.post("", status_code=201)
 def create(body: CompetitionSpec, acting: ActingCompetitionCreator) -> CompetitionView:
-    """Create a competition with its public and private track."""
+    """Create a competition with a public and a private track."""
     setup.create(acting, body)
     return _view(acting.session, competition_state.state_of(acting.session, body.slug, acting.now), acting.actor)
 
 
 @router.get("", response_model=CompetitionPage, responses=UNCHANGED)
 def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, wanted: Paging) -> Response:
-    """The competitions, newest first; drafts only for organizers."""
+    """List the competitions, newest first. Only organizers see drafts."""
     page = wanted.of_all(competition_state.visible_competitions(acting))
 
     def body() -> bytes:
-        states = competition_state.states_of(acting.session, [each.id for each in page.rows], acting.now)
+        states = competition_state.states_of(acting.session, [competition.id for competition in page.rows], acting.now)
         view = CompetitionPage(competitions=_views(acting.session, states, acting.actor), next_after=page.next_after)
         return view.model_dump_json().encode()
 
     if acting.actor is not None:
         return Response(body(), media_type="application/json", headers=LIST_HEADERS)
-    # What this depends on has thresholds in it that visitors do not see: their ETag is that of the answer alone.
+    # The version depends on thresholds that visitors can't see, so their ETag comes from the content alone.
     version = etag_of(
         "competitions", page.next_after, *competition_state.list_version(acting.session, page.rows, acting.now)
     )
@@ -93,14 +93,14 @@ def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, want
 
 @router.get("/{slug}")
 def show(slug: str, acting: ActingVisitor) -> CompetitionView:
-    """One competition."""
+    """Get a competition."""
     return _view(acting.session, competition_state.visible_state(acting, slug), acting.actor)
 
 
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> CompetitionView:
-    """Change the fields given: in a draft all of them, later what may still change (409 `fixed-by-now` says what not).
-    Whoever has accepted the rules or competes is told. Organizers only."""
+    """Change the given fields. In a draft, you can change all fields. Later, some are fixed: the request fails with 409
+    `fixed-by-now`, which names them. People who have accepted the rules or take part get a notice. Organizers only."""
     setup.change(acting, slug, body)
     return _view(
         acting.session, competition_state.state_of(acting.session, body.slug or slug, acting.now), acting.actor
@@ -119,7 +119,7 @@ def _view(session: Session, state: CompetitionState, account: Account | None) ->
 
 def _views(session: Session, states: Sequence[CompetitionState], account: Account | None) -> list[CompetitionView]:
     rows = [state.competition for state in states]
-    thresholds = tuning.newest_thresholds(session, [track.id for each in states for track in each.tracks.values()])
+    thresholds = tuning.newest_thresholds(session, [track.id for state in states for track in state.tracks.values()])
     accepted = None if account is None else rules.accepted_in(session, rows, account)
     invited = None if account is None else allowlist.may_enter(session, rows, account)
 
@@ -162,7 +162,8 @@ def _track_views(
 
 @router.put("/{slug}/rules-acceptance")
 def accept_rules(slug: str, body: Acceptance, acting: ActingSubmitter) -> AcceptanceView:
-    """Accept the rules in the version that you have read; entering needs it. 409 if they have changed since."""
+    """Accept the version of the rules that you have read. You need to accept the rules to enter. The request fails with
+    409 if the rules have changed since."""
     state = competition_state.visible_state(acting, slug)
     accepted = rules.accept_rules(acting, state, body.rules_sha256)
     return AcceptanceView.model_validate(accepted)
@@ -178,15 +179,17 @@ async def attach(
     settings: AppSettings,
     author: Organizer,
     now: Now,
-    attach: Annotated[bool, Query(description="`false`: only store it, for a rescoring campaign.")] = True,
+    attach: Annotated[bool, Query(description="`false` only stores the file, for a rescoring campaign.")] = True,
 ) -> ReferenceView:
-    """Attach reference images or features in a role: a zip of images (PNG, JPEG or WebP, any size) as `train`
-    (participants train on them), `held_out` (real, in no statistic) or `private_extra` (in the private track's
-    reference only); as `public_features` or `private_features` a numpy archive (`features`, their mean `m`, their
-    covariance `s`), against which the track is measured in place of its images' features, as long as it has the
-    extractor that it has now.
+    """Attach reference images or features in a role. The request body is the file itself.
 
-    The body is the file itself. The same bytes are stored and prepared once, whichever competitions use them.
+    Images are a zip of PNG, JPEG or WebP files of any size. Participants train on the role `train`. The role `held_out`
+    has real images that are in no statistic. The role `private_extra` is only in the private track's reference.
+
+    Features are a numpy archive with `features`, their mean `m` and their covariance `s`, in the role `public_features`
+    or `private_features`. They replace the features of the track's images until the track gets another extractor.
+
+    A file is stored and prepared only once, even if several competitions use it.
     """
     limit = settings.max_upload_bytes
     require_bytes(declared_bytes(request), limit)
@@ -207,7 +210,7 @@ def _require_readable(file: BinaryIO, role: ReferenceRole, *, limited: bool) -> 
     if role in FEATURES_ROLES.values():
         require_features(file, limited=limited)
         return None
-    # The other roles are in no statistic, or in one together with the training images.
+    # Images of other roles are in no statistic, or only together with the training images.
     return require_references(file, limited=limited, two=role == "train")
 
 
@@ -229,7 +232,7 @@ def _attach(
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
 def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSettings) -> PreparationView:
-    """Have a worker prepare the references of a track: features, statistics, held-out distance, first tau."""
+    """Prepare the references of a track with a worker: features, statistics, held-out distance and first tau."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     preparations.prepare(acting, state, kind, weights=settings.weights_sha256)
     return _preparation(acting.session, state, kind)
@@ -237,7 +240,7 @@ def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSe
 
 @router.get("/{slug}/tracks/{kind}/preparation")
 def preparation(slug: str, kind: TrackKind, acting: ActingOrganizer) -> PreparationView:
-    """How far the references of a track are prepared."""
+    """Get the progress of preparing a track's references."""
     return _preparation(acting.session, competition_state.state_of(acting.session, slug, acting.now), kind)
 
 
@@ -249,7 +252,7 @@ def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> 
     if track.preparation is None:
         return PreparationView(state="none", missing_weights=weights)
     job = preparations.job_for(session, track)
-    # Read after the job: a finished job has written its numbers to this row.
+    # Read this row after the job, because a finished job has written its numbers there.
     session.refresh(track.preparation)
     unfinished = job.state if job else "none"
     return PreparationView(

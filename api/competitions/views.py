@@ -13,9 +13,9 @@ from scorer.lifecycle import Phase, TrackKind
 
 
 class Acceptance(Request):
-    """The version of the rules that is accepted."""
+    """The version of the rules to accept."""
 
-    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="`rules_sha256` of the competition.")
+    rules_sha256: str = Field(pattern="^[0-9a-f]{64}$", description="The `rules_sha256` of the competition.")
 
 
 class AcceptanceView(RecordView):
@@ -32,7 +32,7 @@ class DataFileView(BaseModel):
     bytes: int
     sha256: str
     offered_at: datetime
-    url: str = Field(description="Its address, for people who have accepted the rules.")
+    url: str = Field(description="The address of the file, for people who have accepted the rules.")
 
 
 class DataFilePage(Page):
@@ -40,14 +40,14 @@ class DataFilePage(Page):
 
 
 class PreparationView(BaseModel):
-    """How far the preparation of a track's references is."""
+    """The progress of preparing a track's references."""
 
     state: Literal["none", "waiting", "running", "done", "failed"]
     stage: str | None = None
     fraction: float | None = None
     error: str | None = None
     missing_weights: str | None = Field(
-        None, description="How the operator installs the extractor's weights, if no running worker has them."
+        None, description="How the operator can install the extractor's weights, if no running worker has them."
     )
     images: int | None = None
     held_out_distance: float | None = None
@@ -61,14 +61,14 @@ class TrackView(BaseModel):
 
 
 class CompetitionView(RecordView):
-    """A competition as everyone may see it; the private track is shown to organizers only."""
+    """A competition. Only organizers see the private track until it is published."""
 
     slug: str
     title: str
     description: str
     rules: str
-    rules_sha256: str | None = Field(description="The version of the rules; null where there are none.")
-    rules_accepted: bool | None = Field(None, description="Whether you have accepted these very rules.")
+    rules_sha256: str | None = Field(description="The version of the rules; null without rules.")
+    rules_accepted: bool | None = Field(None, description="Whether you have accepted this version of the rules.")
     phase: Phase
     image_count: int
     image_size: int
@@ -79,7 +79,7 @@ class CompetitionView(RecordView):
     review_days: int
     appeal_days: int
     rebuttals_from: datetime | None = Field(
-        description="The start of the time in which teams may appeal: of the review, or of the provisional board."
+        description="Teams can appeal from this time: the start of the review or of the provisional board."
     )
     rebuttals_until: datetime | None
     daily_limit: int | None
@@ -89,12 +89,12 @@ class CompetitionView(RecordView):
     final_picks: int
     late_submissions: bool
     invitation_only: bool = Field(description="Whether only invited people may enter.")
-    invited: bool | None = Field(None, description="Whether you may enter, as far as invitations go.")
+    invited: bool | None = Field(None, description="Whether you are invited, or need no invitation.")
     prizes: list[Prize]
     medals: dict[str, int]
     score_decimals: int
     tracks: list[TrackView]
-    missing: list[str] | None = Field(None, description="What an organizer has still to do (organizers only).")
+    missing: list[str] | None = Field(None, description="Open tasks before entries are accepted. For organizers only.")
 
 
 class CompetitionPage(Page):
@@ -105,7 +105,7 @@ class ReferenceView(BaseModel):
     role: str
     sha256: str
     bytes: int
-    ignored: str | None = Field(description="Files in the zip that are not part of the set, such as hidden ones.")
+    ignored: str | None = Field(description="Files in the zip that are not part of the set, such as hidden files.")
 
 
 HandleOrEmail = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EMAIL_LENGTH)]
@@ -117,13 +117,13 @@ class NewAllowlistEntries(Request):
     who: list[HandleOrEmail] = Field(
         min_length=1,
         max_length=1000,
-        description="Handles, or mail addresses: an address counts for the person who confirms it, now or later.",
+        description="Handles or mail addresses. An address counts for the person who confirms it, now or later.",
         examples=[["ada", "bob@example.org"]],
     )
 
 
 class OfferedRole(Request):
-    """The role that a person is offered."""
+    """The offered role."""
 
     role: RoleName
 
@@ -135,9 +135,9 @@ class RoleView(RecordView):
     handle: str
     name: str
     role: RoleName
-    offered_by: str | None = Field(description="Null for a former admin, who had it in every competition.")
+    offered_by: str | None = Field(description="Null for a former admin: admins had the role in every competition.")
     offered_at: datetime
-    accepted_at: datetime | None = Field(description="Null while it is only offered.")
+    accepted_at: datetime | None = Field(description="Null until the person accepts the role.")
 
 
 class RolePage(Page):
@@ -147,7 +147,7 @@ class RolePage(Page):
 class AllowlistEntryView(BaseModel):
     """A person who may enter."""
 
-    who: str = Field(description="The handle or the mail address by which they are invited.")
+    who: str = Field(description="The handle or mail address of the invitation.")
     invited_by: str
     invited_at: datetime
 

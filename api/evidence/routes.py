@@ -1,4 +1,4 @@
-"""Evidence of copying: the findings for an entry on a track, and PNGs of the images concerned."""
+"""Evidence of copying: the findings for an entry on a track, and PNGs of the matching images."""
 
 from typing import Annotated
 
@@ -27,8 +27,8 @@ Group = Annotated[
 
 @router.get("")
 def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
-    """The findings of every test on an entry and track, or how far the tests are. For reviewers and organizers; for
-    everybody once the final board is published, but images for the entry's team alone."""
+    """Get the findings of all tests on an entry and track, or the progress of the tests. For reviewers and organizers.
+    Once the final board is published, for everybody, but images only for the entry's team."""
     submission = visibility.require_visible(session, submission_id, account)
     return evidence_view(session, submission, kind, account=account)
 
@@ -43,14 +43,16 @@ def sheet(
     images: ZipImages,
     account: CurrentUser,
 ) -> Response:
-    """The images of a group of `matches` or of a cell in one PNG: the entry's above, below each the image that it is
-    near to (mirrored where that is the match). For reviewers and organizers, and for the entry's team once the final
-    board is published."""
+    """Get the images of a group of `matches` or of a cell in one PNG: the entry's images in the upper row, each above
+    its
+    match (mirrored if that is the match). For reviewers and organizers, and for the entry's team once the final board
+    is
+    published."""
     submission = visibility.require_visible(session, submission_id, account)
     visible = visibility.visible_evidence(session, submission, kind, account=account)
     evidence, pairs = visible.evidence, visible.groups.get(group)
     if evidence is None or pairs is None:
-        raise NotFound("no-pictures", f"There are no images of {group!r} to show for this entry.")
+        raise NotFound("no-pictures", f"This entry has no images for {group!r}.")
     etag = etag_of(evidence.id, group, is_organizer(account, submission.competition_id))
 
     def draw() -> bytes:

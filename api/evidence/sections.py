@@ -1,4 +1,4 @@
-"""Sections of an entry's page and of its review page: rulings, evidence, generator."""
+"""The sections with evidence and the generator on an entry's page and its review page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,16 @@ from scorer.generators.onnx_files import MAX_LATENT_DIMENSION
 from scorer.lifecycle import TRACK_KINDS
 
 MAX_CELLS = 3
-"""Copied cells that are shown: those with the smallest Z."""
+"""How many copied cells to show: those with the smallest Z."""
 
 
 @dataclass(frozen=True)
 class EvidenceSection:
-    """One track's evidence. ``sentences``: those of its signs, each once; ``notable_matches``: the groups that belong
-    to a sign, of those near to training images only the first; ``copied``: the cells with the clearest copying."""
+    """One track's evidence.
+
+    ``sentences`` are those of its signs, without repetitions. ``notable_matches`` are the groups with a sign; of groups
+    near training images, only the first. ``copied`` are the cells with the clearest copying.
+    """
 
     view: EvidenceView
     sentences: Sequence[str]
@@ -34,34 +37,34 @@ class EvidenceSection:
     is_open: bool
     """Whether it is expanded when the page loads."""
     is_gravest: bool
-    """Whether its summary is the gravest of the tracks'."""
+    """Whether its summary is the gravest of all tracks."""
 
 
 def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
-    """The evidence on every track; that with the gravest summary is open if it has a sign of copying."""
+    """The evidence on every track. The track with the gravest summary is open if it has a sign of copying."""
     views = [evidence_view(session, submission, kind, account=account) for kind in TRACK_KINDS]
     gravest = _gravest([view.summary for view in views])
     return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
 
 
 def _gravest(summaries: Sequence[Summary | None]) -> Summary | None:
-    """The gravest of the tracks' summaries, the first of equal ones; None if there are none."""
-    made = [each for each in summaries if each is not None]
-    return min(made, key=lambda each: gravity(each.verdict, each.share), default=None)
+    """The first of the gravest summaries; None if there are none."""
+    made = [summary for summary in summaries if summary is not None]
+    return min(made, key=lambda summary: gravity(summary.verdict, summary.share), default=None)
 
 
 def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSection:
     signs = {sign.name for sign in view.signs}
-    with_sign = [each for each in view.matches if has_sign(each.name, signs)]
-    overlapping = [each for each in with_sign if each.name in NEAR_DUPLICATE_GROUPS]
-    notable_matches = [each for each in with_sign if each not in overlapping[1:]]
+    with_sign = [matches for matches in view.matches if has_sign(matches.name, signs)]
+    overlapping = [matches for matches in with_sign if matches.name in NEAR_DUPLICATE_GROUPS]
+    notable_matches = [matches for matches in with_sign if matches not in overlapping[1:]]
     copied = sorted((cell for cell in view.cells if cell.copied), key=lambda cell: cell.z or 0.0)
     return EvidenceSection(
         view=view,
-        sentences=list(dict.fromkeys(each.words for each in view.signs)),
+        sentences=list(dict.fromkeys(sign.words for sign in view.signs)),
         notable_matches=notable_matches,
         copied=copied[:MAX_CELLS],
-        collapsed_matches=[each for each in view.matches if each not in notable_matches],
+        collapsed_matches=[matches for matches in view.matches if matches not in notable_matches],
         is_open=is_gravest and bool(view.signs),
         is_gravest=is_gravest,
     )
@@ -69,7 +72,7 @@ def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSectio
 
 @dataclass(frozen=True)
 class GeneratorSection:
-    """The generator upload, if there is one. ``not_yet_reason``: why no other is taken today, if that is so."""
+    """The generator upload, if there is one. ``not_yet_reason`` says why no other file is accepted today, if so."""
 
     upload: GeneratorView | None
     errors: RecoveryErrorsChart | None
@@ -79,12 +82,10 @@ class GeneratorSection:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the section has any content."""
         return self.upload is not None or self.may_upload or self.not_yet_reason is not None
 
 
 def generator_section_of(acting: Acting, submission: Submission) -> GeneratorSection:
-    """The section as the acting person sees it."""
     upload = visible_generator_view(acting.session, submission, acting.actor)
     result = upload.result if upload is not None else None
     errors = recovery_errors_chart_of(result.report) if result is not None else None

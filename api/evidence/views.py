@@ -1,4 +1,4 @@
-"""Schemas of evidence, and how responses are made."""
+"""Schemas of evidence."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,84 +20,88 @@ from scorer.review.review_queue import FlagReason
 
 
 class FindingView(BaseModel):
-    """One quantity of one test, and a sentence about it."""
+    """A quantity of a test, and a sentence about it."""
 
-    test: str = Field(description="The method: docs/explanation/evidence.md lists them.", examples=["data-copying"])
+    test: str = Field(
+        description="The method. docs/explanation/evidence.md lists all methods.", examples=["data-copying"]
+    )
     name: str = Field(examples=["c_t"])
-    value: float | None = Field(description="null where the test could not be made: the sentence says why.")
+    value: float | None = Field(description="Null if the test was not possible; the sentence gives the reason.")
     unit: str = Field(examples=["standard deviations"])
-    direction: str = Field(examples=["0 is best; far below 0 is copying"])
+    direction: str = Field(examples=["0 is best; far below indicates copying"])
     sentence: str
-    standard_error: float | None = Field(description="null where there is none.")
+    standard_error: float | None = Field(description="Null if there is none.")
     error_kind: ErrorKind | None = Field(
-        description="What the standard error is the spread of. sampling: the value over new images of the same"
-        " generator. null: the value around what chance makes, if the test's hypothesis holds.",
+        description="The spread that the standard error measures. `sampling`: of the value over new images of the same"
+        " generator. `null`: of the value by chance under the test's null hypothesis.",
     )
     interval_coverage: float | None = Field(description=INTERVAL_COVERAGE)
     p_value: float | None
 
 
 class MatchView(BaseModel):
-    """An image of the entry and a training image; in `repeats`, `identical` and `mirrored-twins`, two images of the
-    entry."""
+    """An image of the entry and a training image, or two images of the entry in `repeats`, `identical` and
+    `mirrored-twins`."""
 
-    generated: str = Field(description="Its name in the zip.")
+    generated: str = Field(description="The name of the image in the zip.")
     other: str
     distance: float
-    mirrored: bool = Field(description="Whether the other image is the match with left and right exchanged.")
+    mirrored: bool = Field(description="Whether the other image matches with left and right swapped.")
 
 
 class MatchesView(BaseModel):
-    """Pairs of images, the most telling first."""
+    """Pairs of images, strongest evidence first."""
 
     name: str = Field(examples=["near-copies", "cell-3"])
     pairs: list[MatchView]
     picture: str = Field(
-        description="Address of a PNG with all of them, in order: the entry's images above, below each the other one."
+        description="The address of a PNG with all pairs in order: each image of the entry above its match."
     )
 
 
 class CellView(BaseModel):
     """A region of the training images."""
 
-    number: int = Field(description="From 1.")
-    generated: int = Field(description="Images of the entry in it.")
-    held_out: int = Field(description="Held-out images in it.")
-    z: float | None = Field(description="The rank sum in standard deviations; null where there are too few images.")
+    number: int = Field(description="The number of the region, from 1.")
+    generated: int = Field(description="The number of the entry's images in the region.")
+    held_out: int = Field(description="The number of held-out images in the region.")
+    z: float | None = Field(description="The rank sum in standard deviations; null if there are too few images.")
     p_value: float | None
-    copied: bool = Field(description="Whether its images are too close to the training images.")
-    excess: float = Field(description="Z of the number of the entry's images in it; above 0 is too many.")
+    copied: bool = Field(description="Whether the images are too close to the training images.")
+    excess: float = Field(description="The Z of the number of the entry's images; above 0 means too many.")
     examples: MatchesView | None
 
 
 class EvidenceView(BaseModel):
-    """The findings of every test on an entry and track."""
+    """The findings of all tests on an entry and track."""
 
     submission_id: str
     track: TrackKind
     state: Literal["none", "waiting", "running", "done", "failed"] = Field(
-        description="Of the newest job for it; earlier findings are shown meanwhile."
+        description="The state of the newest job. Earlier findings are shown in the meantime."
     )
-    stage: str | None = Field(description="Of a running job.")
+    stage: str | None = Field(description="The stage of a running job.")
     fraction: float | None
-    error: str | None = Field(description="Why the job failed; for organizers and reviewers.")
+    error: str | None = Field(description="Why the job failed. For organizers and reviewers.")
     found_at: datetime | None
-    outdated: bool = Field(description="Whether it belongs to an earlier measurement than the newest.")
-    seed: int | None = Field(description="Of all random draws.")
-    summary: Summary | None = Field(description="null where there is no evidence.")
-    signs: list[FlagReason] = Field(description="The signs of copying in it, the strongest first.")
+    outdated: bool = Field(description="Whether the evidence belongs to an earlier measurement.")
+    seed: int | None = Field(description="The seed of all random draws.")
+    summary: Summary | None = Field(description="Null without evidence.")
+    signs: list[FlagReason] = Field(description="The signs of copying, strongest first.")
     findings: list[FindingView]
     cells: list[CellView]
-    matches: list[MatchesView] = Field(description="The images concerned; for reviewers, organizers and the team.")
+    matches: list[MatchesView] = Field(description="The matching images. For reviewers, organizers and the team.")
     shown: list[ShownNumberView] = Field(
-        description="The entry's numbers on shown tracks with this track's references that you may see."
+        description=(
+            "The entry's values on the shown tracks that use this track's references, as far as you can see them."
+        )
     )
 
 
 def evidence_view(
     session: Session, submission: Submission, kind: TrackKind, *, account: Account | None
 ) -> EvidenceView:
-    """The evidence of an entry on a track, for a person who may see it at all."""
+    """The evidence of an entry on a track. The caller checks that the account may see it."""
     visible = visibility.visible_evidence(session, submission, kind, account=account)
     matches = {name: _matches(visible, name, group) for name, group in visible.groups.items()}
     running = visible.job if visible.state == JobState.RUNNING else None
@@ -118,10 +122,10 @@ def evidence_view(
             "seed": evidence.seed if evidence else None,
             "summary": visible.summary,
             "signs": _signs(visible),
-            "findings": [FindingView.model_validate(each) for each in evidence.findings] if evidence else [],
-            "cells": [_cell(each, matches) for each in cells],
-            "matches": [each for name, each in matches.items() if not name.startswith("cell-")],
-            "shown": [each for each in shown if each.reference == kind],
+            "findings": [FindingView.model_validate(finding) for finding in evidence.findings] if evidence else [],
+            "cells": [_cell(cell, matches) for cell in cells],
+            "matches": [group for name, group in matches.items() if not name.startswith("cell-")],
+            "shown": [number for number in shown if number.reference == kind],
         }
     )
 
@@ -133,15 +137,15 @@ def _signs(visible: VisibleEvidence) -> list[FlagReason]:
 
 def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:
     pairs = [
-        MatchView(generated=each.image, other=each.other, distance=each.distance, mirrored=each.mirrored)
-        for each in group
+        MatchView(generated=pair.image, other=pair.other, distance=pair.distance, mirrored=pair.mirrored)
+        for pair in group
     ]
     picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}{_version(visible)}"
     return MatchesView(name=name, pairs=pairs, picture=picture)
 
 
 def _version(visible: VisibleEvidence) -> str:
-    """A query that makes the picture's address change with the evidence: browsers cache pictures for ever."""
+    """A query that changes the address with the evidence, because browsers cache the picture forever."""
     return f"?of={visible.evidence.id}" if visible.evidence is not None else ""
 
 

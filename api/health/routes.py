@@ -1,5 +1,4 @@
-"""What a platform asks a web process: whether it lives, whether it is ready, and its metrics. Outside of the API, and
-the first two also below it."""
+"""Liveness, readiness and metrics of a web process, outside the API. Liveness and readiness are also in the API."""
 
 import asyncio
 import time
@@ -23,15 +22,17 @@ from scorer.monitoring.exposition import CONTENT_TYPE, is_authorised, metrics_te
 from scorer.settings import Settings
 
 KEPT_SECONDS = 2.0
-"""For how long a reading is answered again: anybody may ask."""
+"""How long outcomes are cached, because anybody may ask."""
 Check = Callable[[], object]
 
 
 class Readiness:
-    """The outcomes of checks, by name: ``ok``, the message of a :class:`KennelError`, the kind of any other error, or
-    ``NoAnswer`` where a check takes longer than ``limit`` seconds. Requests that come at once share one reading. Each
-    check has a thread of its own, which ends whenever the dependency answers or gives up; until then it is not asked
-    again."""
+    """The outcomes of checks by name.
+
+    An outcome is ``ok``, the message of a :class:`KennelError`, the type of any other error, or ``NoAnswer`` after
+    ``limit`` seconds. Concurrent requests share the outcomes. Each check has its own thread, and does not start again
+    before the thread ends.
+    """
 
     def __init__(self, checks: Mapping[str, Check], limit: float) -> None:
         self._checks = checks
@@ -42,7 +43,7 @@ class Readiness:
         self._read_at = -KEPT_SECONDS
 
     async def get(self) -> Mapping[str, str]:
-        """The newest outcomes, which are read first if they are too old."""
+        """The cached outcomes, or new ones if they are too old."""
         if time.monotonic() - self._read_at >= KEPT_SECONDS:
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.get_running_loop().run_in_executor(None, self._read)
@@ -52,13 +53,13 @@ class Readiness:
     def _read(self) -> None:
         running = {name: self._running.get(name) or _started(check) for name, check in self._checks.items()}
         wait(running.values(), self._limit)
-        self._outcomes = {name: each.result() if each.done() else "NoAnswer" for name, each in running.items()}
-        self._running = {name: each for name, each in running.items() if not each.done()}
+        self._outcomes = {name: future.result() if future.done() else "NoAnswer" for name, future in running.items()}
+        self._running = {name: future for name, future in running.items() if not future.done()}
         self._read_at = time.monotonic()
 
 
 def readiness_of(state: State) -> Readiness:
-    """What a web process needs to answer requests."""
+    """The checks of everything that a web process needs."""
     checks: Mapping[str, Check] = {
         "database": lambda: require_writable(state.sessions),
         "clock": lambda: require_right_clock(state.sessions, utc_now),
@@ -76,7 +77,7 @@ def _require_migrated(state: State) -> None:
 
 def _started(check: Check) -> Future[str]:
     outcome: Future[str] = Future()
-    # A daemon: a process that ends does not wait for a silent dependency.
+    # A daemon thread, because the end of the process must not wait for a dependency that does not respond.
     Thread(target=lambda: outcome.set_result(_outcome_of(check)), name="readiness", daemon=True).start()
     return outcome
 
@@ -86,7 +87,7 @@ def _outcome_of(check: Check) -> str:
         check()
     except KennelError as error:
         return error.message
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is not ready
+    except Exception as error:  # noqa: BLE001 - any error means not ready
         return type(error).__name__
     return "ok"
 
@@ -97,15 +98,15 @@ probes = Router(tags=["health"])
 
 @probes.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Whether the process lives: 200 whenever it answers."""
+    """Check liveness. The response is always 200."""
     return {"status": "ok"}
 
 
 @probes.get("/readyz")
 async def readyz(request: Request, response: Response) -> dict[str, str]:
-    """Whether the process can do its work: 200 if database, clock, tables, broker and blob store are as they should
-    be, else 503, which names what is wrong. Looks every two seconds at most, and answers within
-    ``KENNEL_READINESS_SECONDS`` while one of them is silent."""
+    """Check readiness. The response is 200 if database, clock, tables, broker and blob store are usable; 503 names the
+    problems. Results are cached for 2 seconds. The response takes at most `KENNEL_READINESS_SECONDS`, even if a
+    dependency does not respond."""
     readiness: Readiness = request.app.state.readiness
     answer = dict(await readiness.get())
     if set(answer.values()) != {"ok"}:
@@ -115,24 +116,24 @@ async def readyz(request: Request, response: Response) -> dict[str, str]:
 
 @probes.get("/metrics", response_class=PlainTextResponse, responses=refusals(401, 404))
 def metrics(request: Request) -> Response:
-    """The metrics for Prometheus, for whoever bears the operator's ``KENNEL_METRICS_TOKEN``."""
+    """Get the metrics for Prometheus. Requires the operator's `KENNEL_METRICS_TOKEN` as a bearer token."""
     state: Any = request.app.state
     settings: Settings = state.settings
     if settings.metrics_token is None:
-        raise NotFound("no-metrics", "This service offers no metrics: its operator has set no KENNEL_METRICS_TOKEN.")
+        raise NotFound("no-metrics", "Metrics are off. To turn them on, the operator sets KENNEL_METRICS_TOKEN.")
     if not is_authorised(request.headers.get("authorization", ""), settings.metrics_token.get_secret_value()):
-        raise Unauthenticated("no-token", "Metrics are for the operator: bear KENNEL_METRICS_TOKEN.")
+        raise Unauthenticated("no-token", "Send KENNEL_METRICS_TOKEN as a bearer token to get the metrics.")
     return Response(metrics_text(state.queue_metrics), media_type=CONTENT_TYPE)
 
 
 @router.get("/health")
 async def health() -> dict[str, str]:
-    """Liveness: 200 whenever this process answers."""
+    """Check liveness. The response is always 200."""
     return {"status": "ok"}
 
 
 @router.get("/ready")
 async def ready(request: Request, response: Response) -> dict[str, str]:
-    """Readiness: 200 if this process reaches its database, broker and blob store, its clock is the database's, and the
-    tables are those of its version; 503 names what is wrong."""
+    """Check readiness. The response is 200 if the process can use its database, broker and blob store, its clock agrees
+    with the database's, and the tables have its version. 503 names the problems."""
     return await readyz(request, response)

@@ -1,5 +1,6 @@
-"""One line for each request, its id, and its metrics: plain ASGI, around the whole application. Secrets in
-logged addresses are redacted: those of query parameters, such as the code of an OpenID Connect issuer.
+"""Gives every request an id, a log line and metrics. Plain ASGI around the whole application.
+
+Logged addresses show no secrets from query parameters, such as the code of an OpenID Connect issuer.
 """
 
 import logging
@@ -23,12 +24,12 @@ REDACTED = "***"
 
 
 def redact(address: str) -> str:
-    """A path with its query, each secret in it replaced by ``***``."""
+    """Replace each secret in a path with query by ``***``."""
     return SECRET_PARAMETER.sub(rf"\g<before>{REDACTED}", address)
 
 
 def has_secret_address(scope: MutableMapping[str, Any]) -> bool:
-    """Whether the address of an ASGI request holds a secret: spans, which record addresses, leave such requests out."""
+    """Whether the address of an ASGI request contains a secret. Spans record addresses, so they skip such requests."""
     address = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
     return redact(address) != address
 
@@ -37,16 +38,15 @@ HEADER = b"x-request-id"
 VALID_ID = re.compile(r"[A-Za-z0-9._:-]{8,128}")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CLIENT_GONE = 499
-"""The status of a request whose client went away before the answer began, as nginx has it."""
+"""nginx's status for a client that disconnects before the response begins."""
 API_PREFIX = "/api/v1"
-"""Where the JSON API begins."""
 
 log = logging.getLogger("kennel.access")
 
 
 class AccessLog:
-    """Gives each request of ``app`` an id, which is in the answer's ``X-Request-ID`` and in every record that is logged
-    meanwhile; logs one line and counts the request when it has ended."""
+    """Gives each request of ``app`` an id: the response's ``X-Request-ID``, which is also in all its log records.
+    Logs one line and counts the request when it ends."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -77,10 +77,7 @@ class AccessLog:
 
 
 def request_id_of(scope: Mapping[str, Any]) -> str:
-    """The id that a trusted proxy has given the request, else a new one.
-
-    Any other client may claim what it likes.
-    """
+    """The id that a trusted proxy sent, otherwise a new one: other clients can send any value."""
     client = scope.get("client")
     if client and client[1] == PROXIED_PORT:
         for name, value in scope["headers"]:
@@ -92,7 +89,7 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
-    """The path of the request's route, with the names of its parameters; ``none`` if none fits."""
+    """The path template of the request's route; ``none`` if no route matches."""
     path = getattr(scope.get("route"), "path_format", None)
     return "none" if path is None else str(path)
 

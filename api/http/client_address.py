@@ -1,8 +1,8 @@
-"""The visitor's address where proxies stand before the service: plain ASGI, around everything that asks for it.
+"""Finds the visitor's address behind proxies. Plain ASGI around everything that needs the address.
 
-Only the proxies of the setting ``trusted_proxies`` are believed. ``X-Forwarded-For`` is read from its end, which the
-nearest proxy has written, up to the first address that is no trusted proxy's. Whatever is no address ends the reading:
-such a visitor is known by the address of the proxy that passed it on.
+Only proxies of the setting ``trusted_proxies`` are trusted. ``X-Forwarded-For`` is read backwards from its end, which
+the nearest proxy wrote, to the first address that is not a trusted proxy's. Reading stops at anything that is not an
+address: the visitor then has the address of the proxy that passed it on.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 FORWARDED_FOR, FORWARDED_PROTO = b"x-forwarded-for", b"x-forwarded-proto"
 PROXIED_PORT = 0
-"""The port of a visitor whom a trusted proxy has named: no connection has it."""
+"""The port of a visitor behind a trusted proxy. No real connection has it."""
 
 
 class ClientAddress:
@@ -44,13 +44,12 @@ def _believe_proxy(scope: Scope, trusted: Sequence[Network]) -> None:
 
 
 def is_trusted(peer: str, trusted: Sequence[Network]) -> bool:
-    """Whether the peer of a connection is a trusted proxy."""
     address = parse_address(peer) if trusted else None
     return address is not None and _is_in(address, trusted)
 
 
 def visitor_of(peer: Address, hops: Iterable[str], trusted: Sequence[Network]) -> Address:
-    """The address nearest to ``peer`` that is no trusted proxy's; ``hops`` are what proxies have named, the nearest
+    """The address nearest to ``peer`` that is not a trusted proxy's; ``hops`` are the forwarded addresses, nearest
     first."""
     for hop in hops:
         if not _is_in(peer, trusted):
@@ -63,8 +62,8 @@ def visitor_of(peer: Address, hops: Iterable[str], trusted: Sequence[Network]) -
 
 
 def parse_address(text: str) -> Address | None:
-    """An IP address, IPv4 within IPv6 as IPv4, also with a port (``192.0.2.1:80``, ``[2001:db8::1]:80``); None for
-    anything else."""
+    """An IP address, optionally with a port (``192.0.2.1:80``, ``[2001:db8::1]:80``); None for anything else.
+    An IPv4-mapped IPv6 address becomes IPv4."""
     host = text
     if text.startswith("["):
         host = text[1:].partition("]")[0]

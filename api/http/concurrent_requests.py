@@ -1,7 +1,6 @@
-"""A limit on the requests that one account has in progress at once: plain ASGI, with a function for who asks.
+"""Limits how many requests an account has in progress. Plain ASGI, and a function that names the account.
 
-Requests are answered in a bounded number of threads. Without a limit one account that asks for what takes long could
-keep all of them.
+A bounded number of threads answers requests. Without the limit, slow requests of one account could occupy all of them.
 """
 
 from collections import Counter
@@ -12,12 +11,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scorer.errors import TooMany
 
 MAX_REQUESTS_OF_AN_ACCOUNT = 20
-"""In one process. Fewer than it has threads for requests, 40, and database connections for all but boards, 26."""
+"""In one process. Below its 40 request threads, and below its 26 database connections for everything except boards."""
 SCOPE_KEY = "kennel.counted_request"
 
 
 class ConcurrentRequests:
-    """Counts the requests of ``app`` until they are over."""
+    """Counts the requests of ``app`` until they end."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -32,25 +31,24 @@ class ConcurrentRequests:
 
 
 class _CountedRequest:
-    """One request, of nobody at first."""
+    """A request that belongs to nobody until :meth:`begin`."""
 
     def __init__(self, accounts: Counter[int]) -> None:
         self._accounts = accounts
         self._account_id: int | None = None
 
     def begin(self, account_id: int) -> None:
-        """Count it as an account's; ``TooMany`` if it is one too many."""
+        """Count the request for an account; ``TooMany`` if it exceeds the limit."""
         if self._accounts[account_id] >= MAX_REQUESTS_OF_AN_ACCOUNT:
             raise TooMany(
                 "too-many-requests",
-                f"You have {MAX_REQUESTS_OF_AN_ACCOUNT} requests in progress already. Please wait until one has ended.",
+                f"You already have {MAX_REQUESTS_OF_AN_ACCOUNT} requests in progress. Wait until one ends.",
                 retry_after=1,
             )
         self._accounts[account_id] += 1
         self._account_id = account_id
 
     def end(self) -> None:
-        """Count it no longer."""
         if self._account_id is not None:
             self._accounts[self._account_id] -= 1
             if not self._accounts[self._account_id]:
@@ -59,11 +57,10 @@ class _CountedRequest:
 
 
 def count_request(request: Request, account_id: int) -> None:
-    """Count a request as one of an account's until it is over; ``TooMany`` if it is one too many. To be called in the
-    event loop."""
+    """Count a request for an account until it ends; ``TooMany`` if it exceeds the limit. Call it in the event loop."""
     request.scope[SCOPE_KEY].begin(account_id)
 
 
 def uncount_request(request: Request) -> None:
-    """Count a request no longer: its answer, an event stream, takes no thread and has a limit of its own."""
+    """Stop counting a request: its response is an event stream, which needs no thread and has its own limit."""
     request.scope[SCOPE_KEY].end()

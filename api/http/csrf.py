@@ -1,4 +1,4 @@
-"""CSRF protection: a token bound to the session, and refusal of cross-site requests."""
+"""CSRF protection: a token bound to the session, and a check that refuses cross-site requests."""
 
 import hashlib
 import hmac
@@ -17,19 +17,19 @@ CSRF_FIELD = "csrf"
 
 
 def csrf_token(secret: str) -> str:
-    """The CSRF token of a session: an HMAC of its secret, so the token does not reveal the secret."""
+    """An HMAC of the session's secret: the token does not reveal the secret."""
     return hmac.new(secret.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 def require_csrf(secret: str, token: str | None) -> None:
     """``Forbidden`` unless ``token`` is the CSRF token of the session with this secret."""
     if not hmac.compare_digest(csrf_token(secret).encode(), (token or "").encode()):
-        raise Forbidden("csrf", "This form is out of date; please reload the page and send it again.")
+        raise Forbidden("csrf", "This form has expired. Reload the page and submit it again.")
 
 
 async def refuse_cross_site(request: Request) -> None:
-    """``Forbidden`` for a state-changing request that another site's page made a browser send (``Sec-Fetch-Site``, or
-    ``Origin`` where a browser sends none). Requests with an API token pass: no browser adds one by itself."""
+    """``Forbidden`` for a state-changing request that a page of another site sent: by ``Sec-Fetch-Site``, or by
+    ``Origin`` if that is missing. Requests with an API token pass: browsers never add one on their own."""
     if request.method in SAFE_METHODS or "authorization" in request.headers:
         return
     site = request.headers.get("sec-fetch-site")
@@ -43,11 +43,11 @@ async def refuse_cross_site(request: Request) -> None:
             urlsplit(settings.public_url).netloc,
         }
     if not ours:
-        raise Forbidden("cross-site", "This request comes from another site's page.")
+        raise Forbidden("cross-site", "This request comes from a page of another site. Use the pages of this site.")
 
 
 async def received_csrf_token(request: Request) -> str | None:
-    """The CSRF token in a request's header or form. The form is read only where a session cookie came with it."""
+    """The CSRF token from the header or the form. The form is read only if the request has a session cookie."""
     if request.method in SAFE_METHODS or session_secret(request) is None or "x-csrf-token" in request.headers:
         return request.headers.get("x-csrf-token")
     return forms.text(await forms.fields_of(request), CSRF_FIELD) if forms.is_form(request) else None

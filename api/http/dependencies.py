@@ -1,4 +1,4 @@
-"""FastAPI dependencies of routes and pages: transactions, the viewer and their rights, stores, caches, the time."""
+"""FastAPI dependencies of routes and pages: transactions, the viewer and their rights, stores, caches and the time."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from api.http.concurrent_requests import count_request
 from api.http.local_paths import is_setup_path
 from api.http.rate_limits import RateLimiter, network_of
 from api.http.response_cache import ResponseCache
-from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - beside the dependency that makes them
+from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - next to its dependency
 from api.http.transactions import request_transaction
 from scorer.accounts import api_tokens, roles, second_factors, sessions
 from scorer.accounts.second_factors import Policy
@@ -33,22 +33,21 @@ from scorer.submissions import access
 
 
 def utc_now() -> datetime:
-    """The present time in UTC."""
     return datetime.now(UTC)
 
 
 async def request_time() -> datetime:
-    """The time of the request. (Dependencies that do not block are ``async``: others wait for a free thread.)"""
+    """The time of the request. It is ``async`` because other dependencies wait for a free thread."""
     return utc_now()
 
 
 async def transactions(request: Request) -> Transaction:
-    """A maker of transactions, for routes that must not hold one while they wait for bytes."""
+    """Begins transactions, for routes that must not hold one while they wait for bytes."""
     return transactions_of(request)
 
 
 def transactions_of(request: Request) -> Transaction:
-    """The maker of transactions, for dependencies. (One that asks for another costs every request more time.)"""
+    """:func:`transactions` as a function: nested dependencies would slow down every request."""
     state = request.app.state
     return partial(transaction, state.sessions, state.broker)
 
@@ -60,7 +59,7 @@ async def session(request: Request) -> AsyncIterator[Session]:
 
 
 def shared(name: str) -> Any:
-    """The dependency of what all requests share: an attribute of the application's state."""
+    """The dependency of an attribute of the application's state, which all requests share."""
 
     async def value(request: Request) -> Any:
         return getattr(request.app.state, name)
@@ -69,19 +68,19 @@ def shared(name: str) -> Any:
 
 
 async def browser(request: Request) -> Browser:
-    """The client's address, which :mod:`api.http.client_address` has set behind a proxy, user agent and device."""
+    """The client's address (behind a proxy, from :mod:`api.http.client_address`), user agent and device."""
     return browser_of(request)
 
 
 def browser_of(request: Request) -> Browser:
-    """The browser of a request, for dependencies: see :func:`transactions_of`."""
+    """:func:`browser` as a function, for the same reason as :func:`transactions_of`."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""), session_cookies.device_secret(request))
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who sends the request: an account with its roles, and the scopes of its API token or signed-in browser."""
+    """The sender of a request: an account with its roles, and the scopes of its API token or session."""
 
     account: Account
     scopes: Collection[str]
@@ -95,8 +94,8 @@ class Viewer:
 
 
 def claimed_viewer(request: Request, at: Annotated[datetime, Depends(request_time)]) -> Viewer | None:
-    """The viewer named by a token or cookie, not yet protected against CSRF: a browser sends its cookie with forms of
-    other sites, too. Only for routes that check their form's CSRF token themselves."""
+    """The viewer of a token or cookie, without CSRF protection: browsers also send the cookie with forms of other
+    sites. Only for routes that check the CSRF token themselves."""
     state = request.app.state
     operator_settings: Settings = state.settings
     token = bearer_token(request)
@@ -113,7 +112,7 @@ def claimed_viewer(request: Request, at: Annotated[datetime, Depends(request_tim
 
 
 def bearer_token(request: Request) -> str | None:
-    """The API token in the header ``Authorization``; None without one."""
+    """The API token in the header ``Authorization``."""
     scheme, token = get_authorization_scheme_param(request.headers.get("authorization"))
     return token if scheme.lower() == "bearer" and token else None
 
@@ -126,8 +125,10 @@ def identify_viewer(
     browser: Browser,
     policy: Policy,
 ) -> Viewer | None:
-    """The viewer that ``find_viewer`` returns; ``Forbidden`` without the second factor that the ``policy`` requires.
-    Counts against the rate limits: requests, and unknown tokens."""
+    """The viewer that ``find_viewer`` returns. Counts requests and unknown tokens for the rate limits.
+
+    Raises ``Forbidden`` if the viewer lacks the second factor that ``policy`` requires.
+    """
     network = network_of(browser.address)
     try:
         with begin() as session:
@@ -136,21 +137,24 @@ def identify_viewer(
     except Unauthenticated:
         rates.hit("sign-in-address", network)
         raise
-    if lacks_factor:  # after the transaction, which would take the account from the menu of the error page
-        title = "Your role needs a second factor here: set one up on the page /account/second-factor."
+    if lacks_factor:  # outside the transaction, because a rollback would remove the account from the error page's menu
+        title = "Your role requires a second factor. Set one up on the page /account/second-factor."
         raise Forbidden("second-factor-needed", title)
     rates.hit("request", *requester_of(viewer.account if viewer else None, browser))
     return viewer
 
 
 def requester_of(account: Account | None, browser: Browser) -> tuple[str, object]:
-    """Whom rate limits count: the account, or the address of a visitor."""
+    """The key of rate limits: the account, or a visitor's address."""
     return ("account", account.id) if account else ("address", network_of(browser.address))
 
 
 async def current_viewer(request: Request, viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) -> Viewer | None:
-    """The viewer, or None for a visitor without a token and without a valid session. ``Unauthenticated`` for an unknown
-    token; ``Forbidden`` for a session's act without its CSRF token; ``TooMany`` for too many requests at once."""
+    """The viewer, or None for a visitor without a token and without a valid session.
+
+    Raises ``Unauthenticated`` for an unknown token, ``Forbidden`` if a session sends no CSRF token with a change, and
+    ``TooMany`` for too many requests in progress.
+    """
     if viewer is not None:
         if viewer.session_id is not None and request.method not in csrf.SAFE_METHODS:
             token = await csrf.received_csrf_token(request)
@@ -160,7 +164,7 @@ async def current_viewer(request: Request, viewer: Annotated[Viewer | None, Depe
 
 
 def viewer_of_token(session: Session, secret: str, moment: datetime) -> Viewer:
-    """The viewer with an API token; ``Unauthenticated`` for an unknown one."""
+    """The viewer of an API token; ``Unauthenticated`` if the token is unknown."""
     token = api_tokens.authenticate(session, secret, moment)
     return Viewer(roles.load_roles(token.account), token.scopes, token_id=token.id)
 
@@ -175,7 +179,7 @@ def _viewer_of_cookie(session: Session, request: Request, moment: datetime) -> V
 
 
 async def visitor(viewer: Annotated[Viewer | None, Depends(current_viewer)]) -> Account | None:
-    """The reading account, or None: for addresses that are open to everybody."""
+    """The reading account, or None. For public addresses."""
     if viewer is None:
         return None
     api_tokens.require_scope(viewer.scopes, "read")
@@ -185,7 +189,7 @@ async def visitor(viewer: Annotated[Viewer | None, Depends(current_viewer)]) -> 
 async def known_viewer(viewer: Annotated[Viewer | None, Depends(current_viewer)]) -> Viewer:
     """The viewer; ``Unauthenticated`` for a visitor."""
     if viewer is None:
-        title = "This needs you to be signed in, or an API token: the header 'Authorization: Bearer TOKEN'."
+        title = "Sign in, or send an API token in the header 'Authorization: Bearer TOKEN'."
         raise Unauthenticated("no-token", title)
     return viewer
 
@@ -196,24 +200,26 @@ async def signed_in(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Viewer:
 
 
 def require_session(viewer: Viewer) -> Viewer:
-    """The viewer; ``Forbidden`` with an API token: a leaked one must not be able to make tokens or admins, or take the
-    account over."""
+    """The viewer; ``Forbidden`` with an API token: a leaked token must not create tokens or admins or take over the
+    account."""
     if viewer.session_id is None:
-        raise Forbidden("session-needed", "An API token may not do this: sign in with your password (POST /session).")
+        raise Forbidden(
+            "session-needed", "You can't do this with an API token. Sign in with your password (POST /session)."
+        )
     return viewer
 
 
 async def uploader(viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) -> Viewer:
-    """A signed-in browser that sends a form with a file. The CSRF token is a field of that form, so the route
-    reads it with :func:`api.http.multipart.page_form`, which checks it."""
+    """A signed-in browser that sends a form with a file. The CSRF token is a field of the form: the route reads the
+    form with :func:`api.http.multipart.page_form`, which checks the token."""
     if viewer is None or viewer.session_id is None:
-        raise Unauthenticated("no-session", "Please sign in first.")
+        raise Unauthenticated("no-session", "Sign in first.")
     return viewer
 
 
 def account_with(scope: api_tokens.Scope, known: Callable[..., Any]) -> Callable[..., Any]:
-    """The dependency of an account that reads what belongs to it (scope ``read``) or acts as a participant
-    (``submit``); ``known`` is the dependency of its viewer."""
+    """The dependency of an account that reads its own data (scope ``read``) or acts as a participant (``submit``);
+    ``known`` is the dependency of its viewer."""
 
     async def account(viewer: Annotated[Viewer, Depends(known)]) -> Account:
         api_tokens.require_scope(viewer.scopes, scope)
@@ -229,7 +235,7 @@ submitter = account_with("submit", known_viewer)
 def organizer(
     request: Request, viewer: Annotated[Viewer, Depends(known_viewer)], at: Annotated[datetime, Depends(request_time)]
 ) -> Account:
-    """An organizer of the competition that the path names, by its slug or by an entry; writing needs the scope
+    """An organizer of the competition in the path, which has its slug or an entry's id. Writing needs the scope
     ``organize``."""
     account = _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
     named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
@@ -240,12 +246,14 @@ def organizer(
 
 
 async def reviewer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """Who reviews or organizes some competition; writing needs the scope ``organize``. What they read asks which."""
+    """A reviewer or organizer of any competition; writing needs the scope ``organize``. The route's function checks the
+    competition."""
     return _within_scope(request, viewer, roles.require_reviews_any(viewer.account))
 
 
 async def any_organizer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """Who organizes or may open some competition; writing needs the scope ``organize``. What they change asks which."""
+    """An organizer of any competition or a person who may open one; writing needs the scope ``organize``. The route's
+    function checks the competition."""
     return _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
 
 
@@ -265,8 +273,7 @@ def _within_scope(request: Request, viewer: Viewer, account: Account) -> Account
 
 
 def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
-    """The dependency of a route in which the account or viewer of ``dependency`` acts, in the transaction of the
-    request."""
+    """The dependency of a route in which the account or viewer of ``dependency`` acts in the request's transaction."""
 
     async def acting(session: DbSession, actor: Annotated[Any, Depends(dependency)], now: Now) -> Acting[Any]:
         return Acting(session, actor.account if isinstance(actor, Viewer) else actor, now)
@@ -275,7 +282,6 @@ def acting_as(dependency: Callable[..., Any]) -> Callable[..., Any]:
 
 
 RowId = Annotated[int, Path(ge=1, le=2**62)]
-"""The id of a row, in a path."""
 DbSession = Annotated[Session, Depends(session, scope="function")]
 Transactions = Annotated[Transaction, Depends(transactions)]
 Visitor = Annotated[Account | None, Depends(visitor)]

@@ -1,4 +1,4 @@
-"""Weak ETags and If-None-Match; pictures, which are drawn only for a browser that does not have them yet."""
+"""Weak ETags and If-None-Match, and responses with images."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,18 +12,18 @@ PRODUCT = product_version()
 
 
 def etag_of(*parts: object) -> str:
-    """A weak ETag of everything an answer depends on, the product's own version included."""
+    """A weak ETag of everything a response depends on, including the product version."""
     return f'W/"{hashlib.sha256(repr((PRODUCT, *parts)).encode()).hexdigest()[:24]}"'
 
 
 def is_known(request: Request, etag: str) -> bool:
-    """Whether the client has this version already (If-None-Match, weak comparison)."""
-    known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
+    """Whether the client already has this version (If-None-Match, weak comparison)."""
+    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
     return "*" in known or etag.removeprefix("W/") in known
 
 
 def picture_response(request: Request, etag: str, draw: Callable[[], bytes]) -> Response:
-    """The PNG that ``draw`` returns, which is not called if the browser has that of this ETag already."""
+    """The PNG that ``draw`` returns. Skips ``draw`` if the browser already has the image with this ETag."""
     headers = IMMUTABLE_IMAGE_HEADERS | {"ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)

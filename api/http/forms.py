@@ -1,5 +1,6 @@
-"""URL-encoded forms of pages: parsed with limits on size and fields, and only where a route asks for one.
-Where the action of a form is refused, its page answers: the form again, with the error.
+"""URL-encoded forms of pages, parsed with limits on size and fields, and only for routes that need one.
+
+If an action is refused, the response is the form's page with the error.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,44 +21,45 @@ from scorer.errors import Invalid, KennelError, TooLarge
 P = ParamSpec("P")
 Fields = ImmutableMultiDict[str, str]
 MAX_FORM_BYTES = 1 << 20
-"""The two texts of a competition have up to 50,000 characters each, of up to nine bytes in a form."""
+"""Fits the two texts of a competition with up to 50,000 characters each, which take up to 9 bytes in a form."""
 MAX_FIELDS = 100
 TAKEN_COOKIE = "kennel-taken"
 
 
 def is_form(request: Request) -> bool:
-    """Whether the content type is that of a URL-encoded form."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     return kind == "application/x-www-form-urlencoded"
 
 
 async def fields_of(request: Request) -> Fields:
-    """The fields of a form, in UTF-8. ``Invalid`` for anything else; ``TooLarge``, by its declared length, before it
-    is read."""
+    """The fields of a form, in UTF-8. ``Invalid`` for anything else; ``TooLarge`` if the declared length exceeds the
+    limit, before any byte is read."""
     if not is_form(request):
-        raise Invalid("not-a-form", "This address takes the form of its page.")
+        raise Invalid("not-a-form", "This address only accepts the form of its page.")
     declared = content_length(request.scope)
     if declared is None or declared > MAX_FORM_BYTES:
-        raise TooLarge("too-large", f"A form may have {MAX_FORM_BYTES:,} bytes here.", limit=MAX_FORM_BYTES)
+        raise TooLarge(
+            "too-large", f"The form is too large. The limit is {MAX_FORM_BYTES:,} bytes.", limit=MAX_FORM_BYTES
+        )
     try:
         pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid("not-a-form", "This is not a form of ours.") from None
+        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
     if any("\x00" in part for pair in pairs for part in pair):
-        raise Invalid("nul-character", "The request has a NUL character in it.")
+        raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     return ImmutableMultiDict(pairs)
 
 
 def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
-    """A field's text, empty if it is missing; ``Invalid`` above ``max_length`` characters."""
+    """A field's text, or an empty one if it is missing; ``Invalid`` above ``max_length`` characters."""
     value = fields.get(name, "")
     if len(value) > max_length:
-        raise Invalid("too-long", f"The field {name} may have {max_length} characters.")
+        raise Invalid("too-long", f"The field {name} has {len(value)} characters; the limit is {max_length}.")
     return value
 
 
 def one_of(fields: Fields, name: str, among: Any, *, message: str) -> Any:
-    """A field's text, which the ``Literal`` ``among`` allows; ``Invalid`` with the message for any other."""
+    """A field's text if the ``Literal`` ``among`` has it; otherwise ``Invalid`` with the message."""
     value = text(fields, name)
     if value not in get_args(among):
         raise Invalid("bad-field", message)
@@ -67,7 +69,7 @@ def one_of(fields: Fields, name: str, among: Any, *, message: str) -> Any:
 def require_reason(reason: str) -> None:
     """Raise ``Invalid`` if ``reason`` is empty."""
     if not reason:
-        raise Invalid("no-reason", "Please say why: the reason stays in the history.")
+        raise Invalid("no-reason", "Give a reason. The history shows it.")
 
 
 def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
@@ -80,8 +82,7 @@ def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
 
 
 class TakenForms:
-    """Tells a page's script which form the service has taken, so that it forgets what was typed into it: a cookie with
-    the form's address, which only scripts read."""
+    """Sets a cookie with the address of an accepted form, for the page's script: it then forgets the typed input."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,8 +103,8 @@ FormFields = Annotated[Fields, Depends(fields_of)]
 
 
 class RefusedForm(Exception):
-    """The page that answers a refused form. The transaction of the request is committed: an action that is refused may
-    have counted an attempt."""
+    """The response page for a refused form. The request's transaction is committed, because a refused action may have
+    counted an attempt."""
 
     def __init__(self, page: Response) -> None:
         super().__init__()
@@ -112,8 +113,7 @@ class RefusedForm(Exception):
 
 @contextmanager
 def refusal_on(page: Callable[P, Response], *args: P.args, **values: P.kwargs) -> Iterator[None]:
-    """Answer the request with ``page(*args, status=, error=, faults=, **values)`` if the block raises a
-    ``KennelError``."""
+    """Respond with ``page(*args, status=, error=, faults=, **values)`` if the block raises a ``KennelError``."""
     refused: Callable[..., Response] = page
     try:
         yield

@@ -1,4 +1,4 @@
-"""Streaming multipart forms: the CSRF token, small fields, then one file, which is never held in memory whole."""
+"""Streams multipart forms: the CSRF token, small fields, then one file, which is never completely in memory."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -17,14 +17,14 @@ from scorer.errors import Invalid, KennelError, TooLarge
 
 FORM_MEDIA_TYPE = b"multipart/form-data"
 MAX_BYTES_BEFORE_FILE = 1 << 16
-"""Of everything before the file: the fields, and their names and headers."""
+"""The limit for everything before the file: the fields with their names and headers."""
 Event = dict[bytes, bytes] | bytes | None
-"""The headers of a part that begins, some of its bytes, or None at its end."""
+"""The headers at the start of a part, some of its bytes, or None at its end."""
 
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The fields that stand before the file, the file's name, and its bytes, to be read once."""
+    """``fields`` are those before the file; ``chunks`` are the file's bytes and can be read once."""
 
     fields: dict[str, str]
     file_name: str
@@ -33,8 +33,8 @@ class UploadForm:
 
 @asynccontextmanager
 async def page_form(request: Request, account_id: int, *, max_bytes: int) -> AsyncIterator[UploadForm]:
-    """The form of a page, read up to its file. If it is refused, here or in the block, up to ``max_bytes`` of its rest
-    are read (:func:`drain`)."""
+    """A page's form, read up to its file. After a refusal here or in the block, reads up to ``max_bytes`` of the rest
+    (:func:`drain`)."""
     body = streamed_body(request, account_id)
     try:
         yield await _open_form(request, body)
@@ -44,19 +44,21 @@ async def page_form(request: Request, account_id: int, *, max_bytes: int) -> Asy
 
 
 async def _open_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm:
-    """Read a form up to its file. ``Forbidden`` unless its first field is the CSRF token of the session,
-    ``Invalid`` if it is no form or has no file, ``TooLarge`` for more than ``MAX_BYTES_BEFORE_FILE`` before the file.
+    """Read a form up to its file.
+
+    Raises ``Forbidden`` unless the first field is the session's CSRF token, ``Invalid`` if the body is not a form or
+    has no file, and ``TooLarge`` for more than ``MAX_BYTES_BEFORE_FILE`` before the file.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != FORM_MEDIA_TYPE or not boundary:
-        raise Invalid("not-a-form", "This address takes the form of its page.")
+        raise Invalid("not-a-form", "This address only accepts the form of its page.")
     bytes_before_file = _BytesBeforeFile(body)
     events = _events(bytes_before_file.pieces(), boundary)
     fields = dict[str, str]()
     async for headers in events:
         if not isinstance(headers, dict) or len(fields) > MAX_FIELDS:
-            raise Invalid("not-a-form", "This is not a form of ours.")
+            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.")
         _, disposition = parse_options_header(headers.get(b"content-disposition", b""))
         name, file_name = _text(disposition.get(b"name", b"")), disposition.get(b"filename")
         if not fields:
@@ -70,28 +72,31 @@ async def _open_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm
             return UploadForm(fields, _text(file_name), _part(events))
         else:
             break
-    raise Invalid("no-file", "Choose a file first.")
+    raise Invalid("no-file", "Choose a file.")
 
 
 class _BytesBeforeFile:
-    """The bytes of a form, with a limit until :meth:`end` is called."""
+    """The bytes of a form, limited until :meth:`end` is called."""
 
     def __init__(self, body: AsyncIterator[bytes]) -> None:
         self._body = body
         self._room: int | None = MAX_BYTES_BEFORE_FILE
 
     def end(self) -> None:
-        """The file has begun."""
         self._room = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The bytes, no more at once than there is room for."""
+        """The bytes, in pieces that fit the remaining room."""
         async for chunk in self._body:
             rest = chunk
             while rest and self._room is not None:
                 if not self._room:
                     limit = MAX_BYTES_BEFORE_FILE
-                    raise TooLarge("too-large", f"A form may have {limit:,} bytes before its file.", limit=limit)
+                    raise TooLarge(
+                        "too-large",
+                        f"The form has too much data before its file. The limit is {limit:,} bytes.",
+                        limit=limit,
+                    )
                 piece, rest = rest[: self._room], rest[self._room :]
                 self._room -= len(piece)
                 yield piece
@@ -100,8 +105,8 @@ class _BytesBeforeFile:
 
 
 async def drain(body: AsyncIterator[bytes], max_bytes: int) -> None:
-    """Read the rest of a refused form, up to ``max_bytes``. Browsers read a response only after they have sent the
-    whole request; if it is cut off they show a broken connection."""
+    """Read the rest of a refused form, up to ``max_bytes``. Browsers read a response only after sending the whole
+    request; if the connection closes earlier, they show a connection error."""
     async for chunk in body:
         max_bytes -= len(chunk)
         if max_bytes < 0:
@@ -112,9 +117,9 @@ def _text(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise Invalid("not-a-form", "This is not a form of ours.") from None
+        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
     if "\x00" in text:
-        raise Invalid("nul-character", "The request has a NUL character in it.")
+        raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     return text
 
 
@@ -123,12 +128,11 @@ async def _field(events: AsyncIterator[Event]) -> str:
 
 
 async def _part(events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
-    """The bytes of the current part, up to its end."""
     async for data in events:
         if not isinstance(data, bytes):
             return
         yield data
-    raise Invalid("not-a-form", "The form breaks off.")
+    raise Invalid("not-a-form", "The form is incomplete. Submit it again.")
 
 
 async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterator[Event]:
@@ -161,6 +165,6 @@ async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterato
         try:
             parser.write(chunk)
         except FormParserError:
-            raise Invalid("not-a-form", "This is not a form of ours.") from None
+            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
         while events:
             yield events.popleft()

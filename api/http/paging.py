@@ -1,4 +1,4 @@
-"""The paging of lists: ``after`` is the ``next_after`` of the page before, ``limit`` the rows of a page at most."""
+"""Pagination of lists: ``after`` is the ``next_after`` of the previous page, ``limit`` the maximum number of rows."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, NamedTuple, TypeVar
@@ -10,35 +10,35 @@ MAX_ROWS = 200
 
 
 After = Annotated[int | None, Query(ge=1, le=2**62)]
-"""The number of the row that the page follows, in a list with the newest first; None for the first page."""
+"""The number of the row before the page, in a list with the newest first; None for the first page."""
 
 
 class RowsPage(NamedTuple, Generic[Row]):
-    """The rows of a page, and the ``after`` of the next one; None at the end."""
+    """``next_after`` is the ``after`` of the next page, None at the end."""
 
     rows: Sequence[Row]
     next_after: int | None
 
 
 class PageRequest(NamedTuple):
-    """Which page of a list."""
+    """A requested page of a list."""
 
     after: int | None
     limit: int
 
     @property
     def one_more(self) -> int:
-        """How many rows to read in order to know whether another page follows."""
+        """The number of rows to read: one more than the limit shows whether another page follows."""
         return self.limit + 1
 
     def of_all(self, rows: Sequence[Row]) -> RowsPage[Row]:
-        """The page of a whole list: ``after`` is a position."""
+        """A page of a complete list: ``after`` is a position."""
         begin = self.after or 0
         end = begin + self.limit
         return RowsPage(rows[begin:end], end if end < len(rows) else None)
 
     def of_following(self, rows: Sequence[Row], number_of: Callable[[Row], int]) -> RowsPage[Row]:
-        """The page of the rows that follow, of which ``one_more`` were read: ``after`` is the number of a row."""
+        """A page from up to ``one_more`` rows after the previous page: ``after`` is the number of a row."""
         page = rows[: self.limit]
         return RowsPage(page, number_of(page[-1]) if len(rows) > self.limit else None)
 
@@ -47,7 +47,7 @@ def page_request(
     after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
 ) -> PageRequest:
-    """The page that a request asks for; the first one if it does not say."""
+    """The requested page, by default the first."""
     return PageRequest(after or None, limit)
 
 

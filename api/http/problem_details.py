@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457) of domain errors, with the only table of their HTTP statuses."""
+"""Problem details (RFC 9457) of domain errors, and the only table of their HTTP statuses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,9 +32,9 @@ STATUS_BY_ERROR: Mapping[type[KennelError], int] = {
     StoreUnavailable: 503,
     OutOfSpace: 507,
 }
-DATABASE_UNAVAILABLE = "The database is busy or away. Please try again in a moment."
+DATABASE_UNAVAILABLE = "The database is busy or unavailable. Try again in a few seconds."
 RETRY_SECONDS = 5
-"""When to try again after the database or the blob store did not answer."""
+"""When to try again after the database or the blob store did not respond."""
 FULL_DISK_SECONDS = 60
 """When to try again after the disk was full."""
 RETRY_AFTER: Mapping[type[KennelError], int] = {StoreUnavailable: RETRY_SECONDS, OutOfSpace: FULL_DISK_SECONDS}
@@ -45,8 +45,8 @@ FORWARDED_HEADERS = ("allow", "retry-after", "www-authenticate")
 def problem(
     status: int, slug: str, title: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
-    """An ``application/problem+json`` response; ``type`` is stable, ``title`` is for people, and by ``request_id``
-    operators find what was logged."""
+    """An ``application/problem+json`` response. ``type`` is stable, ``title`` is for people, and operators find the log
+    records with ``request_id``."""
     body = {"type": f"urn:kennel:problem:{slug}", "title": title, "status": status, **extra}
     if (identifier := request_id()) is not None:
         body["request_id"] = identifier
@@ -54,12 +54,12 @@ def problem(
 
 
 def status_of(error: KennelError) -> int:
-    """The status of a domain error: that of its class, or of the nearest base class that has one."""
+    """The status of the error's class, or of its nearest base class with a status."""
     return next(STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_BY_ERROR)
 
 
 def headers_of(error: KennelError) -> dict[str, str]:
-    """The headers of a domain error: ``WWW-Authenticate`` or ``Retry-After``."""
+    """``WWW-Authenticate`` or ``Retry-After``."""
     headers = {}
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
@@ -70,7 +70,7 @@ def headers_of(error: KennelError) -> dict[str, str]:
 
 
 def problem_of(error: KennelError) -> JSONResponse:
-    """The response for a domain error. The request's line in the log has why the blob store cannot be used."""
+    """The response for a domain error. If the blob store is unavailable, the request's log line has the reason."""
     if isinstance(error, StoreUnavailable):
         annotate_request(error=str(error))
     extra = dict(error.extra)

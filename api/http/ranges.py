@@ -1,4 +1,4 @@
-"""Range requests (RFC 9110, section 14) for large files, and for many files as one zip."""
+"""Range requests (RFC 9110, section 14) for large files and for zips of many files."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ RANGE = re.compile(r"bytes=(\d{1,18})?-(\d{1,18})?")
 
 @dataclass(frozen=True)
 class BlobPart:
-    """A whole blob as a part of a response."""
+    """A complete blob as part of a response."""
 
     key: str
     bytes: int
@@ -29,7 +29,7 @@ class BlobPart:
 
 @dataclass(frozen=True)
 class Content:
-    """The parts of a whole response, in order. ``sha256`` (hex) identifies it and is its ETag."""
+    """The parts of a complete response, in order. ``sha256`` (hex) is its ETag."""
 
     name: str
     parts: Sequence[bytes | BlobPart]
@@ -38,7 +38,6 @@ class Content:
 
     @property
     def bytes(self) -> int:
-        """Size of the whole."""
         return sum(_size(part) for part in self.parts)
 
 
@@ -47,8 +46,8 @@ def _size(part: bytes | BlobPart) -> int:
 
 
 def range_response(request: Request, content: Content, store: Blobs) -> Response:
-    """The content (200), the one range of it that was requested (206), or no body if the client has it already (304).
-    Sent as an attachment, never shown: a browser must not run an organizer's file as a page of this site."""
+    """The content (200), the single requested range (206), or no body if the client already has the content (304).
+    It is sent as an attachment: a browser must not run an organizer's file as a page of this site."""
     etag = f'"{content.sha256}"'
     modified = format_datetime(content.modified, usegmt=True)
     size = content.bytes
@@ -72,19 +71,21 @@ def range_response(request: Request, content: Content, store: Blobs) -> Response
         **({"Content-Range": f"bytes {sent.start}-{sent.stop - 1}/{size}"} if requested else {}),
     }
     body = _bytes(content.parts, sent, store)
-    first = next(body, b"")  # a store that fails is an error only as long as no header is sent
+    first = next(body, b"")  # an error of the store can only be reported before the headers are sent
     return StreamingResponse(
         chain([first], body), 206 if requested else 200, headers=headers, media_type="application/octet-stream"
     )
 
 
 def requested_range(header: str, size: int) -> range | None:
-    """The bytes that a ``Range`` header asks for; empty if the range lies outside, None if all bytes are to be sent.
-    That is so without a header, and for several ranges or another unit, which a server may ignore."""
+    """The bytes that a ``Range`` header requests; empty if the range is outside the file.
+
+    None means all bytes: without a header, and for several ranges or other units, which a server may ignore.
+    """
     match = RANGE.fullmatch(header.strip())
     if match is None or match.group(1) is match.group(2) is None:
         return None
-    first, last = (int(each) if each is not None else None for each in match.groups())
+    first, last = (int(group) if group is not None else None for group in match.groups())
     if first is None:
         return range(max(0, size - (last or 0)), size)
     if last is not None and last < first:
@@ -115,7 +116,7 @@ def _stored(part: BlobPart, start: int, stop: int, *, store: Blobs) -> Iterator[
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
-    """A file's bytes in chunks; closes it at the end."""
+    """The file's bytes in chunks; closes the file at the end."""
     with file:
         while chunk := file.read(CHUNK_BYTES):
             yield chunk

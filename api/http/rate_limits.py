@@ -1,4 +1,4 @@
-"""Rate limits per account and address: a sliding window in Redis."""
+"""Rate limits per account and address, with a sliding window in Redis."""
 
 import ipaddress
 import logging
@@ -25,38 +25,38 @@ log = logging.getLogger(__name__)
 Counted = TypeVar("Counted")
 
 RATE_LIMITS: Mapping[str, str] = {
-    "request": "1200/minute",  # of an account, or of an address where nobody is signed in
-    "sign-in": "10/15 minutes",  # of one address for one account, or of a browser that has signed in before
-    "sign-in-account": "100/hour",  # failures for one account from all other browsers: distributed guessing; then also
-    "sign-in-network": "3/hour",  # of one network, a /24 of IPv4 or a /48 of IPv6, for that account
-    "sign-in-address": "200/15 minutes",  # of one address, for all accounts and with all tokens
-    "second-factor": "5/15 minutes",  # codes and passkeys tried for one account, after its password
-    "sign-up": "20/hour",  # of one address
-    "mail": "5/hour",  # to one recipient, from all requests but those for a new password
-    "mail-reset": "5/hour",  # for a new password, to one recipient: whoever is refused has a link that still works
-    "mail-address": "20/hour",  # asked for by one account, or by one address where nobody is signed in
-    "team-invitation": "20/hour",  # of one account
-    "webhook-ping": "10/hour",  # of one account: an answer tells what is behind an address
+    "request": "1200/minute",  # per account, or per address of visitors
+    "sign-in": "10/15 minutes",  # per address and account, or per browser that the account knows
+    "sign-in-account": "100/hour",  # failures per account from all other browsers (distributed guessing), after which
+    "sign-in-network": "3/hour",  # this limit holds per network (IPv4 /24 or IPv6 /48) for the account
+    "sign-in-address": "200/15 minutes",  # per address, for all accounts and tokens
+    "second-factor": "5/15 minutes",  # attempts with codes and passkeys per account, after its password
+    "sign-up": "20/hour",  # per address
+    "mail": "5/hour",  # per recipient, without mails for a new password
+    "mail-reset": "5/hour",  # mails for a new password per recipient; above it, an earlier link still works
+    "mail-address": "20/hour",  # requested per account, or per address of visitors
+    "team-invitation": "20/hour",  # per account
+    "webhook-ping": "10/hour",  # per account, because the response reveals whether an address answers
 }
-"""The limit of each kind of request by name; the setting ``rates`` overrides them by name."""
+"""By name of the limit; the setting ``rates`` overrides single limits."""
 
 
 PAST_BOARD_COST = 20
-"""Requests that a board of a past moment counts as: it is ranked for one reader alone."""
+"""How many requests a past board counts as: it is ranked for a single reader."""
 ROWS_PER_REQUEST = 500
-"""Rows of a table that is written for one reader alone, as all places of a board are, that count as one request: about
-20 ms of processor time."""
+"""How many rows of a table for a single reader, such as a complete board, count as one request: they take about 20 ms
+of processor time."""
 FIGURE_COST = 3
-"""Requests that a figure counts as whose answer is not kept yet: it is drawn once for each state of the board."""
+"""How many requests an uncached figure counts as. It is drawn once for each state of the board."""
 REDIS_SECONDS = 0.25
-"""Longest wait for Redis, which then is left alone for a while."""
+"""The timeout for Redis. After a timeout, Redis is skipped for a while."""
 
 
 class RateLimiter:
-    """Counts requests by the name of the limit and by the requester.
+    """Counts requests by limit and requester.
 
-    All web processes count together, in Redis. While it does not answer each counts by itself, with a warning in the
-    log: nobody is kept out, and nobody guesses without a limit.
+    All web processes share the counts in Redis. While Redis does not respond, each process counts for itself and logs
+    a warning: nobody is locked out, and guessing stays limited.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,23 +66,23 @@ class RateLimiter:
         options: dict[str, Any] = {
             "socket_timeout": REDIS_SECONDS,
             "socket_connect_timeout": REDIS_SECONDS,
-            "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),  # of a connection that has ended
+            "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),  # after a closed connection
         }
         url = settings.redis_url.get_secret_value()
         storage = RedisStorage(url, key_prefix="kennel-rates", wrap_exceptions=True, **options)
         self._breaker = CircuitBreaker()
         self._shared = MovingWindowRateLimiter(storage)
-        self._own = FixedWindowRateLimiter(MemoryStorage())  # one number for each requester, not one for each request
+        self._own = FixedWindowRateLimiter(MemoryStorage())  # needs one number per requester, not one per request
 
     def hit(self, name: str, *who: object, cost: int = 1) -> None:
-        """Count one request, or one that costs as much as several; ``TooMany`` with the seconds to wait if it exceeds
-        the limit. However dear, it takes half of the limit at most: so it is possible at all."""
+        """Count a request that costs as much as ``cost`` requests; ``TooMany`` with the seconds to wait above the
+        limit. An expensive request costs at most half of the limit, so it can always be made."""
         item = self._items[name]
         cost = max(1, min(cost, item.amount // 2))
         key = [name, *map(str, who)]
 
         def wait_in(limiter: limits.strategies.RateLimiter) -> float | None:
-            """Seconds until the next request is within the limit; None if this one is."""
+            """Seconds until the request is within the limit; None if it is."""
             if limiter.hit(item, *key, cost=cost):
                 return None
             return limiter.get_window_stats(item, *key).reset_time - time.time()
@@ -90,31 +90,33 @@ class RateLimiter:
         wait = self._counted(wait_in)
         if wait is not None:
             seconds = max(1, math.ceil(wait))
-            raise TooMany("too-often", f"That was too often; please try again in {seconds} s.", retry_after=seconds)
+            raise TooMany(
+                "too-often", f"You have made too many requests. Try again in {seconds} s.", retry_after=seconds
+            )
 
     def is_used_up(self, name: str, *who: object) -> bool:
-        """Whether the next request would exceed the limit; it is not counted."""
+        """Whether the next request would exceed the limit. Counts nothing."""
         return not self._counted(lambda limiter: limiter.test(self._items[name], name, *map(str, who)))
 
     def reset(self, name: str, *who: object) -> None:
-        """Clear a counter: a person who signs in after some failures was no attacker."""
+        """Clear a counter, for example after a successful sign-in that followed some failures."""
         self._counted(lambda limiter: limiter.clear(self._items[name], name, *map(str, who)))
 
     def _counted(self, count: Callable[[limits.strategies.RateLimiter], Counted]) -> Counted:
-        """What ``count`` returns of the counts in Redis, or of this process's own while it does not answer."""
+        """Apply ``count`` to the counts in Redis, or to this process's own counts while Redis does not respond."""
         if not self._breaker.is_open:
             try:
                 return count(self._shared)
             except StorageError as error:
                 self._breaker.trip()
-                log.warning("requests are counted by this process alone: Redis does not answer: %s", error)
+                log.warning("Redis does not respond, this process counts requests by itself: %s", error)
         return count(self._own)
 
 
 @lru_cache(maxsize=4096)
 def network_of(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
-    """The network that a limit counts under, with so many bits: by default an IPv4 address itself, for IPv6 its /64,
-    which belongs to one host."""
+    """The network that limits count for: by default the address for IPv4, and for IPv6 the /64, which belongs to one
+    host."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Uploaded files on their way into the blob store; what is refused is deleted."""
+"""Receives uploaded files into the blob store and deletes refused ones."""
 
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
@@ -22,17 +22,18 @@ FORM_MEDIA_TYPES = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def declared_bytes(request: Request) -> int | None:
-    """The request's Content-Length, if it has one; ``Invalid`` for a form: the body must be the zip itself."""
+    """The request's Content-Length or None; ``Invalid`` for a form, because the body must be the zip itself."""
     if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORM_MEDIA_TYPES:
         raise Invalid(
             "not-a-form",
-            "Send the zip itself as the body, not a form: curl -X POST -T entry.zip URL",
+            "Send the zip itself as the body instead of a form: curl -X POST -T entry.zip URL",
         )
     return content_length(request.scope)
 
 
 def require_clean(store: Blobs, received: ReceivedBlob, settings: Settings) -> None:
-    """``Invalid`` if the operator's scanner finds malware in a received file, ``Unavailable`` if it cannot be asked."""
+    """``Invalid`` if the operator's scanner finds malware in a received file, ``Unavailable`` if the scanner does not
+    respond."""
     if settings.clamd is not None:
         with store.open(received.key) as file:
             clamd.require_clean(settings.clamd, file)
@@ -48,10 +49,9 @@ async def receive_blob(
 ) -> Answer:
     """Stream a blob into the store and call ``accept`` with it in a thread.
 
-    ``accept`` gets the received blob and the time, records it in a transaction of its own, and returns the answer with
-    the key of a blob that is no longer needed, or None; that blob is deleted. If it refuses with a ``KennelError``, the
-    received one is. After any other error the row may be there: the acknowledgement of its commit may be what was lost.
-    A blob that no row refers to is deleted by the cleanup of orphans.
+    ``accept`` gets the received blob and the time, records it in its own transaction, and returns the answer and the
+    key of a blob to delete, or None. If ``accept`` raises a ``KennelError``, the received blob is deleted. After any
+    other error the commit may have succeeded, so the blob stays; the cleanup of orphans deletes blobs without a row.
     """
     received = await store.receive(key, chunks, limit=limit)
 
@@ -69,10 +69,10 @@ async def receive_blob(
 
 
 def reads_limited(settings: Settings) -> bool:
-    """Whether limited processes read what is uploaded: this process only hands them the bytes."""
+    """Whether separate, limited processes decode uploads."""
     return processes_of(settings.decoding_processes) > 0
 
 
 def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
-    """The key of the received blob, unless it is the recorded one: an earlier blob may have had the same bytes."""
+    """The key of the received blob if it was not recorded because an earlier blob has the same bytes, else None."""
     return received.key if received.key != kept_key else None

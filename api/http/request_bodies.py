@@ -1,7 +1,7 @@
-"""Limits on request bodies: their size, the time they take, and how many are received at once.
+"""Limits on request bodies: size, duration, and number in progress.
 
-They hold before anything reads a body, whatever its type and whoever sends it. Routes that stream a file to the store
-ask for :func:`streamed_body`, which has no limit of its own: they know how large their file may be.
+They apply before anything reads a body, to all content types and senders. Routes that stream a file to the store use
+:func:`streamed_body`, which has no size limit: they have their own.
 """
 
 import asyncio
@@ -21,31 +21,31 @@ from api.http.rate_limits import network_of
 from scorer.errors import Invalid
 
 MAX_BODY_BYTES = 1 << 20
-"""Of a body that is read into memory."""
+"""For a body that is read into memory."""
 MAX_BODY_SECONDS = 60.0
-"""For the whole of such a body."""
+"""For a complete body that is read into memory."""
 IDLE_SECONDS = 60.0
-"""A streamed body that brings no byte for so long is ended; tus clients resume with another request."""
+"""A streamed body ends after this time without a byte; tus clients resume with another request."""
 MAX_BODIES_OF_A_CLIENT = 32
-"""Bodies but files that one network address may be sending at once to this process."""
+"""Bodies other than files that one network address may send to this process at the same time."""
 MAX_FILES_OF_AN_ACCOUNT = 8
-"""Files that one account may be sending at once to this process."""
+"""Files that one account may send to this process at the same time."""
 MAX_FILE_BYTES_OF_AN_ACCOUNT = 4 << 30
-"""Of the files that one account sends at once to this process, by the lengths that they announce. A file alone may be
-larger: its route knows its limit."""
+"""For the files that one account sends to this process at the same time, from their announced lengths. A single file
+may be larger: its route has a limit."""
 MAX_WAITING_BYTES = 8 << 20
-"""Of all bodies together that are being read into memory."""
+"""For all bodies together that are being read into memory."""
 SCOPE_KEY = "kennel.body"
 IS_JSON = re.compile(r"application/([^;\s]+\+)?json\b", re.IGNORECASE)
-"""Content types whose bodies FastAPI reads as JSON."""
+"""Content types that FastAPI reads as JSON."""
 MAYBE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-"""A surrogate, escaped or encoded; two escaped ones may be a pair."""
+"""A surrogate, escaped or encoded; two escaped surrogates may be a pair."""
 
 
 class RefusedBody(HTTPException):
-    """A body that is too large, too slow or one too many; ``slug`` names the problem for programs.
+    """A body that is too large or too slow, or exceeds the number of bodies; ``slug`` names the problem for programs.
 
-    An ``HTTPException``, because FastAPI answers every other error during the reading of a body with 400.
+    It is an ``HTTPException`` because FastAPI answers all other errors while reading a body with 400.
     """
 
     def __init__(self, status: int, slug: str, title: str) -> None:
@@ -53,13 +53,10 @@ class RefusedBody(HTTPException):
         self.slug = slug
 
     def as_problem(self) -> JSONResponse:
-        """The answer."""
         return problem(self.status_code, self.slug, self.detail, headers=self.headers)
 
 
 class RequestBodies:
-    """Applies the limits to every request of ``app``."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._senders: Counter[Hashable] = Counter()
@@ -78,47 +75,47 @@ class RequestBodies:
             body.end_file()
 
     def begin(self, sender: Hashable, limit: int) -> None:
-        """Count a body that an address or account begins to send; ``RefusedBody`` if it is one too many."""
+        """Count a body that an address or account starts to send; ``RefusedBody`` if it exceeds the limit."""
         if self._senders[sender] >= limit:
-            title = f"You are sending {limit} requests at once already. Please wait until one has ended."
+            title = f"You are already sending {limit} requests. Wait until one ends."
             raise RefusedBody(429, "too-many-bodies", title)
         self._senders[sender] += 1
 
     def end(self, sender: Hashable) -> None:
-        """Count a body that has ended."""
         self._senders[sender] -= 1
         if not self._senders[sender]:
             del self._senders[sender]
 
     def add_file_bytes(self, account_id: int, held: int, count: int) -> None:
-        """Count bytes of a file that an account sends, of which ``held`` are counted; ``RefusedBody`` if they are too
-        many with those of the account's other files."""
+        """Count ``count`` more bytes of an account's file with ``held`` counted bytes; ``RefusedBody`` if they exceed
+        the limit together with the account's other files."""
         others = self._file_bytes[account_id] - held
         if others and others + held + count > MAX_FILE_BYTES_OF_AN_ACCOUNT:
-            title = f"The files that you are sending at once may have {MAX_FILE_BYTES_OF_AN_ACCOUNT:,} bytes together."
+            title = (
+                f"Together, the files you are sending exceed {MAX_FILE_BYTES_OF_AN_ACCOUNT:,} bytes. Wait until one"
+                " ends."
+            )
             raise RefusedBody(429, "too-many-file-bytes", title)
         self._file_bytes[account_id] += count
 
     def end_file(self, account_id: int, held: int) -> None:
-        """Count a file that is stored or refused."""
+        """Stop counting a file that is stored or refused."""
         self._file_bytes[account_id] -= held
         if not self._file_bytes[account_id]:
             del self._file_bytes[account_id]
 
     def hold(self, count: int) -> None:
-        """Count bytes that wait in memory for the rest of their body; ``RefusedBody`` if all together are too many."""
+        """Count bytes in memory that wait for the rest of their body; ``RefusedBody`` above the limit for all
+        bodies."""
         if self._waiting_bytes + count > MAX_WAITING_BYTES:
-            raise RefusedBody(503, "busy", "Too many requests are being received. Please try again in a moment.")
+            raise RefusedBody(503, "busy", "The service is receiving too many requests. Try again in a few seconds.")
         self._waiting_bytes += count
 
     def release(self, count: int) -> None:
-        """Count bytes that no longer wait."""
         self._waiting_bytes -= count
 
 
 class _Body:
-    """The body of one request."""
-
     def __init__(self, bodies: RequestBodies, receive: Receive, scope: Scope) -> None:
         client = scope.get("client")
         self._bodies = bodies
@@ -134,12 +131,12 @@ class _Body:
         self._is_over = False
 
     async def receive(self) -> Message:
-        """The next message. After the last of the body it waits as long as the request lives, for its end."""
+        """The next message. After the end of the body, it waits for the end of the request without a limit."""
         if self._is_over:
             return await self._receive()
         now = asyncio.get_running_loop().time()
         if self._deadline is None:
-            if not self.is_streamed:  # files count by account: many people may share an address
+            if not self.is_streamed:  # files count by account because many people may share an address
                 self._begin(("address", self._client), MAX_BODIES_OF_A_CLIENT)
             self._deadline = now + MAX_BODY_SECONDS
             self._require_size(content_length(self._scope) or 0)
@@ -154,14 +151,14 @@ class _Body:
         return message
 
     def stream_from(self, account_id: int) -> None:
-        """Take the body as a file that an account sends."""
+        """Treat the body as an account's file."""
         self._begin(("account", account_id), MAX_FILES_OF_AN_ACCOUNT)
         self._add_file_bytes(account_id, content_length(self._scope) or 0)
         self._account_id = account_id
 
     @property
     def is_streamed(self) -> bool:
-        """Whether the body is a file."""
+        """True for a file."""
         return self._account_id is not None
 
     def _begin(self, sender: Hashable, limit: int) -> None:
@@ -173,8 +170,9 @@ class _Body:
             async with asyncio.timeout_at(deadline):
                 return await self._receive()
         except TimeoutError:
-            told = f"No byte arrived for {IDLE_SECONDS:.0f} s." if self.is_streamed else "The request took too long."
-            raise RefusedBody(408, "too-slow", told) from None
+            limit = f"for {IDLE_SECONDS:.0f} s" if self.is_streamed else f"within {MAX_BODY_SECONDS:.0f} s"
+            problem = "No data arrived" if self.is_streamed else "The request was not complete"
+            raise RefusedBody(408, "too-slow", f"{problem} {limit}. Send it again.") from None
 
     def _count(self, count: int) -> None:
         self._require_size(self._bytes + count)
@@ -183,7 +181,7 @@ class _Body:
 
     def _count_file(self, account_id: int, count: int) -> None:
         self._arrived += count
-        if self._arrived > self._file_bytes:  # it has not announced its length
+        if self._arrived > self._file_bytes:  # its length was not announced
             self._add_file_bytes(account_id, self._arrived - self._file_bytes)
 
     def _add_file_bytes(self, account_id: int, count: int) -> None:
@@ -192,11 +190,11 @@ class _Body:
 
     def _require_size(self, size: int) -> None:
         if size > MAX_BODY_BYTES and not self.is_streamed:
-            title = f"The body of a request may have {MAX_BODY_BYTES:,} bytes here."
+            title = f"The body of the request is too large. The limit is {MAX_BODY_BYTES:,} bytes."
             raise RefusedBody(413, "too-large", title)
 
     def end(self) -> None:
-        """The body is complete, or nobody reads it further."""
+        """The body is complete, or nobody reads the rest."""
         if not self._is_over:
             for sender in self._senders:
                 self._bodies.end(sender)
@@ -204,35 +202,37 @@ class _Body:
         self._is_over = True
 
     def end_file(self) -> None:
-        """The request is over: what it has stored is counted by the quotas, or deleted."""
+        """Call it at the end of the request: the stored file now counts for the quotas or is deleted."""
         if self._account_id is not None:
             self._bodies.end_file(self._account_id, self._file_bytes)
             self._account_id = None
 
 
 def content_length(scope: Scope) -> int | None:
-    """The ``Content-Length`` of a request, None without a valid one."""
+    """None without a valid ``Content-Length``."""
     declared = dict(scope["headers"]).get(b"content-length", b"")
     return int(declared) if declared.isdigit() else None
 
 
 def streamed_body(request: Request, account_id: int) -> AsyncIterator[bytes]:
-    """The body as it arrives from an account, of any size, for a route that knows its limit. ``RefusedBody`` when no
-    byte has arrived for ``IDLE_SECONDS``, and for too many files or bytes of files at once."""
+    """An account's body as it arrives, without a size limit: the route has one. ``RefusedBody`` after ``IDLE_SECONDS``
+    without a byte, and for too many files or bytes at the same time."""
     request.scope[SCOPE_KEY].stream_from(account_id)
     return request.stream()
 
 
 async def refuse_nul(request: Request) -> None:
-    """``Invalid`` for a NUL character in the address or a JSON body, which PostgreSQL's text cannot hold, and for half
-    a surrogate pair in a JSON body, which nothing can encode. JSON of another encoding than UTF-8 has NUL bytes."""
+    """``Invalid`` for a NUL character in the address or a JSON body, which PostgreSQL cannot store, and for half a
+    surrogate pair in a JSON body, which has no encoding. JSON in UTF-16 or UTF-32 also has NUL bytes."""
     address = request.scope["path"] + unquote(request.scope["query_string"].decode("latin-1"))
     is_json = IS_JSON.match(request.headers.get("content-type", "")) is not None
     body = await request.body() if is_json else b""
     if "\x00" in address or b"\x00" in body or b"\\u0000" in body:
-        raise Invalid("nul-character", "The request has a NUL character in it.")
+        raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     if MAYBE_SURROGATE.search(body) and _has_lone_surrogate(body):
-        raise Invalid("lone-surrogate", "The request has half a surrogate pair in it, which is no character.")
+        raise Invalid(
+            "lone-surrogate", "The request contains half a surrogate pair, which is not a character. Remove it."
+        )
 
 
 def _has_lone_surrogate(body: bytes) -> bool:
@@ -240,6 +240,6 @@ def _has_lone_surrogate(body: bytes) -> bool:
         json.dumps(json.loads(body), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
-    except (ValueError, RecursionError):  # no JSON: the route says what is wrong with it
+    except (ValueError, RecursionError):  # the route reports invalid JSON
         return False
     return False

@@ -1,6 +1,6 @@
-"""What dear answers cost in the rate limits: boards ranked, tables written, and figures drawn.
+"""How many requests an expensive response counts as: past boards, tables and figures.
 
-Routes call these functions, which are no dependencies: every request would pay for those, and few answers are dear.
+These are functions and not dependencies: dependencies would slow down every request, and few responses are expensive.
 """
 
 from fastapi import Request
@@ -11,19 +11,18 @@ from scorer.db.tables import Account
 
 
 def charge_past_board(request: Request, account: Account | None) -> None:
-    """Count a board of a past moment, or a comparison with an earlier version, as several requests: it is ranked for
-    this reader alone."""
+    """Count a past board, or a comparison with an earlier version, as several requests: it is ranked for one reader."""
     _charge(request, account, PAST_BOARD_COST - 1)
 
 
 def charge_rows(request: Request, account: Account | None, rows: int) -> None:
-    """Count a table of so many rows as several requests, before the first of them is written."""
+    """Count a table as several requests, before writing its first row."""
     if cost := rows // ROWS_PER_REQUEST:
         _charge(request, account, cost)
 
 
 def charge_figures(request: Request, account: Account | None, figures: int) -> None:
-    """Count figures that are drawn anew as several requests."""
+    """Count figures that are not cached as several requests."""
     _charge(request, account, figures * FIGURE_COST - 1)
 
 

@@ -1,4 +1,4 @@
-"""An LRU cache of rendered response bodies by ETag. The ETag contains everything that a body depends on."""
+"""An LRU cache of rendered response bodies by ETag. The ETag covers everything that a body depends on."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ class ResponseCache:
         self._locks: dict[str, tuple[Lock, int]] = {}
 
     def answer(self, session: Session, etag: str, make: Callable[[], bytes]) -> bytes:
-        """The body under an ETag. A missing one is made once; other threads that ask for it meanwhile wait for it,
-        without the connection of their ``session``: the thread that makes it may need that connection."""
+        """The body with an ETag. Only one thread makes a missing body. The other threads wait for it and first release
+        the connection of their ``session``, because the working thread may need it."""
         body = self.find(etag)
         if body is not None:
             return body
@@ -36,7 +36,7 @@ class ResponseCache:
             return body if body is not None else self.keep(etag, make())
 
     def stream(self, etag: str, make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
-        """The body under an ETag, piece by piece; a missing one is stored once its last piece has been sent."""
+        """The body with an ETag, in pieces. A missing body is stored after its last piece is sent."""
         body = self.find(etag)
         if body is not None:
             yield body
@@ -69,14 +69,14 @@ class ResponseCache:
                     del self._locks[etag]
 
     def find(self, etag: str) -> bytes | None:
-        """The body under an ETag, if it is still there."""
+        """The body with an ETag, if the cache has it."""
         with self._lock:
             if etag in self._bodies:
                 self._bodies.move_to_end(etag)
             return self._bodies.get(etag)
 
     def keep(self, etag: str, body: bytes) -> bytes:
-        """Store a body and return it; the least recently used ones are dropped. One that is too large is not stored."""
+        """Store a body unless it is too large, and return it. The least recently used bodies are dropped."""
         if len(body) > min(MAX_BODY_BYTES, self._capacity):
             return body
         with self._lock:

@@ -1,4 +1,4 @@
-"""The clock of a web process decides whether a competition is open, so entries are taken only while it is right."""
+"""Refuses entries while the machine's clock is wrong: the clock decides whether a competition is open."""
 
 from sqlalchemy.orm import Session
 
@@ -8,10 +8,8 @@ from scorer.errors import Unavailable
 
 
 def require_right_clock(session: Session) -> None:
-    """``Unavailable`` if the clock of this machine is not the database's: an entry would be accepted after the close,
-    or refused before it."""
-    session.connection()  # connecting takes longer than a reading of the clock may
+    """``Unavailable`` if this machine's clock differs from the database's: the service could accept an entry after the
+    close, or refuse one before it."""
+    session.connection()  # connect first, because that would take too long during the measurement
     if abs(skew_in(session, utc_now)) > MAX_SKEW:
-        raise Unavailable(
-            "wrong-clock", "The clock of this server is wrong, which is not your fault. Please try again later."
-        )
+        raise Unavailable("wrong-clock", "The clock of this server is wrong. Try again later.")

@@ -1,7 +1,7 @@
 """The routers of the application's modules.
 
-FastAPI asks one router after the other whether a request is for one of its routes, and each router asks its routes one
-after the other. With hundreds of routes that would be a third of what a small request costs.
+FastAPI searches all routes of all routers one after the other. With hundreds of routes, that search would be a third of
+the time of a small request.
 """
 
 import re
@@ -17,30 +17,31 @@ NAME_OF_GROUP = re.compile(r"\(\?P<\w+>")
 
 
 class Router(APIRouter):
-    """FastAPI's, which looks at once whether a path can be one of its own before it asks its routes."""
+    """FastAPI's router, but it first matches a path against a single pattern of all its routes."""
 
     _paths: re.Pattern[str] | None = None
     _known_routes = -1
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether one of its routes takes the request."""
         paths = self._pattern()
         if paths is not None and not paths.match(scope["path"].removeprefix(scope.get("root_path", ""))):
             return Match.NONE, {}
         return super().matches(scope)
 
     def _pattern(self) -> re.Pattern[str] | None:
-        """A pattern of the paths of all its routes; None if it includes routers, whose paths it does not know."""
+        """A pattern of the paths of all routes; None if the router includes other routers, with unknown paths."""
         if self._known_routes != len(self.routes):
             patterns = [getattr(route, "path_regex", None) for route in self.routes]
             self._known_routes = len(patterns)
-            texts = [NAME_OF_GROUP.sub("(?:", each.pattern.lstrip("^")) for each in patterns if each is not None]
+            texts = [
+                NAME_OF_GROUP.sub("(?:", pattern.pattern.lstrip("^")) for pattern in patterns if pattern is not None
+            ]
             self._paths = re.compile("|".join(texts)) if len(texts) == len(patterns) else None
         return self._paths
 
 
 class ApiRouter(Router):
-    """A router of the JSON API: ``prefix`` and the paths of its routes follow the API's own prefix."""
+    """A router of the JSON API: the API's prefix comes before ``prefix`` and the paths of the routes."""
 
     def __init__(self, *, prefix: str = "", **options: Any) -> None:
         super().__init__(prefix=API_PREFIX + prefix, **options)

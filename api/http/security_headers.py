@@ -1,6 +1,6 @@
-"""Security headers: of every answer, of pages and of files. Plain ASGI adds them, around the whole application.
+"""Security headers of all responses, of pages and of files. Plain ASGI around the whole application adds them.
 
-A page's own stricter or wider headers stay.
+Headers that a response already has stay unchanged.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ PAGE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NOT_STORED = (b"cache-control", b"no-store")
-"""Of answers of the API that say nothing else."""
+"""For API responses without their own value."""
 HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
-"""A year, for this host alone: what else the domain has is its owner's."""
+"""One year, for this host alone: other hosts of the domain are their owner's decision."""
 INERT_POLICY = "default-src 'none'; sandbox"
 INERT_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": INERT_POLICY}
 """For uploaded files: a browser must not run them as a page or script of this site."""
@@ -45,14 +45,14 @@ IMMUTABLE_IMAGE_HEADERS = INERT_HEADERS | {
     "Cache-Control": "private, max-age=31536000, immutable",
     "Vary": "Authorization, Cookie",
 }
-"""An entry never changes, so its image may be cached for a year; by one browser and for one person only."""
+"""An entry never changes, so the viewer's own browser may cache its image for a year. Shared caches may not."""
 UNSTORED_IMAGE_HEADERS = INERT_HEADERS | {"Cache-Control": "private, no-store"}
-"""For images of reviews: no browser and no proxy stores them."""
+"""For images of reviews, which no browser and no proxy may store."""
 
 
 class SecurityHeaders:
-    """Adds to each answer of ``app`` the headers that it lacks; where the service is at an ``https`` address, browsers
-    are told to come by no other way."""
+    """Adds missing headers to each response of ``app``. If the service has an ``https`` address, it also sends
+    ``Strict-Transport-Security``."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app = app

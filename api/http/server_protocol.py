@@ -1,7 +1,7 @@
-"""The HTTP protocol of the web server: uvicorn's, with limits on connections, TLS handshakes, headers, trailers, chunk
-sizes, requests that wait, bodies that nobody reads and answers that nobody takes.
+"""The HTTP protocol of the web server: uvicorn's with additional limits.
 
-Uvicorn itself has no limit on any of them, except on the time that a connection is idle between two requests.
+It limits connections, TLS handshakes, headers, trailers, chunk sizes, pipelined requests, unread request bodies and
+unread responses. Uvicorn itself only limits the idle time between two requests.
 """
 
 import resource
@@ -17,52 +17,52 @@ from api.http.client_address import is_trusted
 from api.http.rate_limits import network_of
 
 MAX_CONNECTIONS = 2048
-"""Of one process, and at most half of the files that it may open."""
+"""Per process, and at most half of its limit on open files."""
 MAX_CONNECTIONS_OF_AN_ADDRESS = 256
-"""Of one network address to one process. Trusted proxies have no limit but ``MAX_CONNECTIONS``."""
+"""Per network address and process. Trusted proxies only have the limit ``MAX_CONNECTIONS``."""
 HEADER_SECONDS = 20.0
-"""From the connection, or from a request's first byte, until its headers are complete. A TLS handshake has no other
-time."""
+"""From the connection, or from a request's first byte, until the headers are complete. It includes the TLS
+handshake."""
 MAX_HEADER_BYTES = 1 << 16
-"""Of the headers of a request, and again of everything after them that is no body: chunk sizes, their extensions and
+"""For the headers of a request, and again for everything after them except the body: chunk sizes, their extensions and
 trailers."""
 MAX_HEADERS = 128
 MAX_PIPELINED = 16
-"""Requests of one connection that wait for the answer to an earlier one."""
+"""Requests of one connection that wait for the response to an earlier request."""
 FRAMING_BYTES = 16
-"""Of chunk sizes and extensions for each byte of the body, in addition to ``MAX_HEADER_BYTES``."""
+"""Bytes of chunk sizes and extensions per byte of the body, in addition to ``MAX_HEADER_BYTES``."""
 UNREAD_SECONDS = 60.0
-"""How long the bytes of an answer wait for somebody who takes none of them."""
+"""How long the bytes of a response wait for a client that reads none of them."""
 DRAIN_SECONDS = 60.0
-"""How long the rest of a body is taken, and dropped, after the answer: many clients read it only then."""
+"""How long the rest of a body is read and dropped after the response: many clients read the response only when they
+have sent everything."""
 
 
 class ServerLoop(uvloop.Loop):
-    """An event loop whose servers leave TLS to their protocol. Otherwise a protocol learns of a connection only when
-    its handshake is complete, and nothing counts or ends those that never complete it."""
+    """An event loop that leaves TLS to the protocol. Otherwise the protocol would get a connection only after its
+    handshake, and nothing would count or end connections that never complete it."""
 
     async def create_server(self, *args: Any, **options: Any) -> Any:
-        """Listen without TLS."""
         return await super().create_server(*args, **options | {"ssl": None})
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """Closes connections that exceed the limits. With ``ServerLoop`` it speaks TLS if uvicorn has a certificate."""
+    """Closes connections that exceed the limits. With ``ServerLoop``, it uses TLS if uvicorn has a certificate."""
 
     _timer: TimerHandle | None = None
     _unread_timer: TimerHandle | None = None
     _early_data: bytes | None = None
-    """What arrived with the end of the TLS handshake; None while there is no handshake."""
+    """Bytes that arrived with the end of the TLS handshake; None outside a handshake."""
     _header_bytes = 0
     _awaits_headers = True
     _message_is_complete = True
     network: str | None = None
-    """The address that the connection counts for; None for a trusted proxy."""
+    """The network address of the connection; None for a trusted proxy."""
     idle_since: float | None = None
-    """When the connection began to wait for the headers of a request; None while a request is in progress."""
+    """Since when the connection waits for the headers of a request; None while a request is in progress."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Count the connection, and start the time for the first headers and the TLS handshake before them."""
+        """Count the connection and start the timer for the TLS handshake and the first headers."""
         super().connection_made(transport)
         self.idle_since = self.loop.time()
         if self.client and not is_trusted(self.client[0], self.app_state.get("trusted_proxies", ())):
@@ -78,19 +78,19 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._begin_tls(transport, context)
 
     def _begin_tls(self, transport: Transport, context: SSLContext) -> None:
-        """Begin the handshake. The first step of the coroutine, which makes TLS receive the connection's bytes, is
-        taken here: uvloop reads from the connection before a task would take it."""
+        """Begin the handshake. The coroutine's first step, which passes the connection's bytes to TLS, runs here:
+        uvloop would read from the connection before a task runs it."""
         handshake = self.loop.start_tls(transport, self, context, server_side=True)
         handshake.send(None).add_done_callback(lambda _: self._end_handshake(handshake))
 
     def _end_handshake(self, handshake: Coroutine[Any, Any, Transport | None]) -> None:
-        """Begin HTTP if the handshake has succeeded."""
+        """Begin HTTP if the handshake succeeded."""
         encrypted = None
         try:
             handshake.send(None)
         except StopIteration as end:
             encrypted = end.value
-        except OSError:  # what the peer sent is no TLS, or it is gone
+        except OSError:  # not TLS, or the peer disconnected
             self.transport.abort()
         if encrypted is None or encrypted.is_closing():
             self.connection_lost(None)
@@ -100,8 +100,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.data_received(data or b"")
 
     def _is_one_too_many(self) -> bool:
-        """Whether the process or the address has too many connections. If only the process does, the connection that
-        has waited longest for a request ends instead, if there is one."""
+        """Whether the process or the address has too many connections. If only the process has, the connection that
+        has been idle for longest is ended instead, if any."""
         others = [other for other in self.connections if isinstance(other, BoundedHttpProtocol) and other is not self]
         if self.network and sum(other.network == self.network for other in others) >= MAX_CONNECTIONS_OF_AN_ADDRESS:
             return True
@@ -116,13 +116,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the times."""
         self._stop_timer()
         self._stop_unread_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes, but of what is no body only as many as it may have."""
+        """Parse bytes, with a limit on everything except the body."""
         if self._early_data is not None:
             self._early_data += data
             return
@@ -136,9 +135,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             super().data_received(piece)
 
     def on_message_begin(self) -> None:
-        """Start the time for the headers of another request."""
+        """Start the timer for the headers of another request."""
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise ValueError("too many requests wait for an answer")
+            raise ValueError("too many requests wait for a response")
         super().on_message_begin()
         self._message_is_complete = False
         self._awaits_headers = True
@@ -146,16 +145,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._start_timer(HEADER_SECONDS)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header. Trailers are dropped: nothing reads them, and they must not be taken for headers. So are the
-        backslashes of cookies: Kennel's have none, and ``http.cookies`` of Python before 3.11.10 and 3.12.6 takes
-        quadratic time for them (CVE-2024-7592)."""
+        """Keep a header, but drop trailers: nothing reads them, and they must not become headers.
+
+        Backslashes of cookies are also dropped. Kennel's cookies have none, and before 3.11.10 and 3.12.6 Python's
+        ``http.cookies`` needs quadratic time for them (CVE-2024-7592).
+        """
         if self._awaits_headers:
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
             super().on_header(name, value.replace(b"\\", b"") if name.lower() == b"cookie" else value)
 
     def on_headers_complete(self) -> None:
-        """Stop the time for headers. The protocol of a connection never changes (``Upgrade``)."""
+        """Stop the timer for headers. ``Upgrade`` to another protocol is not supported."""
         self._stop_timer()
         self._awaits_headers = False
         self._header_bytes = 0
@@ -168,20 +169,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def _has_body(self) -> bool:
-        """Whether a body follows the headers. If they ask for another protocol, httptools reads none: a proxy that
-        passes both would have the body taken for a request, and hand its answer to somebody else."""
+        """Whether a body follows the headers. httptools does not read the body of an upgrade request: behind a proxy,
+        the body would be parsed as a request, and its response would go to somebody else."""
         return any(
             name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
             for name, value in self.headers
         )
 
     def on_body(self, body: bytes) -> None:
-        """Count no bytes of the body, and give room for the sizes of its chunks."""
+        """Do not count the body, and allow bytes for its chunk sizes."""
         self._header_bytes = max(0, self._header_bytes - (1 + FRAMING_BYTES) * len(body))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Stop the time for the rest of a body."""
+        """Stop the timer for the rest of a body."""
         self._message_is_complete = True
         self._header_bytes = 0
         self._stop_timer()
@@ -189,7 +190,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._note_idleness()
 
     def on_response_complete(self) -> None:
-        """Start the time for the rest of a body that the answer did not wait for, and for the answer's last bytes."""
+        """Start the timers for the unread rest of the body and for the last bytes of the response."""
         super().on_response_complete()
         self._watch_unread_bytes()
         self._note_idleness()
@@ -201,12 +202,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.idle_since = self.loop.time()
 
     def pause_writing(self) -> None:
-        """Start the time for an answer of which so many bytes wait that its application does."""
+        """Start the timer for unread bytes: so much of the response is waiting that the application has to wait."""
         super().pause_writing()
         self._watch_unread_bytes()
 
     def resume_writing(self) -> None:
-        """Stop that time: bytes have been taken, and others may take their place."""
+        """Stop the timer: the client has read some bytes."""
         self._stop_unread_timer()
         super().resume_writing()
 
@@ -216,7 +217,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._unread_timer = self.loop.call_later(UNREAD_SECONDS, self._end_unread, waiting)
 
     def _end_unread(self, waited: int) -> None:
-        """End the connection if none of the bytes that waited has been taken. Closing it would wait for them."""
+        """Abort the connection if the client read none of the waiting bytes. Closing it would wait for them."""
         self._unread_timer = None
         if self.transport.get_write_buffer_size() >= waited:
             self.transport.abort()
@@ -229,7 +230,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._unread_timer = None
 
     def _refuse(self, status: int) -> None:
-        """Close the connection, with an answer if the peer waits for none yet."""
+        """Close the connection, with a response unless another one is in progress."""
         waits = self._awaits_headers and (self.cycle is None or self.cycle.response_complete)
         if waits and self._early_data is None:
             self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")

@@ -1,7 +1,7 @@
 """Server-sent events of submissions: one polling task serves all listeners of a process.
 
-A listener holds a connection to its browser, but no thread and no database connection. While there are listeners, one
-task reads the state of all their submissions once a second, in one transaction.
+A listener holds a connection to its browser, but no thread and no database connection. While there are listeners, a
+single task reads the state of all their submissions once a second, in one transaction.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 15.0
 STREAM_LIFETIME_SECONDS = 900.0
-"""After this a stream ends and the client connects again, so that a signed-out person gets no further events."""
+"""After this time a stream ends and the client connects again: a signed-out person gets no further events."""
 MAX_STREAMS = 100
-"""Streams of one account in one process, at most."""
+"""Per account and process."""
 
 StatusUpdate = tuple[SubmissionStep, SubmissionProgress]
 
 
 class Channel:
-    """A submission with listeners: its steps so far, its progress, and an event that wakes the listeners."""
+    """A submission with listeners: its steps, its progress, and an event that wakes the listeners."""
 
     def __init__(self, known: StatusSnapshot) -> None:
         self.steps = list(known.steps)
@@ -40,16 +40,16 @@ class Channel:
 
     @property
     def last_step_id(self) -> int:
-        """The id of the newest known step, 0 without any."""
+        """0 without any step."""
         return self.steps[-1].id if self.steps else 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the newest step is the last one there can be."""
+        """Whether no further step can follow."""
         return bool(self.steps) and self.steps[-1].is_last
 
     def update(self, snapshot: StatusSnapshot) -> None:
-        """Take over a snapshot's new steps and progress, and wake the listeners if there are any."""
+        """Add a snapshot's new steps and progress, and wake the listeners if anything changed."""
         new = [step for step in snapshot.steps if step.id > self.last_step_id]
         if new or snapshot.progress != self.progress:
             self.steps += new
@@ -57,19 +57,18 @@ class Channel:
             self.wake()
 
     def wake(self) -> None:
-        """Wake every waiting listener."""
         self.changed.set()
         self.changed = asyncio.Event()
 
     def updates_after(self, after: int) -> list[StatusUpdate]:
-        """The states after a step, in order; the newest with its progress, earlier ones without."""
+        """The states after a step, in order; only the newest has its progress."""
         new = [step for step in self.steps if step.id > after]
         return [(step, self.progress if step is self.steps[-1] else SubmissionProgress()) for step in new]
 
 
 class EventHub:
-    """The listeners of this process by submission. ``read_snapshots`` maps {ref: id of the last known step} to what is
-    newer; it runs in a thread. Everything else runs in the event loop."""
+    """The listeners of this process by submission. ``read_snapshots`` maps {ref: id of the last known step} to newer
+    snapshots; it runs in a thread. Everything else runs in the event loop."""
 
     def __init__(
         self,
@@ -86,19 +85,22 @@ class EventHub:
 
     @property
     def listeners(self) -> int:
-        """The number of open streams."""
         return self._accounts.total()
 
     def require_free_stream(self, account_id: int) -> None:
         """``TooMany`` for an account with ``MAX_STREAMS`` open streams."""
         if self._accounts[account_id] >= MAX_STREAMS:
-            raise TooMany("too-many-streams", f"You follow {MAX_STREAMS} submissions already.", retry_after=60)
+            raise TooMany(
+                "too-many-streams",
+                f"You already follow {MAX_STREAMS} submissions. Close a page of one.",
+                retry_after=60,
+            )
 
     async def follow(
         self, ref: int, known: StatusSnapshot, *, after: int, account_id: int, heartbeat: float = HEARTBEAT_SECONDS
     ) -> AsyncGenerator[StatusUpdate | None]:
-        """The states of a submission after the step ``after``, then each newer one as it comes, to the last. None is a
-        heartbeat. ``known`` is the submission's present snapshot."""
+        """The states of a submission after the step ``after``, then each new state as it arrives, up to the last one.
+        None is a heartbeat. ``known`` is the submission's current snapshot."""
         channel = self._channels.setdefault(ref, Channel(known))
         channel.update(known)
         channel.listeners += 1
@@ -146,11 +148,11 @@ class EventHub:
             try:
                 snapshots = await asyncio.to_thread(self._read_snapshots, seen) if seen else {}
             except Exception as error:
-                # Nothing is missed: each poll begins at the last known step.
+                # Nothing gets lost: each poll starts at the last known step.
                 if is_unavailable(error):
-                    log.warning("a look at %d submissions failed: %s", len(seen), unavailability(error))
+                    log.warning("reading the state of %d submissions failed: %s", len(seen), unavailability(error))
                 else:
-                    log.exception("a look at %d submissions failed", len(seen))
+                    log.exception("reading the state of %d submissions failed", len(seen))
                 continue
             for ref, snapshot in snapshots.items():
                 if ref in self._channels:
@@ -158,7 +160,7 @@ class EventHub:
         self._polling_task = None
 
     def close(self) -> None:
-        """End every stream: clients connect to another process and go on after the last event they got."""
+        """End all streams: clients connect to another process and continue after their last event."""
         self._closed = True
         for channel in self._channels.values():
             channel.wake()
@@ -166,8 +168,7 @@ class EventHub:
 
 @contextmanager
 def closed_by_signals(hub: EventHub) -> Iterator[None]:
-    """Close ``hub`` on SIGTERM or SIGINT. A stopping server waits for responses in progress; a stream would keep it
-    waiting."""
+    """Close ``hub`` on SIGTERM or SIGINT: a stopping server waits for all responses in progress, including streams."""
     loop = asyncio.get_running_loop()
     before = {}
     if threading.current_thread() is threading.main_thread():

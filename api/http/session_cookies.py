@@ -1,5 +1,5 @@
-"""The cookies of a browser: its session, the device that it is known as at its next sign-in, a rating link, and the
-page that it returns to once an account is set up."""
+"""The cookies of a browser: its session, its device for the next sign-in, a rating link, and the page to return to
+after an account is set up."""
 
 import re
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ DEVICE_COOKIE = "kennel-device"
 RATER_COOKIE = "kennel-rater"
 NEXT_COOKIE = "kennel-next"
 NEXT_LIFETIME = timedelta(days=3)
-"""As long as the link that confirms an address."""
+"""The same as for the link that confirms an address."""
 SECRET = re.compile(r"[\w-]{43}", re.ASCII)
 """256 bits in base64url."""
 
 
 @dataclass(frozen=True)
 class SessionCookies:
-    """The secrets of a new session and of its browser."""
+    """The secrets of a new session and of its browser (``device``)."""
 
     session: str
     device: str
@@ -30,50 +30,49 @@ class SessionCookies:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the site is reached by https; then cookies are marked ``Secure``."""
+    """Whether the site uses https; then cookies are marked ``Secure``."""
     settings: Settings = request.app.state.settings
     return request.scope["scheme"] == "https" or settings.public_url.startswith("https:")
 
 
 def cookie_name(request: Request, what: str = "kennel") -> str:
-    """The cookie's name; by https with the prefix ``__Host-``, so that no other host and no plain http can set it."""
+    """With https, the name has the prefix ``__Host-``: no other host and no plain http can set the cookie."""
     return f"__Host-{what}" if is_secure(request) else what
 
 
 def session_secret(request: Request) -> str | None:
-    """The session secret in the request's cookie."""
     return request.cookies.get(cookie_name(request))
 
 
 def device_secret(request: Request) -> str | None:
-    """The secret by which the request's browser is known."""
+    """The secret that identifies the request's browser."""
     secret = request.cookies.get(cookie_name(request, DEVICE_COOKIE), "")
     return secret if SECRET.fullmatch(secret) else None
 
 
 def rater_secret(request: Request) -> str | None:
-    """The secret of the rating link that the request's browser has opened."""
+    """The secret of the rating link that the request's browser opened."""
     return request.cookies.get(cookie_name(request, RATER_COOKIE))
 
 
 def set_next_cookie(response: Response, request: Request, path: str) -> None:
-    """Remember the page that a person wanted before they had to set something up."""
+    """Remember the page that a person opened before they had to set something up."""
     set_cookie(response, request, NEXT_COOKIE, value=quote(path), lifetime=NEXT_LIFETIME)
 
 
 def next_path(request: Request) -> str:
-    """The remembered page, as the browser sends it; empty without one."""
+    """The remembered page, unchecked; may be empty."""
     return unquote(request.cookies.get(cookie_name(request, NEXT_COOKIE), ""))
 
 
 def set_session_cookies(response: Response, request: Request, secrets: SessionCookies) -> None:
-    """Set the cookies: hidden from scripts (``HttpOnly``), not sent with forms of other sites (``SameSite``)."""
+    """Set the cookies with ``HttpOnly`` (hidden from scripts) and ``SameSite`` (not sent with forms of other sites)."""
     set_cookie(response, request, "kennel", value=secrets.session, lifetime=SESSION_LIFETIME)
     set_cookie(response, request, DEVICE_COOKIE, value=secrets.device, lifetime=DEVICE_LIFETIME)
 
 
 def set_cookie(response: Response, request: Request, name: str, *, value: str, lifetime: timedelta | None) -> None:
-    """Set a cookie that scripts do not see; without a ``lifetime`` it lasts until the browser is closed."""
+    """Set a cookie that is hidden from scripts. Without a ``lifetime``, it lasts until the browser is closed."""
     response.set_cookie(
         cookie_name(request, name),
         value,
@@ -85,16 +84,15 @@ def set_cookie(response: Response, request: Request, name: str, *, value: str, l
 
 
 def delete_session_cookie(response: Response, request: Request) -> None:
-    """Delete the session's cookie; the browser stays known."""
+    """Delete the session's cookie. The browser keeps its device cookie."""
     delete_cookie(response, request, "kennel")
 
 
 def delete_cookies(response: Response, request: Request) -> None:
-    """Delete both cookies: nobody is signed in, and the browser is known to no account."""
+    """Delete the cookies of the session and of the device."""
     for name in ("kennel", DEVICE_COOKIE):
         delete_cookie(response, request, name)
 
 
 def delete_cookie(response: Response, request: Request, name: str) -> None:
-    """Delete a cookie."""
     response.delete_cookie(cookie_name(request, name), secure=is_secure(request), httponly=True, samesite="lax")

@@ -17,7 +17,7 @@ Transaction = Callable[[], AbstractContextManager[Session]]
 
 
 def in_transaction(begin: Transaction, function: Callable[Concatenate[Session, P], T]) -> Callable[P, T]:
-    """``function`` in a transaction, whose session is its first argument."""
+    """``function`` in a transaction of its own; its first argument is the session."""
 
     def run(*args: P.args, **values: P.kwargs) -> T:
         with begin() as session:
@@ -28,11 +28,10 @@ def in_transaction(begin: Transaction, function: Callable[Concatenate[Session, P
 
 @asynccontextmanager
 async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
-    """A transaction for the time of the block: committed at its end, and where it raises a ``RefusedForm``; rolled back
-    after any other exception.
+    """A transaction for the block: committed at its end or after a ``RefusedForm``, rolled back after other exceptions.
 
-    To begin it takes no connection yet. It ends in a thread if it has taken one since; a request that read nothing but
-    caches, which is most of them, does without.
+    It takes a connection only when the block first needs one, and then ends in a thread. Most requests only read caches
+    and need no connection.
     """
     manager = begin()
     session = manager.__enter__()
@@ -47,7 +46,7 @@ async def request_transaction(begin: Transaction) -> AsyncIterator[Session]:
         end = partial(manager.__exit__, *outcome)
         with CancelScope(shield=True):
             if has_connected(session):
-                # Not in one of the threads that requests wait for: all may be waiting for this session's connection.
+                # Not in a thread for requests: all of them may be waiting for this session's connection.
                 await to_thread.run_sync(end, limiter=CapacityLimiter(1))
             else:
                 end()

@@ -26,11 +26,11 @@ DISCOVERY = {
 }
 
 UNSUPPORTED = {"upload-concat": "concatenation", "upload-defer-length": "creation-defer-length"}
-"""Headers that only an extension defines which is not in ``DISCOVERY``."""
+"""Headers of extensions that are not in ``DISCOVERY``."""
 
 
 class TusError(Exception):
-    """A refusal with a status that only tus defines."""
+    """A refusal with a status that tus defines."""
 
     def __init__(self, status: int, slug: str, title: str) -> None:
         super().__init__(title)
@@ -40,7 +40,8 @@ class TusError(Exception):
 
 
 class TusRoute(APIRoute):
-    """A route that refuses other versions of tus and sends ``Tus-Resumable`` with every response, refusals too."""
+    """A route that refuses other versions of tus and sends ``Tus-Resumable`` with every response, including
+    refusals."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -68,7 +69,9 @@ def _require_version(request: Request) -> None:
     if version is None and (request.method in {"GET", "OPTIONS"} or not is_tus_request(request)):
         return
     if version != VERSION:
-        raise TusError(412, "tus-version", f"This service speaks tus {VERSION}: send the header Tus-Resumable.")
+        raise TusError(
+            412, "tus-version", f"This service supports tus {VERSION}. Send the header Tus-Resumable: {VERSION}."
+        )
 
 
 def require_offered_extensions(request: Request) -> None:
@@ -79,47 +82,47 @@ def require_offered_extensions(request: Request) -> None:
             raise TusError(
                 501,
                 "tus-extension",
-                f"{name} needs the tus extension {extension}, which this service does not have. Send one upload in "
+                f"{name} needs the tus extension {extension}, which this service does not support. Send one upload in "
                 "order, with Upload-Length (tus-js-client: without parallelUploads and uploadLengthDeferred).",
             )
     if request.headers.get("content-type", "").lower() == PATCH_MEDIA_TYPE:
         raise TusError(
             501,
             "tus-extension",
-            "A body needs the tus extension creation-with-upload, which this service does not have. Send the bytes "
+            "A body needs the tus extension creation-with-upload, which this service does not support. Send the bytes "
             "with PATCH (tus-js-client: without uploadDataDuringCreation).",
         )
 
 
 def is_tus_request(request: Request) -> bool:
-    """Whether a request is a tus request: any whose body is not JSON."""
+    """A tus request is any request without a JSON body."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json"
 
 
 def metadata_of(header: str) -> Mapping[str, str]:
-    """The values in ``Upload-Metadata``: comma-separated names, each with UTF-8 in base64; else ``Invalid``."""
+    """The values in ``Upload-Metadata``: comma-separated pairs of a name and UTF-8 in base64, otherwise ``Invalid``."""
     values = {}
     for pair in filter(None, map(str.strip, header.split(","))):
         name, _, coded = pair.partition(" ")
         try:
             values[name] = base64.b64decode(coded.strip(), validate=True).decode()
         except ValueError:
-            raise Invalid("bad-metadata", f"Upload-Metadata has no base64 of UTF-8 under {name!r}.") from None
+            raise Invalid("bad-metadata", f"The value of {name!r} in Upload-Metadata is not UTF-8 in base64.") from None
         if "\x00" in values[name]:
-            raise Invalid("nul-character", "The request has a NUL character in it.")
+            raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     return values
 
 
 @dataclass(frozen=True)
 class Checksum:
-    """The content of ``Upload-Checksum``: the checksum of one request's bytes."""
+    """The checksum of one request's bytes, from ``Upload-Checksum``."""
 
     algorithm: str
     digest: bytes
 
 
 def checksum_of(header: str | None) -> Checksum | None:
-    """The checksum in ``Upload-Checksum``, if there is one; ``TusError`` for an algorithm that is not announced."""
+    """The checksum in ``Upload-Checksum``; ``TusError`` for an unknown algorithm or a malformed value."""
     if header is None:
         return None
     algorithm, _, coded = header.partition(" ")
@@ -128,24 +131,28 @@ def checksum_of(header: str | None) -> Checksum | None:
     except binascii.Error:
         digest = b""
     if algorithm not in CHECKSUMS or not digest:
-        raise TusError(400, "bad-checksum", f"Upload-Checksum is one of {', '.join(CHECKSUMS)} and base64.")
+        raise TusError(
+            400, "bad-checksum", f"Upload-Checksum must be one of {', '.join(CHECKSUMS)}, a space and base64."
+        )
     return Checksum(algorithm, digest)
 
 
 def require_override(request: Request) -> None:
-    """``TusError`` unless a POST stands for a PATCH, which some proxies do not pass."""
+    """``TusError`` unless a POST replaces a PATCH, which some proxies block."""
     if request.headers.get("x-http-method-override", "").upper() != "PATCH":
-        raise TusError(405, "wrong-method", "A POST here says X-HTTP-Method-Override: PATCH.")
+        raise TusError(405, "wrong-method", "Send PATCH, or POST with X-HTTP-Method-Override: PATCH.")
 
 
 def require_patch_body(request: Request) -> None:
-    """``TusError`` unless the content type is that of a part of an upload."""
+    """``TusError`` for another content type than ``PATCH_MEDIA_TYPE``."""
     if request.headers.get("content-type", "").lower() != PATCH_MEDIA_TYPE:
-        raise TusError(415, "wrong-content-type", f"A piece of an upload has the Content-Type {PATCH_MEDIA_TYPE}.")
+        raise TusError(
+            415, "wrong-content-type", f"Send the bytes of an upload with the Content-Type {PATCH_MEDIA_TYPE}."
+        )
 
 
 def headers_of(upload: Upload) -> dict[str, str]:
-    """The tus headers of an upload: offset, length, expiry, and the submission made of it."""
+    """The tus headers of an upload: offset, length, expiry, and the submission created from it."""
     headers = {
         "Upload-Offset": str(upload.received),
         "Upload-Length": str(upload.length),

@@ -1,4 +1,4 @@
-"""A competition's data releases: starting one, its progress, publishing it, downloading it."""
+"""The page of a competition's data releases: creating, publishing and downloading them."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ from scorer.lifecycle import STAGES, UNFINISHED
 
 router = Router(prefix="/competitions/{slug}/release", include_in_schema=False)
 DONE_MESSAGES = {
-    "started": "The release is being made. This page shows how far it is.",
-    "out": "Everybody may have this release, as long as the final board is published.",
-    "back": "The release is for organizers alone again.",
+    "started": "Release started. This page shows the progress.",
+    "out": "Release published. Everybody can download it while the final board is published.",
+    "back": "Release withdrawn. Only organizers can download it.",
 }
 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_releases(slug: str, acting: ActingVisitor, viewer: CurrentViewer, done: str = "") -> Response:
-    """The releases that this person may download; organizers start new ones here."""
+    """The releases that this person may download, and the organizers' form for a new one."""
     return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -52,11 +52,11 @@ def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **ou
 
 @router.post("")
 def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Start a release: a worker makes it."""
+    """Start a release, which a worker creates."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     new_names = text(fields, "new_names") == "yes"
     with refusal_on(_page, acting, slug, viewer):
-        images = one_of(fields, "images", ReleaseImages, message="Choose whose images shall be in it.")
+        images = one_of(fields, "images", ReleaseImages, message="Choose the images for the release.")
         start_data_release(acting, state, images, new_names=new_names)
     return see_other(f"/competitions/{slug}/release?done=started")
 
@@ -65,7 +65,7 @@ def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer
 def hand_out_release(
     slug: str, release_id: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn
 ) -> Response:
-    """Publish a release (the field ``act`` is ``out``), or withdraw it."""
+    """Publish a release (``act`` is ``out``) or withdraw it."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     published = text(fields, "act") == "out"
     with refusal_on(_page, acting, slug, viewer):

@@ -1,4 +1,4 @@
-"""Data releases: starting, listing, handing out and downloading them."""
+"""Data releases: creating, listing, publishing and downloading them. Imports of results."""
 
 import hashlib
 import io
@@ -46,14 +46,14 @@ router = ApiRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
 
 def start_data_release(acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool) -> Release:
-    """Start a data release under a new identifier, with a new key for its pseudonyms."""
+    """Start a data release with a new identifier and a new key for pseudonyms."""
     key = secrets.token_bytes(data_release.KEY_BYTES)
     return data_release.start_release(acting, state, images, new_names=new_names, public_id=new_public_id(), key=key)
 
 
 @router.post("", status_code=202)
 def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
-    """Have a worker make a data release. Organizers only."""
+    """Start a data release, which a worker creates. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     release = start_data_release(acting, state, body.images, new_names=body.new_names)
     return _view(acting, state, release.id)
@@ -61,23 +61,25 @@ def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> ReleasePage:
-    """The data releases that you may download: everybody those that are handed out, while the final board is
-    published; organizers all."""
+    """List the data releases that you can download. Everybody can download published releases while the final board is
+    published; organizers can download all."""
     state = standings.visible_state(acting, slug)
     page = wanted.of_all(data_release.visible_releases(acting.session, state, acting.actor))
-    return ReleasePage(releases=[release_view(each, acting.actor) for each in page.rows], next_after=page.next_after)
+    return ReleasePage(
+        releases=[release_view(status, acting.actor) for status in page.rows], next_after=page.next_after
+    )
 
 
 @router.get("/{release_id}")
 def show(slug: str, release_id: str, acting: ActingVisitor) -> ReleaseView:
-    """One data release: how far it is, and its files."""
+    """Get the progress and files of a data release."""
     state = standings.visible_state(acting, slug)
     return _view(acting, state, release_id)
 
 
 @router.put("/{release_id}/handed-out")
 def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer) -> ReleaseView:
-    """Make a release available to everybody while the final board is published, or undo that. Organizers only."""
+    """Publish a data release for everybody while the final board is published, or withdraw it. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     data_release.hand_out(acting, state, release_id, shown=body.shown)
     return _view(acting, state, release_id)
@@ -87,7 +89,7 @@ def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer)
 def download(
     slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
-    """One file of a release, or a range of it: `tables.zip` (all but images), a table, `README.md`,
+    """Download a file of a release or a range of it: `tables.zip` (everything except images), a table, `README.md` or
     `manifest.json`."""
     return _file(acting, slug, release_id, name=name, request=request, store=store)
 
@@ -96,7 +98,7 @@ def download(
 def download_images(
     slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
-    """The images of one entry, `SUBMISSION.zip`, or a range of it."""
+    """Download the images of an entry, `SUBMISSION.zip`, or a range of the file."""
     return _file(acting, slug, release_id, name=f"{IMAGES_IN}{name}", request=request, store=store)
 
 
@@ -119,7 +121,7 @@ def _view(acting: Acting[Account | None], state: CompetitionState, release_id: s
 
 
 def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
-    """A release as this person may see it; errors are for organizers."""
+    """A release for this account; only organizers see errors."""
     release = status.release
     job = status.job
     shows_error = is_organizer(account, release.competition_id) and status.state != JobState.DONE
@@ -137,7 +139,7 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
 results = ApiRouter(tags=["insights"])
 TABLE = file_body("The table.", media_type="text/csv")
 MAX_CSV_BYTES = 1 << 27
-"""Over a million entries; they are held in memory during the import."""
+"""Enough for a million entries. They are in memory during the import."""
 MAX_MEMORY_BYTES = 1 << 20
 
 
@@ -151,10 +153,12 @@ async def load(
     author: AnyOrganizer,
     now: Now,
 ) -> ImportView:
-    """Import the results of a competition that was held elsewhere. The body is the CSV itself, one entry a line:
-    `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and optionally `labels`,
-    `public_score`, `private_score` and `team`. The competition is made if there is none. Importing the same table again
-    adds nothing (200). Organizers only."""
+    """Import the results of a competition from elsewhere. The request body is a CSV with one entry per line. The
+    columns
+    are `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and optionally `labels`,
+    `public_score`, `private_score` and `team`. The competition is created if it does not exist. Importing the same
+    table
+    again adds nothing (200). Organizers only."""
     require_bytes(declared_bytes(request), MAX_CSV_BYTES)
     with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
         sha256 = await _received(streamed_body(request, author.id), file)

@@ -14,38 +14,42 @@ class ImportView(RecordView):
     """The result of an import."""
 
     competition: str
-    created: bool = Field(description="Whether the competition was made for it.")
+    created: bool = Field(description="Whether the import created the competition.")
     rows: int
     added: int
-    known: int = Field(description="Entries that had been imported before; they were left as they are.")
+    known: int = Field(description="Entries that were already imported. They did not change.")
     labelled: int
     disqualified: int
     ignored_columns: list[str]
     reproduced: dict[str, ScoreReproduction] = Field(
-        description="By track, if a tau was given and the table has scores that are not sealed."
+        description=(
+            "The reproduction of scores by track, if you gave a tau and the table has scores that are not sealed."
+        )
     )
 
 
 class NewRelease(Request):
-    """What a release contains."""
+    """The contents of a release."""
 
     images: ReleaseImages = Field(
-        "none", description="`none`, those of the `ranked` entries, or those of `all` scored entries."
+        "none", description="No images (`none`), images of `ranked` entries, or of `all` scored entries."
     )
     new_names: bool = Field(
         False,
-        description="Draw new pseudonyms. Otherwise those of the last release are used: equal state, equal bytes.",
+        description=(
+            "Create new pseudonyms. By default, the last release's are used, and the same state gives the same bytes."
+        ),
     )
 
 
 class HandOut(Request):
-    """Whether a release is available to everybody."""
+    """Whether to publish a release for everybody."""
 
     shown: bool
 
 
 class FileView(BaseModel):
-    """A file of a release; it is at `.../releases/{id}/files/{name}`."""
+    """A file of a release, at `.../releases/{id}/files/{name}`."""
 
     name: str
     bytes: int
@@ -60,10 +64,10 @@ class ReleaseView(RecordView):
     state: Literal["waiting", "running", "failed", "done", "cancelled"]
     stage: str | None = None
     fraction: float | None = None
-    error: str | None = Field(None, description="Organizers only.")
+    error: str | None = Field(None, description="For organizers only.")
     images: ReleaseImages
-    shown: bool = Field(description="Whether everybody may have it while the final board is published.")
-    sha256: str | None = Field(description="Of its manifest: equal for equal contents.")
+    shown: bool = Field(description="Whether everybody can download it while the final board is published.")
+    sha256: str | None = Field(description="The SHA-256 of the manifest; equal for equal contents.")
     created_at: datetime
     finished_at: datetime | None
     files: list[FileView]

@@ -1,4 +1,4 @@
-"""The insights page: figures and gallery of a competition's entries."""
+"""The insights page of a competition: figures and a gallery."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self
@@ -29,20 +29,19 @@ router = Router(include_in_schema=False)
 
 
 class Picture(NamedTuple):
-    """What the page shows of a figure. It has none of the values: a template keeps what it is given for a while."""
+    """The parts of a figure that the page shows, without the values: templates keep their arguments for a while."""
 
     figure: str
     track: TrackKind | None
     label: str
     shown: str | None
     title: str
-    told: str
+    sentence: str
     statistics: Mapping[str, Any]
     drawing: FigureChart | None
 
     @classmethod
     def of(cls, figure: Figure) -> Self:
-        """The picture of a figure."""
         names = figure.name, figure.track, figure.label, figure.shown
         words = title_of(figure), sentence_of(figure)
         return cls(*names, *words, figure.summary.statistics, figure_chart_of(figure))
@@ -60,16 +59,20 @@ def show_insights(
     seed: Seed = 0,
     shown: ShownName = "",
 ) -> Response:
-    """Every figure that this person may see, of one track and of entries with one kind of label; ``shown``: with the
-    numbers of this shown track, if there is none such of the oldest. Without a ``track``: of the final board, if it is
-    published."""
+    """All figures that this person may see, for one track and one choice of labels.
+
+    ``shown`` is a shown track, by default the oldest. ``track`` defaults to the private track once the final board is
+    published.
+    """
     state = visible_state(acting, slug)
     track = track or ("private" if state.phase is Phase.FINAL else "public")
     require_results(state, track, acting.actor)
     viewer_parts = (viewer.csrf, viewer.account.handle, viewer.unread) if viewer else None
     tracks = visible_shown_tracks(acting.session, state, acting.actor)
-    shown_track = next((each for each in tracks if each.name == shown), tracks[0] if tracks else None)
-    shown = shown_track.name if shown_track else ""  # no other name makes another answer
+    shown_track = next(
+        (shown_track for shown_track in tracks if shown_track.name == shown), tracks[0] if tracks else None
+    )
+    shown = shown_track.name if shown_track else ""  # unknown names give the same response
     version = overview.insights_version(acting.session, state, acting.actor)
     etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
     if is_known(request, etag):
@@ -78,7 +81,7 @@ def show_insights(
     def render_body() -> bytes:
         values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
         values |= _values(acting.session, state, acting.actor, track=track)
-        for name, make in parts.items():  # the same for all who may see the same
+        for name, make in parts.items():  # shared by all viewers with the same rights
             part = cache.answer(acting.session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
         return bytes(render_page("insights/show.html", viewer=viewer, now=acting.now, state=state, **values).body)
@@ -113,7 +116,7 @@ def _render_pictures(
     names = figures.FIGURES if may_see_results(state, account) else tuple(figures.SINGLE)
     charge_figures(request, account, len(names))
     insights = overview.insights_of(session, state, account, label=label)
-    # One at a time: the values of a million entries go before the next one comes.
+    # One at a time, to release the values of up to a million entries before the next figure.
     pictures = [Picture.of(figures.figure(session, insights, name, track=track, account=account)) for name in names]
     if shown is not None:
         pictures.append(Picture.of(figures.shown_track_figure(session, insights, shown, track=track, account=account)))

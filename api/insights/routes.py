@@ -37,22 +37,22 @@ FIGURE_HEADERS = {
 
 
 class FigureQuery(BaseModel):
-    """Of which entries, and in which format."""
+    """The choice of entries and the format."""
 
-    track: Annotated[TrackKind, Field(description="For the figures of one track.")] = "public"
-    label: Annotated[LabelChoice, Field(description="Of entries with this decided label alone.")] = "all"
+    track: Annotated[TrackKind, Field(description="The track, for figures of one track.")] = "public"
+    label: Annotated[LabelChoice, Field(description="Only entries with this decided label.")] = "all"
     shown: ShownName = ""
     format: Literal["json", "csv", "svg"] = "json"
 
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
-    """The figures that you may see: of the public track, and of both with the final board."""
+    """List the figures that you can see: of the public track, and of both tracks with the final board."""
     state = standings.visible_state(acting, slug)
     everything = may_see_results(state, acting.actor)
     shown = [
-        FigureLink.of(slug, figures.SHOWN_TRACK_FIGURE, everything=everything, shown=each.name)
-        for each in visible_shown_tracks(acting.session, state, acting.actor)
+        FigureLink.of(slug, figures.SHOWN_TRACK_FIGURE, everything=everything, shown=shown_track.name)
+        for shown_track in visible_shown_tracks(acting.session, state, acting.actor)
     ]
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
     page = wanted.of_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
@@ -69,8 +69,9 @@ def show(
     cache: AppResponseCache,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
-    """A figure as numbers or as SVG. Everybody sees the public track: the board's entries, without labels. With the
-    final board, everybody sees both tracks, without names of entries and teams. Organizers see everything."""
+    """Get a figure as numbers or SVG. Everybody can see the board's entries on the public track, without labels. With
+    the final board, everybody can see both tracks, without names of entries and teams. Organizers can see
+    everything."""
     state = standings.visible_state(acting, slug)
     query = _normalised(query, figure)
     version = overview.insights_version(acting.session, state, acting.actor)
@@ -88,12 +89,12 @@ def show(
         return figures.shown_track_figure(acting.session, insights, shown, track=query.track, account=acting.actor)
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
-    if may_see_results(state, acting.actor) and query.format != "svg":  # of all entries: too many to be kept
+    if may_see_results(state, acting.actor) and query.format != "svg":  # all entries are too many to cache
         of_all = data()
         charge_rows(request, acting.actor, len(of_all))
         if query.format == "csv":
             return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
-        # The statistics take most of the time, and few bytes.
+        # Cache the statistics, which take most of the time and few bytes.
         head = cache.answer(acting.session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
         return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
     body = cache.answer(
@@ -105,7 +106,7 @@ def show(
 
 
 def _normalised(query: FigureQuery, figure: FigureName) -> FigureQuery:
-    """The query without what the figure does not depend on, so that its answer is made once."""
+    """Reset the parameters that the figure does not depend on, for a single cached response."""
     ignored: dict[str, str] = {}
     if figure != figures.SHOWN_TRACK_FIGURE:
         ignored["shown"] = ""

@@ -1,4 +1,4 @@
-"""Schemas of imports, figures, the gallery and shared submissions."""
+"""Schemas of figures, the gallery and shared submissions."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,17 +17,17 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class FigureLink(BaseModel):
-    """A figure that you may see, and the address of its data."""
+    """A figure that you can see, and the address of its data."""
 
     figure: str
     title: str
-    tracks: list[TrackKind] = Field(description="The tracks that it can show; empty if it compares both.")
-    shown: str | None = Field(None, description="The shown track whose numbers it has.")
+    tracks: list[TrackKind] = Field(description="The tracks that the figure can show; empty if it compares both.")
+    shown: str | None = Field(None, description="The shown track of the figure, if it has one.")
     data: str
 
     @classmethod
     def of(cls, slug: str, name: str, *, everything: bool, shown: str | None = None) -> Self:
-        """The link to a figure; ``shown``: the shown track whose numbers it has."""
+        """``shown`` is the shown track of the figure, if it has one."""
         visible = TRACK_KINDS if everything else TRACK_KINDS[:1]
         title = TITLES[name] if shown is None else shown_track_title(shown)
         data = f"/api/v1/competitions/{slug}/insights/{name}" + (f"?shown={shown}" if shown else "")
@@ -39,26 +39,26 @@ class FigurePage(Page):
 
 
 class FigureView(BaseModel):
-    """A figure as data: columns, rows, and statistics of them."""
+    """A figure as data: columns, rows and statistics."""
 
     competition: str
     figure: str
     title: str
-    told: str = Field(description="The statistics in sentences.")
+    told: str = Field(description="The statistics as sentences.")
     track: TrackKind | None
     label: str
-    shown: str | None = Field(description="The shown track whose numbers it has.")
+    shown: str | None = Field(description="The shown track of the figure, if it has one.")
     tau: float | None
     statistics: dict[str, Any]
     groups: list[dict[str, Any]] = Field(
-        description="By label: count, mean, deviation and quantiles of the first value."
+        description="The count, mean, deviation and quantiles of the first value, by label."
     )
     columns: list[str]
     rows: list[list[Any]]
 
     @classmethod
     def head_of(cls, slug: str, figure: Figure) -> bytes:
-        """The beginning of the view of a figure as JSON: all but its rows, the last field."""
+        """The beginning of a figure's JSON: everything except the last field, its rows."""
         fields = {name: getattr(figure, name) for name in ("track", "label", "shown", "tau", "columns")}
         words = {"title": title_of(figure), "told": sentence_of(figure)}
         view = cls(competition=slug, figure=figure.name, rows=[], **fields, **figure.summary._asdict(), **words)
@@ -66,7 +66,7 @@ class FigureView(BaseModel):
 
     @classmethod
     def json_of(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
-        """The view of a figure as JSON, piece by piece, since its rows may be a million. ``head``: :meth:`head_of`."""
+        """A figure's JSON in chunks, because it may have a million rows. ``head`` comes from :meth:`head_of`."""
         yield head
         for number, rows in enumerate(figure.rows(begin)):
             yield (b"," if number else b"") + to_json(rows)[1:-1]
@@ -74,17 +74,16 @@ class FigureView(BaseModel):
 
 
 class ExhibitView(RecordView):
-    """An entry at a rank of the board, and some of its images."""
+    """An entry at a rank of the board, with some of its images."""
 
     rank: int
     team: str
     submission_id: str
     score: float
-    images: str | None = Field(description="Ten of its images side by side; null for an imported entry.")
+    images: str | None = Field(description="The address of 10 of its images side by side; null for an imported entry.")
 
     @classmethod
     def of_entry(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
-        """The view of a gallery entry."""
         submission = entry.submission
         path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
         return cls.of(entry, submission_id=submission.id, images=path if submission.sprite_key else None)
@@ -105,7 +104,7 @@ class TwinView(RecordView):
 
 
 class TwinsView(RecordView):
-    """Entries of different teams with the same zip, or with the same images under whatever names."""
+    """Entries of different teams with the same zip, or with the same images under any names."""
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
@@ -116,9 +115,9 @@ class TwinsPage(Page):
 
 
 ShownName = Annotated[
-    str, Field(pattern=f"^({NAME.pattern})?$", description="The shown track, for the figure `shown-track`.")
+    str, Field(pattern=f"^({NAME.pattern})?$", description="The name of a shown track, for the figure `shown-track`.")
 ]
-Seed = Annotated[int, Query(ge=0, le=2**31, description="Another seed draws other images.")]
+Seed = Annotated[int, Query(ge=0, le=2**31, description="The seed of the random choice of images.")]
 
 
 LabelChoice = Literal[

@@ -1,4 +1,4 @@
-"""For admins: jobs that wait, run or have failed, and mails that have not left."""
+"""The admins' page of waiting, running and failed jobs, and of unsent mails."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from scorer.notifications import outbox
 from scorer.review import failed_scores
 
 router = Router(prefix="/admin/jobs", include_in_schema=False)
-DONE_MESSAGES = {"one": "The job waits for a worker again.", "all": "All failed jobs wait for a worker again."}
+DONE_MESSAGES = {"one": "Job restarted.", "all": "All failed jobs restarted."}
 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_jobs(acting: ActingAdmin, viewer: SignedIn, done: str = "") -> Response:
-    """The queues, the running jobs, the failed jobs."""
+    """The queues, and the running and failed jobs."""
     return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -34,7 +34,7 @@ def _page(acting: Acting, viewer: Viewer, **outcome: Any) -> Response:
 
 @router.post("/requeue")
 def requeue_jobs(fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
-    """Restart one job, or, without the field ``job``, all that have failed."""
+    """Restart one job, or all failed jobs without the field ``job``."""
     job = text(fields, "job", max_length=18)
     with refusal_on(_page, acting, viewer):
         _requeue(acting, job)

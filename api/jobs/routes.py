@@ -14,23 +14,23 @@ from scorer.review import failed_scores
 
 
 class RequeueWish(Request):
-    """Which jobs to queue again."""
+    """The jobs to restart."""
 
-    job: int | None = Field(None, ge=1, le=2**62, description="One job; null for all that have failed.")
+    job: int | None = Field(None, ge=1, le=2**62, description="The id of a job; null for all failed jobs.")
 
 
 class PauseWish(Request):
-    """What to pause or to resume: one of a queue, a competition and a worker."""
+    """What to pause or resume: a queue, a competition or a worker."""
 
     queue: str | None = None
-    competition: str | None = Field(None, description="Its slug: the jobs of its entries.")
+    competition: str | None = Field(None, description="The slug of a competition, for the jobs of its entries.")
     worker: str | None = Field(
         None,
         min_length=1,
         max_length=300,
-        description="A machine, a process (`machine:pid`), or `*` for all: it ends its job and takes no other.",
+        description="A machine, a process (`machine:pid`), or `*` for all. It finishes its job and takes no other.",
     )
-    paused: bool = Field(True, description="False to resume.")
+    paused: bool = Field(True, description="`false` resumes.")
     reason: str = Field("", max_length=1000)
 
 
@@ -39,13 +39,15 @@ router = ApiRouter(prefix="/admin/jobs", tags=["jobs"])
 
 @router.get("")
 def show(session: DbSession, admin: Admin) -> UnfinishedJobs:
-    """The queues with their depth and age, the running jobs, the failed ones with their errors, and what is paused."""
+    """Get the queues with depth and age, the running jobs, the failed jobs with their errors, and all pauses. Admins
+    only."""
     return failed_jobs.read_unfinished(session)
 
 
 @router.post("/requeue")
 def requeue(body: RequeueWish, acting: ActingAdmin) -> RequeuedView:
-    """Queue a failed job again, or a running one, which is taken from its worker; without a job, all failed ones."""
+    """Restart a failed job, or a running job, which is taken from its worker. Without `job`, restart all failed jobs.
+    Admins only."""
     if body.job is None:
         return RequeuedView(requeued=failed_scores.restart_failed(acting))
     failed_jobs.restart(acting, body.job)
@@ -54,8 +56,8 @@ def requeue(body: RequeueWish, acting: ActingAdmin) -> RequeuedView:
 
 @router.post("/pauses")
 def pause(body: PauseWish, acting: ActingAdmin) -> Sequence[ListedPause]:
-    """Let a queue, a competition's entries or a worker take no more jobs, or take them again. What runs goes on; what
-    waits keeps its place. Returns all pauses that hold."""
+    """Pause or resume a queue, a competition's entries or a worker. Running jobs continue, and waiting jobs keep their
+    place. The response lists all current pauses. Admins only."""
     subject = pauses.PauseSubject(body.queue, body.competition, body.worker)
     pauses.set_paused(acting, subject, paused=body.paused, reason=body.reason)
     return list_pauses(acting.session)

@@ -1,1 +1,1 @@
-"""The part of Kaggle's HTTP API that the ``kaggle`` client uses. Rules and limits are those of the JSON API."""
+"""The part of Kaggle's HTTP API that the ``kaggle`` client uses. The rules and limits of the JSON API apply."""

@@ -1,5 +1,5 @@
-"""The ``kaggle`` client's authentication, error bodies and absolute addresses; token introspection, its first request
-when it has a token; and the answer to unknown methods.
+"""Authentication, error bodies and absolute addresses for the ``kaggle`` client; token introspection, which is its
+first request with a token; and the response to unknown methods.
 """
 
 import base64
@@ -38,13 +38,13 @@ from scorer.monitoring.logs import annotate_request
 from scorer.settings import Settings
 
 ERROR_STATUS = 400
-"""The status of almost every refusal: for it the client prints our message alone. For 401 and 403 it sends people to
-Kaggle, and for 429 it waits where it should not."""
+"""The status of almost all refusals, because the client then only prints our message. For 401 and 403, it sends people
+to Kaggle; for 429, it waits even if that does not help."""
 SERVICE = "/competitions.CompetitionApiService"
 
 
 class KaggleRoute(APIRoute):
-    """A route whose errors have the form that the client prints: ``{"code": int, "message": str}``."""
+    """A route with errors in the client's form: ``{"code": int, "message": str}``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -56,9 +56,9 @@ class KaggleRoute(APIRoute):
                 return error_response_of(error, request)
             except RequestValidationError as error:
                 faults = [f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors()]
-                return error_response(ERROR_STATUS, _message_with_faults("The request is not as it should be.", faults))
+                return error_response(ERROR_STATUS, _message_with_faults("The request is invalid.", faults))
             except TimeoutError:
-                return error_response(408, "The bytes came too slowly.")
+                return error_response(408, "The upload was too slow. Try again.")
             except UNAVAILABLE as error:
                 annotate_request(error=unavailability(error))
                 answer = error_response(503, DATABASE_UNAVAILABLE)
@@ -69,24 +69,22 @@ class KaggleRoute(APIRoute):
 
 
 class KaggleRouter(ApiRouter):
-    """A router of these routes. The interface is Kaggle's, so our OpenAPI document does not describe it."""
+    """A router of :class:`KaggleRoute`. Our OpenAPI document does not describe Kaggle's interface."""
 
     def __init__(self) -> None:
         super().__init__(route_class=KaggleRoute, include_in_schema=False)
 
 
 def error_response(status: int, message: str) -> JSONResponse:
-    """An error response in the client's form."""
     return JSONResponse({"code": status, "message": message}, status)
 
 
 def error_response_of(error: KennelError, request: Request) -> JSONResponse:
-    """The error response for a domain error."""
     settings: Settings = request.app.state.settings
     message = error.message
     if error.slug == "rules-not-accepted":
         place = f"{settings.public_url}/competitions/{error.extra['competition']}#rules"
-        message = f"Please read and accept the rules of this competition first: {place}"
+        message = f"Accept the rules of this competition first: {place}"
     answer = error_response(_status_of(error, request), _message_with_faults(message, error.faults))
     if answer.status_code == 429 and isinstance(error, TooMany):
         answer.headers["Retry-After"] = str(error.retry_after or 1)
@@ -100,7 +98,7 @@ def _status_of(error: KennelError, request: Request) -> int:
         case Unavailable():
             return 503
         case TooMany() if request.url.path.endswith("/GetSubmission"):
-            return 429  # the one call that the client repeats after ``Retry-After``
+            return 429  # the only call that the client repeats after ``Retry-After``
         case _:
             return ERROR_STATUS
 
@@ -110,8 +108,9 @@ def _message_with_faults(message: str, faults: tuple[str, ...] | list[str]) -> s
 
 
 def credentials_of(header: str) -> tuple[str | None, str]:
-    """The handle (None if there is none) and the token in an ``Authorization`` header: of ``Basic``, with which the
-    client sends the key in ``kaggle.json``, or of ``Bearer``. ``Unauthenticated`` for anything else."""
+    """The handle (or None) and the token of an ``Authorization`` header: ``Basic``, which the client uses for the key
+    in
+    ``kaggle.json``, or ``Bearer``. ``Unauthenticated`` for anything else."""
     scheme, _, credentials = header.strip().partition(" ")
     if scheme.lower() == "bearer" and credentials.strip():
         return None, credentials.strip()
@@ -123,7 +122,7 @@ def credentials_of(header: str) -> tuple[str | None, str]:
         if handle and secret:
             return handle, secret
     raise Unauthenticated(
-        "no-token", "Say who you are: KAGGLE_USERNAME is your handle here, KAGGLE_KEY an API token from /account."
+        "no-token", "Set KAGGLE_USERNAME to your handle here, and KAGGLE_KEY to an API token from /account."
     )
 
 
@@ -136,13 +135,15 @@ def authenticated_viewer(
     browser: CurrentBrowser,
     settings: AppSettings,
 ) -> Viewer:
-    """The viewer with an API token. Cookies do not count here, so CSRF is impossible."""
+    """The viewer of an API token. Cookies are ignored, so CSRF is impossible."""
     handle, secret = credentials_of(request.headers.get("authorization", ""))
 
     def find_viewer(session: Session) -> Viewer:
         viewer = viewer_of_token(session, secret, moment)
         if handle is not None and handle.lower() != viewer.account.handle.lower():
-            raise Unauthenticated("bad-token", f"This token is not one of {handle!r}: KAGGLE_USERNAME is your handle.")
+            raise Unauthenticated(
+                "bad-token", f"This token does not belong to {handle!r}. Set KAGGLE_USERNAME to your handle."
+            )
         return viewer
 
     viewer = identify_viewer(find_viewer, begin, rates, browser=browser, policy=settings.require_second_factor)
@@ -152,7 +153,7 @@ def authenticated_viewer(
 
 
 async def counted_viewer(request: Request, viewer: Annotated[Viewer, Depends(authenticated_viewer)]) -> Viewer:
-    """The viewer; ``TooMany`` for too many requests at once."""
+    """The viewer; ``TooMany`` for too many requests in progress."""
     count_request(request, viewer.account.id)
     return viewer
 
@@ -166,8 +167,8 @@ ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
 
 
 def absolute_url_of(request: Request, path: str, settings: Settings) -> str:
-    """The absolute URL of a path, as this client can reach it: below ``public_url`` if its host is the request's (that
-    setting knows of TLS and of a path prefix), otherwise below the request's own host."""
+    """An absolute URL that this client can reach. It starts with ``public_url``, which includes TLS and a path prefix,
+    if its host is the request's; otherwise with the request's own host."""
     requested = request.base_url
     is_public = urlsplit(settings.public_url).netloc == requested.netloc
     return f"{settings.public_url if is_public else str(requested).rstrip('/')}{path}"
@@ -180,7 +181,7 @@ router = KaggleRouter()
 def introspect_token(
     body: IntrospectRequest, begin: Transactions, now: Now, rates: AppRateLimiter, browser: CurrentBrowser
 ) -> IntrospectResponse:
-    """The owner of a token; an unknown one is not active. Unknown tokens count against a rate limit."""
+    """The owner of a token. Unknown tokens are not active and count for a rate limit."""
 
     def find_viewer(session: Session) -> Viewer:
         return viewer_of_token(session, body.token, now)
@@ -196,5 +197,7 @@ def introspect_token(
 
 @router.post("/{service}Service/{method}")
 def unknown_method(service: str, method: str) -> JSONResponse:
-    """404 with a message for methods that this service does not have."""
-    return error_response(404, f"This service has no {method}; it knows competitions, their entries, boards and files.")
+    """404 with a message for unsupported methods."""
+    return error_response(
+        404, f"This service does not support {method}, only competitions, their entries, boards and files."
+    )

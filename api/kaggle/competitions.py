@@ -1,5 +1,5 @@
-"""Competitions and their boards: the public board, and the private one once it is published; their data
-files, which are downloaded by a redirect, as the client expects.
+"""Competitions, their boards (the private board once it is published) and their data files, which the client expects to
+download after a redirect.
 """
 
 import io
@@ -47,25 +47,30 @@ DEADLINE_ORDERS: Mapping[str, bool] = {
     "COMPETITION_SORT_BY_EARLIEST_DEADLINE": False,
     "COMPETITION_SORT_BY_LATEST_DEADLINE": True,
 }
-"""Whether each of the client's orders by deadline is a descending one. With an order that is not here, newest first."""
+"""Whether the client's orders by deadline are descending. All other orders are newest first."""
 
 
 @router.post(f"{SERVICE}/ListCompetitions")
 def list_competitions(body: CompetitionsRequest, acting: ActingReader, settings: AppSettings) -> CompetitionsResponse:
-    """The visible competitions of the wanted group that have the search words in their title or slug."""
+    """The visible competitions of the requested group with the search words in their title or slug."""
     entered = competitions_entered(acting.session, acting.actor.id)
     visible = competition_state.visible_competitions(acting)
     wanted = _ordered(
-        acting.session, [each for each in visible if _is_in(each, body, entered, now=acting.now)], body, now=acting.now
+        acting.session,
+        [competition for competition in visible if _is_in(competition, body, entered, now=acting.now)],
+        body,
+        now=acting.now,
     )
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     end = begin + body.page_size
-    states = competition_state.states_of(acting.session, [each.id for each in wanted[begin:end]], acting.now)
+    states = competition_state.states_of(
+        acting.session, [competition.id for competition in wanted[begin:end]], acting.now
+    )
     teams = standings.count_teams(acting.session, states)
     return CompetitionsResponse(
         competitions=[
-            _competition(acting.session, each, acting.actor, site=settings.public_url, entered=entered, teams=teams)
-            for each in states
+            _competition(acting.session, state, acting.actor, site=settings.public_url, entered=entered, teams=teams)
+            for state in states
         ],
         next_page_token=str(end) if end < len(wanted) else "",
     )
@@ -75,12 +80,14 @@ def _ordered(
     session: Session, listed: Sequence[ListedCompetition], body: CompetitionsRequest, *, now: datetime
 ) -> Sequence[ListedCompetition]:
     if body.sort_by == BY_TEAMS:
-        teams = standings.count_teams(session, competition_state.states_of(session, [each.id for each in listed], now))
-        return sorted(listed, key=lambda each: teams[each.id], reverse=True)
+        teams = standings.count_teams(
+            session, competition_state.states_of(session, [competition.id for competition in listed], now)
+        )
+        return sorted(listed, key=lambda competition: teams[competition.id], reverse=True)
     descending = DEADLINE_ORDERS.get(body.sort_by)
     if descending is None:
         return listed
-    return sorted(listed, key=lambda each: each.closes_at or FAR_FUTURE, reverse=descending)
+    return sorted(listed, key=lambda competition: competition.closes_at or FAR_FUTURE, reverse=descending)
 
 
 def _is_in(
@@ -112,7 +119,7 @@ def _competition(
         url=f"{site}/competitions/{competition.slug}",
         deadline=competition.closes_at,
         category=state.phase,
-        reward=", ".join(each["amount"] for each in sorted(competition.prizes, key=itemgetter("place"))),
+        reward=", ".join(prize["amount"] for prize in sorted(competition.prizes, key=itemgetter("place"))),
         team_count=teams[competition.id],
         user_has_entered=has_entered,
         user_rank=standings.rank_of(session, state, _track_of(state), account=account) if has_entered else None,
@@ -121,13 +128,12 @@ def _competition(
 
 
 def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
-    """The track of the board: private once it is published, for organizers as well, unless ``public`` is asked for."""
+    """The track of the board: private once it is published, also for organizers, unless ``public`` is requested."""
     return "private" if state.published and not public else "public"
 
 
 @router.post(f"{SERVICE}/GetLeaderboard")
 def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> LeaderboardResponse:
-    """A page of the board."""
     state = competition_state.visible_state(acting, body.competition_name)
     kind = _track_of(state, public=body.override_public)
     after = int(body.page_token or 0)
@@ -156,7 +162,7 @@ def download_leaderboard(
     account: Reader,
     now: Now,
 ) -> Response:
-    """The whole board: a zip with the CSV of the JSON API."""
+    """The complete board: a zip with the CSV of the JSON API."""
     with begin() as session:
         state = competition_state.visible_state(Acting(session, account, now), body.competition_name)
         kind = _track_of(state)
@@ -169,7 +175,6 @@ def download_leaderboard(
 
 
 def _zip_of(name: str, text: bytes) -> bytes:
-    """A zip with one text file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, text)
@@ -178,13 +183,13 @@ def _zip_of(name: str, text: bytes) -> bytes:
 
 @router.post(f"{SERVICE}/ListDataFiles")
 def list_data_files(body: PageRequest, acting: ActingReader) -> DataFilesResponse:
-    """A page of the files, by name."""
+    """A page of the files in order of name."""
     state = competition_state.visible_state(acting, body.competition_name)
     begin = int(body.page_token or 0)
     files = state.files[begin:]
     page = files[: body.page_size]
     return DataFilesResponse(
-        files=[_message_of(each) for each in page],
+        files=[_message_of(file) for file in page],
         next_page_token=str(begin + len(page)) if len(files) > len(page) else "",
     )
 
@@ -195,7 +200,7 @@ def _message_of(file: DataFile) -> DataFileMessage:
 
 @router.post(f"{SERVICE}/DownloadDataFile")
 def redirect_to_data_file(body: DataFileRequest, acting: ActingReader) -> Response:
-    """A redirect to a file. Its address has no host, so the client uses the same host and sends the same token."""
+    """Redirect to a file. The address has no host, so the client uses the same host and sends the same token."""
     state = competition_state.visible_state(acting, body.competition_name)
     file = data_files.find_file(acting.session, state, body.file_name, account=acting.actor)
     return _redirect_to(f"/api/v1/kaggle/files/{state.competition.slug}/{quote(file.name)}")
@@ -203,7 +208,7 @@ def redirect_to_data_file(body: DataFileRequest, acting: ActingReader) -> Respon
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
 def redirect_to_data_files(body: CompetitionRequest, acting: ActingReader) -> Response:
-    """A redirect to all files as one zip."""
+    """Redirect to all files as one zip."""
     state = competition_state.visible_state(acting, body.competition_name)
     data_files.downloadable_files(acting.session, state, acting.actor)
     return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
@@ -218,7 +223,7 @@ def download_data_file(slug: str, name: str, request: Request, acting: ActingRea
     """A file, or a range of it."""
     state = competition_state.visible_state(acting, slug)
     file = data_files.find_file(acting.session, state, name, account=acting.actor)
-    # A client with ``http_proxy`` pointing at us would send us requests for the store's host, too, unless by https.
+    # If ``http_proxy`` points to this service, the client would also send it http requests for the store's host.
     return download(request, file, store, without_tls=False)
 
 

@@ -1,4 +1,4 @@
-"""Messages of the ``kaggle`` client. It leaves out fields that equal their default; unknown fields are ignored."""
+"""Messages of the ``kaggle`` client. It leaves out fields with their default value; unknown fields are ignored."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -13,17 +13,17 @@ MAX_PAGE_SIZE = 200
 
 
 def in_utc(moment: datetime) -> str:
-    """A time as the client parses it: RFC 3339 with milliseconds and ``Z``."""
+    """A time in the client's format: RFC 3339 with milliseconds and ``Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 UtcTime = Annotated[datetime, PlainSerializer(in_utc)]
 PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
-PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="`next_page_token` of the page before.")]
+PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="The `next_page_token` of the previous page.")]
 
 
 class Message(BaseModel):
-    """The base of all messages: camelCase on the wire."""
+    """The base class of messages, with camelCase names in JSON."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
@@ -49,19 +49,19 @@ class StartUploadRequest(CompetitionRequest):
 
     @property
     def kept_name(self) -> str:
-        """The end of the name, as long as it may be stored."""
+        """The end of the name, cut to the maximum length."""
         return self.file_name[-MAX_NAME_LENGTH:]
 
 
 class StartUploadResponse(Message):
-    """The address for the bytes, and the token with which the submission is created."""
+    """The address for the bytes, and the token for creating the submission."""
 
     token: str
     create_url: str
 
 
 class CreateSubmissionRequest(CompetitionRequest):
-    """The request for the submission, once the bytes are sent."""
+    """The request to create the submission after sending the bytes."""
 
     blob_file_tokens: str = Field(min_length=1, max_length=200)
     submission_description: str = Field("", max_length=MAX_NOTE_LENGTH)
@@ -106,7 +106,7 @@ class SubmissionsResponse(Message):
 
 
 class LimitsResponse(Message):
-    """How many entries a team has made, and may make now."""
+    """The entries that a team has made and can make now."""
 
     num_today: int
     num_total: int
@@ -121,7 +121,7 @@ class LeaderboardRequest(PageRequest):
 
 
 class LeaderboardRow(Message):
-    """A line of the board."""
+    """A row of the board."""
 
     team_id: int
     team_name: str
@@ -137,7 +137,7 @@ class LeaderboardResponse(Message):
 
 
 class CompetitionsRequest(Message):
-    """A request for a page of competitions. Older clients send ``page``, from 1, in place of ``page_token``."""
+    """A request for a page of competitions. Older clients send ``page``, from 1, instead of ``page_token``."""
 
     group: str = ""
     sort_by: str = ""
@@ -199,7 +199,7 @@ class IntrospectRequest(Message):
 
 
 class IntrospectResponse(Message):
-    """Whether a token is valid here, and whose it is."""
+    """Whether a token is valid here, and its owner."""
 
     active: bool
     username: str = ""

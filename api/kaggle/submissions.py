@@ -1,4 +1,4 @@
-"""A team's submissions and limits, and submitting a zip in the client's three requests: start an upload, send the
+"""A team's submissions and limits, and submitting a zip with the client's three requests: start the upload, send the
 bytes, create the submission.
 """
 
@@ -69,7 +69,6 @@ router = KaggleRouter()
 
 @router.post(f"{SERVICE}/GetSubmission")
 def get_submission(body: SubmissionRequest, acting: ActingReader, settings: AppSettings) -> SubmissionMessage:
-    """One submission."""
     submission = access.find_by_ref(acting.session, body.ref, acting.actor)
     state = competition_state.visible_state(acting, submission.competition.slug)
     return _entry(acting.session, state, submission, account=acting.actor, site=settings.public_url)
@@ -85,7 +84,8 @@ def list_submissions(body: PageRequest, acting: ActingReader, settings: AppSetti
     more = len(submissions) > body.page_size
     return SubmissionsResponse(
         submissions=[
-            _entry(acting.session, state, each, account=acting.actor, site=settings.public_url) for each in page
+            _entry(acting.session, state, submission, account=acting.actor, site=settings.public_url)
+            for submission in page
         ],
         next_page_token=str(page[-1].ref) if more else "",
     )
@@ -95,7 +95,8 @@ def _entry(
     session: Session, state: CompetitionState, submission: Submission, *, account: Account, site: str
 ) -> SubmissionMessage:
     judged = {
-        each.track: each for each in submission_scores.measurements_of(session, submission, account, ranked=False)
+        measurement.track: measurement
+        for measurement in submission_scores.measurements_of(session, submission, account, ranked=False)
     }
     decimals = state.competition.score_decimals
     public = judged.get("public")
@@ -108,7 +109,7 @@ def _entry(
         error_description=error,
         file_name=submission.file_name,
         public_score=_score(public, decimals),
-        # Not earlier for organizers either: others may see the client's output, or use it with their token.
+        # Also hidden from organizers until then: others may see the client's output or use it with their token.
         private_score=_score(judged.get("private"), decimals) if state.published else "",
         status=_status(submission, error),
         submitted_by=submission.account.handle,
@@ -125,20 +126,20 @@ def _score(judged: JudgedMeasurement | None, decimals: int) -> str:
 
 
 def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
-    """Why an entry has no score and will get none; empty if it has one or may still get one."""
+    """Why an entry will never get a score; empty if it has a score or may still get one."""
     if submission.status in PENDING:
         return ""
     if submission.status == Status.SCORED:
         return public.explanation if public is not None and public.copy else ""
     if submission.status == Status.CANCELLED:
-        return "Your team has cancelled this entry."
+        return "Your team cancelled this entry."
     why = submission.reason or f"This entry is {submission.status}."
     return "\n".join([why, *(f"- {fault}" for fault in submission.faults or ())])
 
 
 @router.post(f"{SERVICE}/GetSubmissionLimits")
 def get_submission_limits(body: CompetitionRequest, acting: ActingReader) -> LimitsResponse:
-    """How many entries the team has made, and how many more it may make now."""
+    """The entries that the team has made and can make now."""
     state = competition_state.visible_state(acting, body.competition_name)
     quota = quotas.quota_of(acting.session, state, acting.actor, now=acting.now)
     return LimitsResponse(
@@ -149,7 +150,7 @@ def get_submission_limits(body: CompetitionRequest, acting: ActingReader) -> Lim
 
 
 def _remaining_today(state: CompetitionState, quota: Quota, now: datetime) -> int:
-    """The entries that the client prints as left for today. Entries in progress delay the next one but do not count."""
+    """The remaining entries for today. Entries in progress delay the next entry but do not count."""
     may_enter = state.phase is Phase.OPEN or competition_state.takes_late(state, now)
     if not may_enter or quota.refusal is Refusal.REJECTED:
         return 0
@@ -166,19 +167,19 @@ def _status(submission: Submission, error: str) -> str:
 
 BYTES = "/kaggle/uploads"
 UPLOAD_USER = "upload"
-"""The client knows nothing but an address for the bytes. HTTP clients send what stands before its host as a header, of
-``Basic``: so the secret is in no path, and in no log."""
+"""The user name in the address for the bytes, which is all the client knows. HTTP clients send the user name and secret
+of an address as a ``Basic`` header: the secret is in no path and in no log."""
 MAX_POLLS = 60
 POLL_SECONDS = 0.5
-"""While another request makes the submission: how often to look for it, and how many seconds apart."""
+"""How often and how far apart to check for the submission while another request creates it."""
 
 
 @router.post(f"{SERVICE}/StartSubmissionUpload")
 def start_upload(
     body: StartUploadRequest, request: Request, acting: ActingSubmitter, settings: AppSettings
 ) -> StartUploadResponse:
-    """Begin an upload. Everything that can be refused without the bytes is refused here: while it sends bytes the
-    client shows no messages."""
+    """Begin an upload. Errors that need no bytes are raised here, because the client shows no messages while it sends
+    bytes."""
     secret = secrets.token_urlsafe(32)
     wanted = UploadRequest(
         NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
@@ -198,21 +199,26 @@ async def receive_upload(
     rates: AppRateLimiter,
     browser: CurrentBrowser,
 ) -> Response:
-    """Receive all bytes of an upload; its secret authorises it. After a broken connection the client starts again from
+    """Receive all bytes of an upload, authorised by its secret. After a lost connection, the client starts again from
     the first byte, so earlier bytes are dropped."""
     await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
     _, secret = credentials_of(request.headers.get("authorization", ""))
     writer = secrets.token_hex(8)
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret=secret, writer=writer)
     chunks = streamed_body(request, upload.account_id)
-    if upload.state == "done":  # a repeat after a lost answer; the client reads one only after it has sent everything
+    if (
+        upload.state == "done"
+    ):  # a repetition after a lost response; the client reads the response only after sending everything
         await drain(chunks, upload.length)
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
         appender = Appender(begin, store, upload, writer, 0, life, limits_of(settings), utc_now)
         await appender.append(chunks)
         if appender.offset != upload.length:
-            raise Conflict("not-complete", f"{appender.offset:,} bytes came, {upload.length:,} were announced.")
+            raise Conflict(
+                "not-complete",
+                f"{appender.offset:,} bytes arrived, but {upload.length:,} were announced. Upload the file again.",
+            )
     return Response()
 
 
@@ -233,7 +239,7 @@ async def create_submission(
     settings: AppSettings,
     account: Submitter,
 ) -> CreateSubmissionResponse:
-    """Make the submission, or return what is wrong with the zip. The same token gives the same submission."""
+    """Create the submission, or return the faults of the zip. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
         complete = await run_in_threadpool(_set_note, body, begin, account)
         upload = await finalise_upload(joins, begin, store, settings=settings, upload_id=complete.id)
@@ -243,7 +249,9 @@ async def create_submission(
             url = f"{settings.public_url}/submissions/{submission.id}"
             return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {url}\n", ref=submission.ref)
         await anyio.sleep(POLL_SECONDS)
-    raise Unavailable("still-making", "Your submission is still being made; please look at your submissions.")
+    raise Unavailable(
+        "still-making", "Your submission is still being created. Check your list of submissions in a minute."
+    )
 
 
 def _set_note(body: CreateSubmissionRequest, begin: Transaction, account: Account) -> Upload:

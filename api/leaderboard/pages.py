@@ -1,4 +1,4 @@
-"""The leaderboard on a competition's page: a page of a board, the tabs of other boards; versions, uncertainty."""
+"""The leaderboard of a competition's page, and the pages of its versions and of the uncertainty of ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,9 +38,9 @@ from scorer.teams import storage
 router = Router(include_in_schema=False)
 PAGE_SIZE = 100
 PODIUM = 3
-"""The places that a final board begins with, in addition to those that win a prize."""
+"""The number of winners above a final board. Winners of prizes are added."""
 MAX_SHOWN_APART = 100
-"""Rows of the list of copies, and of that of disqualified teams."""
+"""The maximum number of rows in the lists of copies and of disqualified teams."""
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -50,13 +50,16 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 AsOfTime = Annotated[
     datetime | None, BeforeValidator(lambda value: None if value == "" else value), AfterValidator(_in_utc)
 ]
-"""A time in a page's query string, as a form field sends it: UTC where it names no zone, None where it is empty."""
+"""A time from a form field in a query string: UTC without a zone, None if it is empty."""
 
 
 class BoardQuery(BaseModel):
-    """Which page of which board: from rank ``after + 1`` on, or of the teams whose name contains ``search``; ``late``:
-    of the entries after the deadline; ``as_of``: as it was then; ``columns``: with these shown tracks. Without a
-    ``track``: the board that decides, if it is published."""
+    """A requested page of a board.
+
+    It starts at rank ``after + 1``, or lists the teams with ``search`` in their names. ``late``: the board of entries
+    after the deadline. ``as_of``: the board at that time. ``columns``: the shown tracks to include. ``track`` defaults
+    to the private board once it is published, and to the public board before.
+    """
 
     track: TrackKind | None = None
     after: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
@@ -66,17 +69,16 @@ class BoardQuery(BaseModel):
     columns: Annotated[list[str], Field(max_length=MAX_SHOWN_TRACKS)] = []
 
     def track_of(self, state: CompetitionState) -> TrackKind:
-        """The board's track."""
         return self.track or ("public" if self.late else state.first_board)
 
 
 @dataclass(frozen=True)
 class BoardPage:
-    """A page of the board; ``previous`` and ``next`` are the ``after`` of its neighbours."""
+    """``previous`` and ``next`` are the ``after`` of the neighbouring pages."""
 
     rows: Sequence[Place]
     own: Place | None
-    """The row of the viewer's team, unless it is among ``rows``."""
+    """The row of the viewer's team if ``rows`` does not include it."""
     copies: Sequence[UnrankedTeam]
     more_copies: int
     disqualified: Sequence[UnrankedTeam]
@@ -89,21 +91,18 @@ class BoardPage:
 
 @dataclass(frozen=True)
 class BoardTab:
-    """One of a competition's boards."""
-
     text: str
     track: TrackKind
     late: bool
 
     @property
     def query(self) -> str:
-        """The query string that addresses the board."""
         return f"track={self.track}" + ("&late=true" if self.late else "")
 
 
 def board_tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
-    """The boards that this person may see; empty if that is the public one alone. ``late``: the late board is on
-    display, so it gets a tab in any case."""
+    """The tabs of the boards that this person may see; empty if only the public one. ``late``: the page shows the late
+    board, so it always gets a tab."""
     kinds: list[TrackKind] = ["public", "private"] if may_see_private(state, account) else ["public"]
     kinds.sort(key=lambda kind: kind != state.first_board)
     tabs = [BoardTab(state.board_title(kind), kind, False) for kind in kinds]
@@ -113,17 +112,17 @@ def board_tabs_of(state: CompetitionState, account: Account | None, now: datetim
 
 
 def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> BoardPage:
-    """The page of ``size`` places that begins after rank ``after``.
+    """The page of ``size`` places after rank ``after``.
 
-    ``board`` holds one place more than ``size``, if there is one: from it follows whether there is a next page, and
-    which benchmarks belong there. Copies and disqualified teams are on the first page.
+    ``board`` has up to ``size + 1`` places. The last one shows whether there is a next page, and which benchmarks
+    belong to it. Copies and disqualified teams are on the first page.
     """
     places, beyond = board.places[:size], board.places[size : size + 1]
-    benchmarks = [each for each in board.benchmarks if _is_on_page(each, places, beyond, after=after)]
+    benchmarks = [benchmark for benchmark in board.benchmarks if _is_on_page(benchmark, places, beyond, after=after)]
     copies, out = (board.copies, board.disqualified) if after == 0 else ([], [])
     own = board.own
     return BoardPage(
-        # The sort is stable and lower is better: teams keep their order, a benchmark stands after its equals.
+        # The sort is stable: teams keep their order, and a benchmark comes after teams with the same score.
         rows=sorted([*places, *benchmarks], key=lambda place: (place.score, place.rank == 0)),
         own=None if own is None or any(place.rank == own.rank for place in places) else own,
         copies=copies[:MAX_SHOWN_APART],
@@ -144,7 +143,7 @@ def _is_on_page(benchmark: Place, places: Sequence[Place], beyond: Sequence[Plac
 
 
 def board_values(acting: Acting[Account | None], state: CompetitionState, query: BoardQuery) -> dict[str, Any]:
-    """The page of the board, and what stands around it."""
+    """The template values for the page of a board and everything around it."""
     after = query.after
     search = query.search.strip()
     organizes = roles.is_organizer(acting.actor, state.competition.id)
@@ -163,8 +162,8 @@ def board_values(acting: Acting[Account | None], state: CompetitionState, query:
         "storage": storage.usage_of_competition(acting.session, state.competition, acting.now) if organizes else None,
         "board": board,
         "page": board_page_of(board, after=after),
-        "shown_tracks": [(each, find_metric(each.metric)) for each in board.shown_tracks],
-        "columns": [each.name for each in board.shown_tracks if each.name in query.columns],
+        "shown_tracks": [(shown, find_metric(shown.metric)) for shown in board.shown_tracks],
+        "columns": [shown.name for shown in board.shown_tracks if shown.name in query.columns],
         "deadline": formatting.deadline(state, acting.now),
         "timeline": timeline_of(state),
         "window": appeal_windows.window_of(state),
@@ -187,7 +186,7 @@ def show_versions(
     viewer: CurrentViewer,
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> Response:
-    """The versions of the private board, and the ranks that the newest one has moved."""
+    """The versions of the private board, and the ranks that changed with the newest one."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=PAGE_SIZE)
@@ -206,7 +205,7 @@ def show_uncertainty(
     cache: AppResponseCache,
     track: TrackKind | None = None,
 ) -> Response:
-    """How certain the ranks of a board are, and what medals and prizes hang on."""
+    """The uncertainty of a board's ranks, and the score differences that decide medals and prizes."""
     state = standings.visible_state(acting, slug)
     track = track or state.first_board
     version, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
@@ -226,8 +225,8 @@ def show_uncertainty(
 def etag_parts(
     session: DbSession, state: CompetitionState, track: TrackKind, *, viewer: Viewer | None, now: datetime
 ) -> tuple[object, ...]:
-    """All that the page depends on: the templates, the board, the competition's texts and dates, the viewer, and the
-    minute, because the page shows relative times; what is stored is no older than that, too."""
+    """Everything that the page depends on: templates, board, competition, viewer, and the current minute because of
+    relative times. The minute also limits the age of cached pages."""
     account = viewer.account if viewer else None
     columns = [getattr(state.competition, column.key) for column in type(state.competition).__table__.columns]
     version = standings.board_version(session, state, track, account=account, now=now)

@@ -40,32 +40,32 @@ from scorer.lifecycle import TrackKind
 router = ApiRouter(tags=["leaderboard"])
 BOARD_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"}
 MEDIA_TYPES = {True: "text/csv; charset=utf-8", False: "application/json"}
-"""By whether the answer is CSV."""
 
 
 class BoardQuery(BaseModel):
-    """Which places of which board, and in which format."""
+    """The requested places of a board and their format."""
 
     track: TrackKind = "public"
-    after: Annotated[int, Field(ge=0, le=10**9, description="Show places after this rank.")] = 0
+    after: Annotated[int, Field(ge=0, le=10**9, description="Only places after this rank.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     format: Literal["json", "csv"] | None = None
-    late: Annotated[bool, Field(description="The board of the entries after the close.")] = False
-    search: Annotated[str, Field(max_length=100, description="Only teams whose name contains this.")] = ""
+    late: Annotated[bool, Field(description="The board of entries after the close.")] = False
+    search: Annotated[str, Field(max_length=100, description="Only teams with this text in their names.")] = ""
     as_of: Annotated[
         AwareDatetime | None,
         Field(
-            description="The board as it was at this moment: measurements, thresholds, rulings, picks, merges and names"
-            " of then. The private board can be seen as it was while it was published."
+            description="The board at this time, with the measurements, thresholds, rulings, picks, merges and names"
+            " of that"
+            " time. The past private board is available for times when it was published."
         ),
     ] = None
 
     def wants_csv(self, accept: str) -> bool:
-        """Whether the answer is CSV: by ``format``, else by the header Accept."""
+        """``format`` takes precedence over the header ``Accept``."""
         return self.format == "csv" or (self.format is None and "text/csv" in accept)
 
     def inputs(self, *, as_csv: bool) -> dict[str, object]:
-        """What an answer depends on: CSV has every place."""
+        """The parameters that a response depends on; CSV always has all places."""
         return self.model_dump(exclude={"format", "after", "limit"} if as_csv else {"format"})
 
 
@@ -83,8 +83,8 @@ def show(
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
-    """The board, ranked when it is read, with the newest threshold. CSV has every place. The private board ranks teams
-    by their final picks; until it is published it is for organizers only."""
+    """Get a board, ranked on each read with the current threshold. CSV has all places. The private board ranks teams by
+    their final picks. Until it is published, it is for organizers only."""
     if query.as_of is not None:
         charge_past_board(request, acting.actor)
     board_access.require_past(query.as_of, acting.now)
@@ -141,7 +141,7 @@ def _view(board: Board, account: Account | None) -> BoardView:
         copies=[CopyView.of(copy, **hidden) for copy in board.copies],
         disqualified=[DisqualifiedView.of(team, **hidden) for team in board.disqualified],
         measured_by=list(board.measured_by),
-        shown_tracks=[shown_track_view(each) for each in board.shown_tracks],
+        shown_tracks=[shown_track_view(shown) for shown in board.shown_tracks],
         next_after=last if last is not None and last < board.teams else None,
     )
 
@@ -151,10 +151,10 @@ def list_versions(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    after: Annotated[int, Query(ge=0, le=10**9, description="Show moves after this many.")] = 0,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many moves.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
-    """Every publication of the private board and its withdrawals, and the teams whose rank the newest one moved."""
+    """List all publications and withdrawals of the private board, and the teams with a new rank in the newest one."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)
@@ -170,8 +170,8 @@ def list_versions(
 def show_uncertainty(
     slug: str, request: Request, acting: ActingVisitor, cache: AppResponseCache, track: TrackKind = "public"
 ) -> Response:
-    """How certain the ranks of the first 500 places are: 95 % intervals, probabilities of medals, and what medals and
-    prizes hang on. Of the private board once it is published; until then for organizers only."""
+    """Get the uncertainty of the first 500 ranks: 95 % intervals, probabilities of medals, and the score differences
+    that decide medals and prizes. Until it is published, the private board is for organizers only."""
     state = standings.visible_state(acting, slug)
     etag, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
     headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}

@@ -1,4 +1,4 @@
-"""The uncertainty of a board as JSON: computed once for everybody who may see the board."""
+"""The uncertainty of a board as JSON, computed once for all viewers of the board."""
 
 from pydantic import TypeAdapter
 from sqlalchemy.orm import Session

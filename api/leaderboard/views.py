@@ -28,19 +28,23 @@ class PlaceView(RecordView):
     entries: int
     last_entry_at: datetime
     medal: Literal["gold", "silver", "bronze"] | None = None
-    prize: str | None = Field(None, description="Private board only: what the place wins.")
+    prize: str | None = Field(None, description="The prize of the place. Only on the private board.")
     moved: int | None = Field(
-        None, description="Public board only: ranks gained since the UTC day began; null for a team that had none then."
+        None,
+        description="Ranks gained since the start of the UTC day; null for a team without a rank at that time."
+        " Only on the public board.",
     )
-    public_rank: int | None = Field(None, description="Private board only.")
-    shake_up: int | None = Field(None, description="Private board only: ranks gained from the public board.")
+    public_rank: int | None = Field(None, description="The rank on the public board. Only on the private board.")
+    shake_up: int | None = Field(
+        None, description="Ranks gained compared with the public board. Only on the private board."
+    )
     measured_by: str | None = Field(
-        None, description="The scorer version or references it was measured by, where most of the board were by others."
+        None, description="The scorer version or references of the measurement, if most of the board has others."
     )
-    submission_id: str | None = Field(None, description="Organizers only.")
-    label: str | None = Field(None, description="Organizers only.")
+    submission_id: str | None = Field(None, description="For organizers only.")
+    label: str | None = Field(None, description="For organizers only.")
     shown: dict[str, ShownValueView] = Field(
-        description="By name: the numbers of `shown_tracks` of the entry, where they have been measured."
+        description="The entry's values on `shown_tracks` by name, as far as they are measured."
     )
 
 
@@ -49,8 +53,8 @@ class BenchmarkView(RecordView):
     score: float
     fid: float
     memorization_distance: float
-    measured_by: str | None = Field(None, description="As of a place.")
-    shown: dict[str, ShownValueView] = Field(description="As of a place.")
+    measured_by: str | None = Field(None, description="The same as for a place.")
+    shown: dict[str, ShownValueView] = Field(description="The same as for a place.")
 
 
 class CopyView(RecordView):
@@ -59,50 +63,50 @@ class CopyView(RecordView):
     copy_: Literal[True] = Field(True, serialization_alias="copy")
     reason: str
     memorization_distance: float
-    submission_id: str | None = Field(None, description="Organizers only.")
-    label: str | None = Field(None, description="Organizers only.")
+    submission_id: str | None = Field(None, description="For organizers only.")
+    label: str | None = Field(None, description="For organizers only.")
 
 
 class DisqualifiedView(RecordView):
     team: str
-    reason: str = Field(description="The ruling's reason, in short.")
-    submission_id: str | None = Field(None, description="Organizers only.")
-    label: str | None = Field(None, description="Organizers only.")
+    reason: str = Field(description="The ruling's reason, shortened.")
+    submission_id: str | None = Field(None, description="For organizers only.")
+    label: str | None = Field(None, description="For organizers only.")
 
 
 class BoardView(Page):
     competition: str
     track: TrackKind
-    late: bool = Field(description="Whether this is the board of the entries after the close.")
-    as_of: datetime | None = Field(description="The past moment that was asked for; null: the board as it is.")
+    late: bool = Field(description="Whether this is the board of entries after the close.")
+    as_of: datetime | None = Field(description="The requested past time; null for the current board.")
     tau: float | None
     teams: int
     entries: list[PlaceView]
-    own: PlaceView | None = Field(description="The place of your team, on whichever page it is.")
+    own: PlaceView | None = Field(description="The place of your team, even if it is on another page.")
     benchmarks: list[BenchmarkView]
-    copies: list[CopyView] = Field(description="Teams whose entries are all copies of training images.")
-    disqualified: list[DisqualifiedView] = Field(description="Teams without a place that had an entry disqualified.")
+    copies: list[CopyView] = Field(description="Teams with only copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(description="Teams without a place because of a disqualified entry.")
     measured_by: list[str] = Field(
-        description="Scorer versions and references, if not all were measured alike: that of most entries first."
+        description="The scorer versions and references if they differ between entries, the most common first."
     )
-    shown_tracks: list[ShownTrackView] = Field(description="The numbers that stand beside the ranked ones.")
+    shown_tracks: list[ShownTrackView] = Field(description="The shown tracks, which do not affect the ranking.")
 
 
 class BoardVersionView(RecordView):
     """A publication of the private board, or its withdrawal."""
 
     published: bool
-    final: bool = Field(description="Whether it is the final board; false: the provisional one.")
+    final: bool = Field(description="Whether it is the final board; false for the provisional board.")
     reason: str
     created_at: datetime
-    as_of: datetime = Field(description="Pass as `as_of` for the board of this version.")
+    as_of: datetime = Field(description="Pass it as `as_of` to get the board of this version.")
 
 
 class BoardVersionsView(BaseModel):
     versions: list[BoardVersionView] = Field(description="Newest first.")
-    changes: int = Field(description="Teams whose rank is another one than in the version before.")
-    moves: list[RankChange] = Field(description="These teams, in the order of their ranks now.")
-    next_after: int | None = Field(description="Pass as `after` for the next moves; null at the end.")
+    changes: int = Field(description="The number of teams with another rank than in the previous version.")
+    moves: list[RankChange] = Field(description="These teams, in the order of their current ranks.")
+    next_after: int | None = Field(description="Pass it as `after` to get the next moves; null at the end.")
 
 
 COLUMNS = (
@@ -114,12 +118,12 @@ ORGANIZER_COLUMNS = ("submission_id", "label")
 
 
 def board_csv_of(board: BoardReader, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
-    """A board as CSV, piece by piece: a header, then one place a line; for organizers with the entry behind it. A shown
-    track ``name`` has the columns ``shown_name`` and ``shown_name_se``, its standard error."""
+    """A board as CSV in chunks: a header, then one line per place, with the entry for organizers. A shown track
+    ``name`` has the columns ``shown_name`` and ``shown_name_se`` (its standard error)."""
     columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
     if board.organizer:
         columns = (*columns, *ORGANIZER_COLUMNS)
-    shown = [each.name for each in board.shown]
+    shown = [shown.name for shown in board.shown]
     yield _csv_of([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
     for places in board.places(begin):
         yield _csv_of([*_cells(place, columns), *_shown_cells(place, shown)] for place in places)

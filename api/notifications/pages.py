@@ -1,4 +1,4 @@
-"""A person's notices, and the channels by which they come: the site, mail, webhooks."""
+"""Pages of your notices and their channels: the site, mail and webhooks."""
 
 import secrets
 from typing import Annotated, Any
@@ -22,9 +22,9 @@ router = Router(include_in_schema=False)
 PAGE_SIZE = 50
 CHANNELS_PATH = "/account/notices"
 DONE_MESSAGES = {
-    "mails": "Your choice is kept.",
-    "removed": "The webhook is removed.",
-    "ping": "A trial is on its way; reload this page in half a minute to see what became of it.",
+    "mails": "Mail settings saved.",
+    "removed": "Webhook removed.",
+    "ping": "Test notice sent. Reload this page in 30 s to see the result.",
 }
 
 
@@ -32,7 +32,6 @@ DONE_MESSAGES = {
 def list_notices(
     acting: ActingSignedIn, viewer: SignedIn, before: Annotated[int | None, Query(ge=1, le=2**62)] = None
 ) -> Response:
-    """A person's notices, newest first."""
     newest = notifications.notices_page(acting.session, acting.actor.id, before=before, limit=PAGE_SIZE + 1)
     page = newest[:PAGE_SIZE]
     older = page[-1].id if len(newest) > PAGE_SIZE else None
@@ -43,17 +42,17 @@ def list_notices(
 
 @router.post("/notices/read")
 def mark_read(fields: FormFields, acting: ActingSignedIn) -> Response:
-    """Mark as read the notices that the page has shown, and all older ones."""
+    """Mark the notices on the page and all older ones as read."""
     up_to = text(fields, "up_to", max_length=18)
     if not (up_to.isascii() and up_to.isdecimal()):
-        raise Invalid("bad-request", "This form says no notice.")
+        raise Invalid("bad-request", "The form has no notice number. Reload the page and submit it again.")
     notices.mark_all_read(acting, up_to=int(up_to))
     return see_other("/notices")
 
 
 @router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
 def show_channels(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Response:
-    """The kinds of notice that are mailed, and the webhooks."""
+    """The page of mailed kinds of notices, and of webhooks."""
     return _channels_page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -77,7 +76,7 @@ def _channels_page(
 
 @router.post(f"{CHANNELS_PATH}/mails")
 def choose_mails(fields: FormFields, acting: ActingSignedIn) -> Response:
-    """Store which kinds of notice are mailed: those whose boxes are ticked."""
+    """Mail the ticked kinds of notices."""
     ticked = set(fields.getlist("mailed"))
     notices.choose_mails(acting.session, acting.actor, {kind: kind.value in ticked for kind in Kind})
     return see_other(f"{CHANNELS_PATH}?done=mails#mails")
@@ -97,14 +96,13 @@ def add_webhook(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn, se
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/remove")
 def remove_webhook(webhook_id: RowId, acting: ActingSignedIn) -> Response:
-    """Remove a webhook."""
     webhooks.end(acting, webhook_id)
     return see_other(f"{CHANNELS_PATH}?done=removed#webhooks")
 
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
 def ping_webhook(webhook_id: RowId, acting: ActingSignedIn, viewer: SignedIn, rates: AppRateLimiter) -> Response:
-    """Send a trial notice to a webhook."""
+    """Send a test notice to a webhook."""
     with refusal_on(_channels_page, acting, viewer):
         rates.hit("webhook-ping", viewer.account.id)
     webhooks.ping(acting, webhook_id)

@@ -1,4 +1,4 @@
-"""Notices: listing them, marking them as read, and choosing which kinds are mailed."""
+"""Notices: listing them, marking them as read, and choosing the kinds to mail."""
 
 from typing import Annotated
 
@@ -15,19 +15,19 @@ from scorer.notifications import notices
 router = ApiRouter(tags=["notices"])
 
 
-@router.get("/notices", response_model=NoticePage, responses={304: {"description": "Nothing is new."}})
+@router.get("/notices", response_model=NoticePage, responses={304: {"description": "No changes."}})
 def index(
     request: Request,
     response: Response,
     session: DbSession,
     account: CurrentUser,
     wanted: Paging,
-    unread: Annotated[bool, Query(description="Only what has not been read.")] = False,
+    unread: Annotated[bool, Query(description="Only unread notices.")] = False,
 ) -> NoticePage | Response:
-    """Your notices, newest first."""
+    """List your notices, newest first."""
     newest = notices_page(session, account.id, before=wanted.after, limit=wanted.one_more, unread=unread)
-    rows, next_after = wanted.of_following(newest, lambda each: each.id)
-    views = [NoticeView.model_validate(each) for each in rows]
+    rows, next_after = wanted.of_following(newest, lambda notice: notice.id)
+    views = [NoticeView.model_validate(notice) for notice in rows]
     page = NoticePage(notices=views, unread=count_unread(session, account.id), next_after=next_after)
     etag = etag_of(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
@@ -51,12 +51,12 @@ def mark_read(notice_id: RowId, acting: ActingSubmitter) -> None:
 
 @router.get("/me/mails")
 def mail_choices(session: DbSession, account: CurrentUser) -> MailChoices:
-    """Which kinds of notices you get by mail, at a confirmed address."""
+    """Get the kinds of notices that you receive by mail, at a confirmed address."""
     return MailChoices(mailed=notices.mail_choices(session, account))
 
 
 @router.patch("/me/mails")
 def choose_mails(body: MailChoices, session: DbSession, account: Submitter) -> MailChoices:
-    """Choose which kinds of notices you get by mail."""
+    """Choose the kinds of notices that you receive by mail."""
     notices.choose_mails(session, account, body.mailed)
     return MailChoices(mailed=notices.mail_choices(session, account))

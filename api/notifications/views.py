@@ -25,17 +25,17 @@ class NoticePage(Page):
     """Notices, newest first."""
 
     notices: list[NoticeView]
-    unread: int = Field(description="Of all, not of this page.")
+    unread: int = Field(description="The number of all unread notices, not only of this page.")
 
 
 class ReadMark(Request):
-    """Up to where notices are read."""
+    """The position up to which notices are read."""
 
-    up_to: int = Field(ge=1, le=2**62, description="The id of the newest notice they have seen.")
+    up_to: int = Field(ge=1, le=2**62, description="The id of the newest notice that you have read.")
 
 
 class MailChoices(Request):
-    """Which kinds of notices come by mail; kinds that are left out stay as they are."""
+    """The kinds of notices to mail. Kinds that you leave out don't change."""
 
     mailed: dict[Kind, bool] = Field(examples=[{"entry-scored": False, "ruling": True}])
 
@@ -61,20 +61,20 @@ class WebhookPage(Page):
 class NewWebhookView(WebhookView):
     """A new webhook."""
 
-    secret: str = Field(description="The key of its signatures. Shown once.")
+    secret: str = Field(description="The key of its signatures, shown only once.")
 
 
 class DeliveryView(RecordView):
     """The delivery of a notice to a webhook."""
 
-    id: int = Field(description="The `webhook-id` of the request: the same at each attempt.")
+    id: int = Field(description="The `webhook-id` of the request. It is the same for every attempt.")
     kind: str
     subject: str
     state: Literal["waiting", "sending", "sent", "failed"]
     attempts: int
     error: str | None = Field(description="Why the last attempt failed.")
     created_at: datetime
-    due_at: datetime = Field(description="When the next attempt is due, while there is one.")
+    due_at: datetime = Field(description="When the next attempt is due, if there is one.")
     sent_at: datetime | None
 
 

@@ -12,14 +12,14 @@ from api.openapi import examples, problem_responses, security
 from api.openapi.examples import describe_parameter
 
 DESCRIPTION: Final = """\
-What the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457); their `type` is
-stable. What is new at an address is told by its `ETag`: send it as `If-None-Match`.
+Everything that the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457) with
+a stable `type`. To check an address for changes, send its `ETag` as `If-None-Match`.
 """
 HEADLINE: Final = re.compile(r".*?(?=[.:;](?:\s|$))", re.DOTALL)
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The document: FastAPI's, with errors as they are sent, who may call what, parameters in words, and examples."""
+    """FastAPI's document with the service's errors, security requirements, parameter descriptions and examples."""
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -58,7 +58,7 @@ def _describe(operation: dict[str, Any], route: RouteContext, method: str) -> No
 
 
 def _drop_unused(document: dict[str, Any]) -> None:
-    """Remove FastAPI's schemas of errors, and errors that no operation answers with."""
+    """Remove FastAPI's error schemas, and errors of no operation."""
     for name in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(name, None)
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
@@ -69,7 +69,7 @@ def _drop_unused(document: dict[str, Any]) -> None:
 
 
 def _headline(description: str) -> str:
-    """The beginning of a description, up to its first full stop, colon or semicolon. FastAPI takes the name of a
-    function."""
+    """The beginning of a description, up to its first full stop, colon or semicolon. FastAPI would use the function's
+    name."""
     match = HEADLINE.match(description)
     return (match[0] if match else description).replace("\n", " ")

@@ -1,5 +1,5 @@
-"""An example of every JSON body that a request may have, by the name of its schema; and what parameters mean that
-many operations share, with an example. An operation's own description goes before it.
+"""Examples of all JSON request bodies by the name of their schema, and the descriptions and examples of parameters that
+many operations share. An operation's own description takes precedence.
 """
 
 from collections.abc import Mapping
@@ -45,13 +45,13 @@ BODIES: Final[Mapping[str, Any]] = {
     "NewRater": {"name": "Rita"},
     "NewRatings": {"kind": "realism", "ratings": {"17": 4, "18": 2}, "more": 10},
     "RequeueWish": {"job": 17},
-    "PauseWish": {"queue": "score", "reason": "The GPU is exchanged."},
+    "PauseWish": {"queue": "score", "reason": "The GPU is being replaced."},
     "ReadMark": {"up_to": 17},
     "MailChoices": {"mailed": {"ruling": True}},
     "NewWebhook": {"url": "https://hooks.example.org/kennel"},
     "NewCampaignBody": {"track": "public", "reason": "A corrected scorer."},
     "CampaignDecision": {"decision": "switch", "reason": "The preview is as expected."},
-    "NewPublication": {"published": True, "final": True, "reason": "All is reviewed."},
+    "NewPublication": {"published": True, "final": True, "reason": "All entries are reviewed."},
     "NewLabel": {"label": "legitimate", "note": REASON},
     "NewReview": {"label": "aug", "intent": "intended", "note": "Crops of training images."},
     "NewEarlyLabel": {"label": "mgan"},
@@ -77,68 +77,70 @@ BODIES: Final[Mapping[str, Any]] = {
 
 
 def add_examples(schemas: Mapping[str, dict[str, Any]]) -> None:
-    """Add each body's example to its schema."""
     for name, example in BODIES.items():
         schemas[name]["examples"] = [example]
 
 
 TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
-    ("path", "slug"): ("The competition, by the name in its address.", "dogs"),
-    ("path", "submission_id"): ("The submission, by its id.", "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55"),
-    ("path", "upload_id"): ("The upload, by its id.", "3b1e0c9e-8f3a-4a53-8a55-3c6ff13d2a0e"),
-    ("path", "handle"): ("The account, by its handle.", "ada"),
-    ("path", "study_id"): ("The study in which people rate images, by its number.", 1),
-    ("path", "item_id"): ("The image to rate, by its number.", 1),
-    ("path", "release_id"): ("The data release, by its number.", 1),
-    ("path", "webhook_id"): ("The webhook, by its number.", 1),
-    ("path", "team_id"): ("The team, by its number.", 1),
-    ("path", "shown_track"): ("The shown track, by its name.", "fd_dinov2"),
-    ("path", "campaign_id"): ("The rescoring campaign, by its number.", 1),
-    ("path", "invitation_id"): ("The invitation, by its number.", 1),
-    ("path", "session_id"): ("The session, by its number.", 1),
-    ("path", "factor_id"): ("The second factor, by its number.", 1),
-    ("path", "token_id"): ("The API token, by its number.", 1),
-    ("path", "notice_id"): ("The notice, by its number.", 1),
-    ("path", "threshold_id"): ("The threshold that was set, by its number.", 1),
-    ("path", "rebuttal_id"): ("The rebuttal, by its number.", 1),
-    ("path", "role"): ("What the reference set is for.", "train"),
-    ("path", "who"): ("The invited person: a handle or an email address.", "ada"),
+    ("path", "slug"): ("The slug of the competition.", "dogs"),
+    ("path", "submission_id"): ("The id of the submission.", "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55"),
+    ("path", "upload_id"): ("The id of the upload.", "3b1e0c9e-8f3a-4a53-8a55-3c6ff13d2a0e"),
+    ("path", "handle"): ("The handle of the account.", "ada"),
+    ("path", "study_id"): ("The number of the rating study.", 1),
+    ("path", "item_id"): ("The number of the item to rate.", 1),
+    ("path", "release_id"): ("The id of the data release.", 1),
+    ("path", "webhook_id"): ("The number of the webhook.", 1),
+    ("path", "team_id"): ("The number of the team.", 1),
+    ("path", "shown_track"): ("The name of the shown track.", "fd_dinov2"),
+    ("path", "campaign_id"): ("The number of the rescoring campaign.", 1),
+    ("path", "invitation_id"): ("The number of the invitation.", 1),
+    ("path", "session_id"): ("The number of the session.", 1),
+    ("path", "factor_id"): ("The number of the second factor.", 1),
+    ("path", "token_id"): ("The number of the API token.", 1),
+    ("path", "notice_id"): ("The number of the notice.", 1),
+    ("path", "threshold_id"): ("The number of the threshold.", 1),
+    ("path", "rebuttal_id"): ("The number of the rebuttal.", 1),
+    ("path", "role"): ("The role of the reference set.", "train"),
+    ("path", "who"): ("The handle or mail address of the invited person.", "ada"),
     ("path", "name"): ("The name of the file or list.", "train.zip"),
-    ("path", "kind"): ("Which of the kinds that there are.", "public"),
-    ("path", "group"): ("Which of the groups that there are.", "train"),
-    ("path", "other_ref"): ("The other entry, by its `ref`.", 2),
-    ("path", "figure"): ("The figure, by its name.", "fid-mifid"),
-    ("query", "limit"): ("How many at most.", 20),
-    ("query", "after"): ("Only what follows this: `next_after` of the page before.", 100),
+    ("path", "kind"): ("The kind of track.", "public"),
+    ("path", "group"): ("The group of images.", "train"),
+    ("path", "other_ref"): ("The `ref` of the other entry.", 2),
+    ("path", "figure"): ("The name of the figure.", "fid-mifid"),
+    ("query", "limit"): ("The maximum number of results.", 20),
+    ("query", "after"): ("The `next_after` of the previous page.", 100),
     ("query", "track"): ("The track.", "public"),
-    ("query", "format"): ("The form of the answer.", "json"),
-    ("query", "kind"): ("Which of the kinds that there are.", "quality"),
-    ("query", "action"): ("Only acts of this name.", "ruling"),
-    ("query", "subject"): ("Only acts on this subject.", "submission"),
-    ("query", "file_name"): ("The file's name, as people see it.", "submission.zip"),
-    ("query", "method"): ("How the threshold is chosen.", "margin"),
-    ("query", "note"): ("What the team wants to remember about the entry.", "third network, 200 epochs"),
-    ("query", "final"): ("Whether the final board shall be published; otherwise the provisional one.", True),
+    ("query", "format"): ("The format of the response.", "json"),
+    ("query", "kind"): ("The kind of rating.", "realism"),
+    ("query", "action"): ("Only entries with this action.", "ruling"),
+    ("query", "subject"): ("Only entries with this subject.", "submission"),
+    ("query", "file_name"): ("The name of the file for display.", "submission.zip"),
+    ("query", "method"): ("The method that chooses the threshold.", "margin"),
+    ("query", "note"): ("A note about the entry for your team.", "third network, 200 epochs"),
+    ("query", "final"): ("Whether the checklist is for the final board or the provisional one.", True),
     ("query", "alpha"): ("The share of legitimate entries that may be penalised.", 0.05),
     ("query", "epsilon"): ("The epsilon of MiFID's penalty.", 1e-15),
-    ("header", "idempotency-key"): ("A word of your choice: the same one gives the same result, once.", "try-17"),
-    ("header", "accept"): ("The form of the answer: `application/json` or `text/csv`.", "application/json"),
-    ("header", "upload-offset"): ("Where the bytes belong (tus).", 0),
+    ("header", "idempotency-key"): (
+        "A key of your choice. Requests with the same key have the same result and take effect only once.",
+        "try-17",
+    ),
+    ("header", "accept"): ("The format of the response: `application/json` or `text/csv`.", "application/json"),
+    ("header", "upload-offset"): ("The position of the bytes in the file (tus).", 0),
     ("header", "upload-checksum"): (
-        "The digest of this piece (tus): algorithm and base64.",
+        "The checksum of the bytes (tus): an algorithm and base64.",
         "sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=",
     ),
-    ("header", "upload-length"): ("How many bytes will come (tus).", 12_345_678),
+    ("header", "upload-length"): ("The size of the file in bytes (tus).", 12_345_678),
     ("header", "upload-metadata"): (
-        "Pairs of a key and base64 (tus): filename, note, benchmark.",
+        "Pairs of a key and a base64 value (tus): filename, note, benchmark.",
         "filename c3VibWlzc2lvbi56aXA=",
     ),
-    ("header", "last-event-id"): ("The id of the last event that arrived; only what followed it is sent.", "17"),
+    ("header", "last-event-id"): ("The id of the last received event. The stream continues after it.", "17"),
 }
 
 
 def describe_parameter(parameter: dict[str, Any]) -> None:
-    """Add what is said about every parameter of this name, where the operation says nothing itself."""
+    """Add the shared description and example of a parameter if the operation has none."""
     text, example = TEXTS.get((parameter["in"], parameter["name"]), (None, None))
     if text is not None and "description" not in parameter:
         parameter["description"] = text

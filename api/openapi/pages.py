@@ -1,4 +1,4 @@
-"""The reference of the API as a page, made from the OpenAPI document; an introduction for language models."""
+"""The API reference as a page, built from the OpenAPI document, and an introduction for language models."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from api.http.routing import Router
 from api.rendering.templates import cached_page, not_modified, render
 
 Operation = tuple[str, str, Mapping[str, Any]]
-"""A method, a path, and what the document says of them."""
+"""A method, a path and their description in the document."""
 
 
 def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]:
-    """The operations in groups, by tag, in the order of the document."""
+    """The operations grouped by tag, in the order of the document."""
     groups: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -27,12 +27,12 @@ def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]
 
 
 def type_of(schema: Mapping[str, Any]) -> str:
-    """A schema in a few words: ``list of TeamView``, ``string or null``."""
+    """A short description of a schema: ``list of TeamView``, ``string or null``."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for combined in ("anyOf", "oneOf", "allOf"):
         if combined in schema:
-            return " or ".join(dict.fromkeys(type_of(each) for each in schema[combined]))
+            return " or ".join(dict.fromkeys(type_of(part) for part in schema[combined]))
     if "enum" in schema or "const" in schema:
         return ", ".join(f"“{value}”" for value in schema.get("enum", [schema.get("const")]))
     if schema.get("type") == "array":
@@ -43,7 +43,7 @@ def type_of(schema: Mapping[str, Any]) -> str:
 
 
 def content_of(described: Mapping[str, Any]) -> str:
-    """The types of a body or an answer in words; empty without one."""
+    """A short description of the types of a body or response; may be empty."""
     contents = described.get("content", {})
     kinds = {media_type: type_of(content.get("schema", {})) for media_type, content in contents.items()}
     return ", ".join(
@@ -52,12 +52,14 @@ def content_of(described: Mapping[str, Any]) -> str:
 
 
 def callers_of(security: Sequence[Mapping[str, Any]]) -> str:
-    """Who may call an operation, in words."""
+    """A short description of who may call an operation."""
     if not security:
         return "anybody"
     if {} in security:
-        return "anybody; with a token or session, as that account"
-    return "with a token or session" if any("token" in each for each in security) else "with a session only"
+        return "anybody, optionally with a token or session"
+    return (
+        "with a token or session" if any("token" in requirement for requirement in security) else "with a session only"
+    )
 
 
 router = Router(include_in_schema=False)
@@ -65,14 +67,14 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/api-reference", methods=["GET", "HEAD"])
 def show_api_reference(request: Request) -> Response:
-    """Every operation and every schema, for everybody."""
+    """All operations and schemas, for everybody."""
     page, etag = _page_of(request.app)
     return not_modified(etag) if is_known(request, etag) else cached_page(page, etag)
 
 
 @lru_cache(maxsize=1)
 def _page_of(app: FastAPI) -> tuple[bytes, str]:
-    """The page and its ETag; the same for everybody as long as the process lives."""
+    """The page and its ETag, which are the same for everybody during the life of the process."""
     document = app.openapi()
     page = render(
         "openapi/show.html",
@@ -90,5 +92,5 @@ def _page_of(app: FastAPI) -> tuple[bytes, str]:
 
 @router.api_route("/llms.txt", methods=["GET", "HEAD"])
 def show_llms_txt(request: Request, settings: AppSettings) -> Response:
-    """What this service is and how a program uses it, as language models read it (llmstxt.org)."""
+    """An introduction to the service for language models (llmstxt.org)."""
     return PlainTextResponse(render("openapi/llms.txt", site=settings.public_url, document=request.app.openapi_url))

@@ -1,4 +1,4 @@
-"""The errors that an operation can answer with: problems (RFC 9457), as components of the OpenAPI document."""
+"""The errors of operations: problems (RFC 9457) as components of the OpenAPI document."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from api.openapi.security import depends_on
 
 PROBLEM_TYPE: Final = "application/problem+json"
 SLUGS: Final[Mapping[str, list[str]]] = json.loads((files("api.openapi") / "problem_slugs.json").read_text())
-"""The slugs of problems with each status; made by ``make reference`` from the code that raises them."""
+"""The slugs of problems by status. ``make reference`` generates them from the code that raises them."""
 TUS_STATUSES: Final = (400, 412, 460)
 OF_BYTES: Final = (408, 413, 507)
 TITLES: Final = {460: "Checksum Mismatch"}
@@ -29,19 +29,19 @@ SCHEMA: Final[Mapping[str, Any]] = {
         "type": {
             "type": "string",
             "pattern": "^urn:kennel:problem:",
-            "description": "What went wrong, for programs: stable.",
+            "description": "A stable name of the problem for programs.",
         },
         "title": {
             "type": "string",
-            "description": "What went wrong, for people.",
+            "description": "A description of the problem for people.",
         },
-        "status": {"type": "integer", "description": "The status of the answer."},
+        "status": {"type": "integer", "description": "The HTTP status of the response."},
         "faults": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Which file or field, and what is wrong.",
+            "description": "The files or fields with problems, and their problems.",
         },
-        "request_id": {"type": "string", "description": "By it operators find the request in their log."},
+        "request_id": {"type": "string", "description": "The id of the request in the operators' log."},
     },
     "additionalProperties": True,
     "examples": [
@@ -51,15 +51,14 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def component_name(status: int | str) -> str:
-    """The name of the component of a status, in ``components.responses``."""
     return f"Problem{status}"
 
 
 def components() -> dict[str, Any]:
-    """The answer with each status, and ``Problem`` for faults of ours."""
+    """The responses by status, and ``Problem`` for internal errors."""
     statuses = sorted({*map(int, SLUGS), *OF_BYTES})
     return {component_name(status): _component(status) for status in statuses} | {
-        "Problem": _answer("A fault of ours.")
+        "Problem": _answer("An internal error.")
     }
 
 
@@ -75,12 +74,12 @@ def _answer(description: str) -> dict[str, Any]:
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The ``responses`` of a route that refuses by rules of its own, with these statuses."""
+    """The ``responses`` of a route that raises errors with these statuses itself."""
     return {status: {"$ref": f"#/components/responses/{component_name(status)}"} for status in statuses}
 
 
 def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
-    """The errors of an operation, by status, and ``5XX`` for those that only a fault of ours can cause."""
+    """The errors of an operation by status, with ``5XX`` for internal errors."""
     names = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
     names["5XX"] = "Problem"
     return {status: {"$ref": f"#/components/responses/{name}"} for status, name in names.items()}
@@ -89,10 +88,10 @@ def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[st
 def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]:
     yield from (422, 503)
     if depends_on(route, dependencies.claimed_viewer) or method not in SAFE_METHODS:
-        yield from (401, 403, 429)  # without a caller: signing in and up
+        yield from (401, 403, 429)  # without a caller, for signing in and up
     if depends_on(route, session_cookies.rater_secret):
         yield 401
-    if "{" in (route.path_format or "") or method not in SAFE_METHODS:  # bodies name things, too
+    if "{" in (route.path_format or "") or method not in SAFE_METHODS:  # bodies can also name things that do not exist
         yield 404
     if method not in SAFE_METHODS:
         yield 409

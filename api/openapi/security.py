@@ -1,5 +1,4 @@
-"""How callers prove who they are: by an API token, by the session cookie of a browser with its CSRF token, or by a
-rating link."""
+"""Authentication of callers: an API token, a browser's session cookie with its CSRF token, or a rating link."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -12,7 +11,7 @@ from api.http.csrf import SAFE_METHODS
 
 
 def depends_on(route: RouteContext, function: Callable[..., Any]) -> bool:
-    """Whether a route has ``function`` among its dependencies."""
+    """True if ``function`` is among the route's dependencies, including nested ones."""
     return any(dependant.call is function for dependant in _all_of(route.dependant))
 
 
@@ -29,19 +28,21 @@ SCHEMES: Final[Mapping[str, Any]] = {
         "type": "apiKey",
         "in": "cookie",
         "name": "kennel",
-        "description": "The session that `POST /api/v1/session` begins. By https the cookie is named `__Host-kennel`.",
+        "description": "The session from `POST /api/v1/session`. With https, the cookie is named `__Host-kennel`.",
     },
     CSRF: {
         "type": "apiKey",
         "in": "header",
         "name": "X-CSRF-Token",
-        "description": "Goes with the session cookie whenever something is changed; `POST /api/v1/session` gives it.",
+        "description": "Required with the session cookie for every change. `POST /api/v1/session` returns it.",
     },
     RATING_LINK: {
         "type": "apiKey",
         "in": "cookie",
         "name": session_cookies.RATER_COOKIE,
-        "description": "The secret of a rating link, after `#`. By https the cookie is named `__Host-kennel-rater`.",
+        "description": (
+            "The secret of a rating link: the part after `#`. With https, the cookie is named `__Host-kennel-rater`."
+        ),
     },
 }
 
@@ -49,8 +50,8 @@ Requirement = dict[str, list[str]]
 
 
 def security_of(route: RouteContext, method: str) -> list[Requirement]:
-    """The alternatives by which an operation may be called; empty if it asks nobody who they are, and with an empty one
-    among them if visitors may call it, too."""
+    """The alternative requirements of an operation. The list is empty if callers are never identified, and contains an
+    empty requirement if visitors may also call the operation."""
     if depends_on(route, session_cookies.rater_secret):
         return [{RATING_LINK: []}]
     if not depends_on(route, dependencies.claimed_viewer):

@@ -1,4 +1,4 @@
-"""Formats times, numbers and stable names for pages. Pure: the present time is an argument."""
+"""Formats times, numbers and stable names for pages. Pure: the current time is an argument."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PHASES = {
 }
 LABELS = {
     "legitimate": "a generative model",
-    "mgan": "a GAN that was made to memorise",
+    "mgan": "a GAN made to memorise",
     "sup": "seeds mapped to training images",
     "ae": "training images through an autoencoder",
     "aug": "training images, augmented",
@@ -29,7 +29,7 @@ LABELS = {
 }
 LABEL_KEYS = {"legitimate": "l", "mgan": "m", "sup": "s", "ae": "a", "aug": "u", "other": "o"}
 INTENT_KEYS = {"intended": "i", "unintended": "n", "unclear": "c"}
-RULINGS = {"keep": "Keep it as it is judged", "disqualify": "Disqualify it", "waive": "Waive its penalty"}
+RULINGS = {"keep": "Keep the entry as scored", "disqualify": "Disqualify the entry", "waive": "Waive the penalty"}
 RULED = rulings.RULING_EFFECTS
 counted = formatting.counted
 span = formatting.span
@@ -37,50 +37,50 @@ before_or_after = formatting.before_or_after
 p_value = formatting.format_p_value
 intervals_that_miss = INTERVALS_THAT_MISS
 RECOVERED = {
-    "copies": "remembers training images",
+    "copies": "reproduces training images",
     "no-sign": "no sign of copying",
     "inconclusive": "inconclusive",
 }
 """The verdicts of a generator audit."""
 MATCHED = {
     "another-generator": "not the entry's generator",
-    "other-distribution": "draws otherwise than the entry",
+    "other-distribution": "samples differ from the entry",
     "no-difference": "may be the entry's generator",
     "inconclusive": "inconclusive",
 }
-"""The verdicts on whether a generator is the entry's."""
+"""The verdicts on whether a generator made the entry."""
 GROUPS = {
     "train": "training images",
     "held_out": "held-out images",
-    "near_train": "training images near to the entry",
-    "near_held_out": "held-out images near to the entry",
-    "generated": "images of its own",
-    "entry": "images of the entry",
+    "near_train": "training images near the entry",
+    "near_held_out": "held-out images near the entry",
+    "generated": "the generator's own images",
+    "entry": "the entry's images",
 }
-"""The groups of images that a generator is searched for."""
+"""The groups of images that latent recovery searches a generator for."""
 RECOVERY_NUMBERS = {
     "recovery_gap": "MRE-gap",
     "recovery_ks": "KS distance",
     "recovery_near_gap": "MRE-gap near the entry",
     "recovery_train": "MRE, training images",
     "recovery_held_out": "MRE, held-out images",
-    "recovery_generated": "MRE, its own",
+    "recovery_generated": "MRE, own images",
     "recovery_train_verbatim": "Found, training images",
     "recovery_held_out_verbatim": "Found, held-out images",
-    "recovery_generated_verbatim": "Found, its own",
-    "recovery_entry_verbatim": "Found, the entry's",
-    "recovery_power": "Memory found from",
+    "recovery_generated_verbatim": "Found, own images",
+    "recovery_entry_verbatim": "Found, entry's images",
+    "recovery_power": "Detectable share",
 }
-"""The quantities of latent recovery that pages show as numbers, by name."""
+"""Names of the latent-recovery quantities that pages show as numbers."""
 FIRST_OF_RECOVERY = ("recovery_gap", "recovery_ks", "recovery_near_gap", "recovery_power")
-"""Those whose sentences pages show at once."""
+"""The quantities with sentences that are visible without unfolding anything."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 MIN_P_VALUE = 0.0001
-"""Smaller p-values are shown as below this one."""
+"""Pages show smaller p-values as below this value."""
 SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
 ALARMS = frozenset({"unpenalised-win", "copying", "copy", "same-zip", "shared-images", "recovered", *SIGNS_OF_COPYING})
-"""The reasons of flags that speak of copying; pages mark them."""
+"""The reasons of flags that indicate copying; pages mark them."""
 
 
 def spoken(name: str) -> str:
@@ -89,13 +89,13 @@ def spoken(name: str) -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """How long ago: ``3 hours ago``; ``just now`` within the last minute, and for a clock that runs ahead."""
+    """``3 hours ago``, or ``just now`` within the last minute and for times in the future."""
     seconds = (now - moment).total_seconds()
     return "just now" if seconds < formatting.MINUTE else f"{span(seconds)} ago"
 
 
 def until(moment: datetime, now: datetime) -> str:
-    """How far ahead: ``in 12 days``."""
+    """``in 12 days``."""
     return f"in {span((moment - now).total_seconds())}"
 
 
@@ -104,41 +104,41 @@ SYSTEMS = (
     ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"),
     ("Linux", "Linux"),
 )  # fmt: skip
-"""(sign in the user agent, name), the more specific first: nearly all browsers name Safari too."""
+"""(substring of the user agent, name), the more specific first: nearly all browsers also name Safari."""
 
 
 def agent(text: str) -> str:
-    """A user agent for people: ``Firefox on Linux``; the string itself if it is no known browser."""
+    """A readable user agent: ``Firefox on Linux``, or the string itself if the browser is unknown."""
     browser = next((name for sign, name in BROWSERS if sign in text), None)
     system = next((name for sign, name in SYSTEMS if sign in text), None)
     return f"{browser} on {system}" if browser and system else text or "unknown"
 
 
 def exact(moment: datetime) -> str:
-    """The moment in UTC, to the second where it has seconds: ``14 Nov 2026, 23:59 UTC``."""
+    """The time in UTC, with seconds unless they are 0: ``14 Nov 2026, 23:59 UTC``."""
     utc = moment.astimezone(UTC)
     clock = "%H:%M:%S" if utc.second else "%H:%M"
     return f"{utc.day} {utc.strftime('%b %Y')}, {utc.strftime(clock)} UTC"
 
 
 def machine(moment: datetime, timespec: str = "seconds") -> str:
-    """The moment for ``<time datetime>``: RFC 3339 in UTC. In the addresses of past boards with ``timespec="auto"``, to
-    the microsecond."""
+    """The time for ``<time datetime>``: RFC 3339 in UTC. The addresses of past boards need microseconds:
+    ``timespec="auto"``."""
     return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def field(moment: datetime) -> str:
-    """The moment for ``<input type="datetime-local">``, in UTC."""
+    """The time for ``<input type="datetime-local">``, in UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with so many decimals and commas between thousands."""
+    """With commas between thousands."""
     return f"{value:,.{decimals}f}"
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, never in powers of ten: ``0.0412``, ``-12.3``, ``1,204``."""
+    """Never in powers of ten: ``0.0412``, ``-12.3``, ``1,204``."""
     if value == 0.0 or not math.isfinite(value):
         return f"{value:.0f}"
     return number(
@@ -152,12 +152,12 @@ def chance(p_value: float) -> str:
 
 
 def error(value: float, digits: int = 2) -> str:
-    """An error of latent recovery; below 0.0001 no difference between the images is visible."""
+    """An error of latent recovery. Below 0.0001, the images look the same."""
     return f"{value:.{digits}g}" if value >= 1e-4 else "< 0.0001"
 
 
 def size(count: int) -> str:
-    """Bytes in the largest fitting unit, rounded down, as a limit must be: ``98.3 MB``."""
+    """Bytes in the largest fitting unit, rounded down because the value may be a limit: ``98.3 MB``."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= unit:
             return f"{count * 10 // unit / 10:.1f} {name}"
@@ -166,18 +166,18 @@ def size(count: int) -> str:
 
 @dataclass(frozen=True)
 class Deadline:
-    """The next or last event of a competition as a sentence, and its time."""
+    """The next or last event of a competition, as a sentence and a time."""
 
     words: str
     moment: datetime | None
 
     def counts_down(self, now: datetime) -> bool:
-        """Whether it is less than a day ahead: a page that stays open counts its last hour down."""
+        """Whether the event is less than a day ahead: an open page counts down the last hour."""
         return self.moment is not None and 0 < (self.moment - now).total_seconds() < formatting.DAY
 
 
 def deadline(state: CompetitionState, now: datetime) -> Deadline:
-    """When a competition opens, closes or has closed, whichever matters in its phase."""
+    """When a competition opens, closes or closed, depending on its phase."""
     opens, closes = state.competition.opens_at, state.competition.closes_at
     if state.phase is Phase.DRAFT:
         return (
@@ -185,5 +185,5 @@ def deadline(state: CompetitionState, now: datetime) -> Deadline:
         )
     if closes is None:
         return Deadline("No closing date", None)
-    # The phase does not say whether the close has passed: an organizer may publish the final board before it.
+    # The phase does not show whether the close has passed: an organizer may publish the final board earlier.
     return Deadline(f"Closes {until(closes, now)}" if now < closes else f"Closed {ago(closes, now)}", closes)

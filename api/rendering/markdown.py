@@ -1,7 +1,7 @@
-"""Renders organizers' Markdown as HTML that is safe by construction.
+"""Renders organizers' Markdown as HTML that is safe by construction: only the parser's own tags can appear.
 
-Raw HTML is escaped, an image becomes its alternative text (pages load nothing from other hosts), and links other than
-http, https, mailto and relative ones stay text: only the parser's own tags can appear.
+Raw HTML is escaped. An image becomes its alternative text because pages load nothing from other hosts. Links stay text
+unless they are relative or use http, https or mailto.
 """
 
 from collections.abc import MutableMapping
@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 TOP = 3
-"""The level of a text's highest heading, below the page's own h1 and h2."""
+"""The level of the highest heading, below the page's own h1 and h2."""
 SUMMARY_LENGTH = 200
 PARAGRAPH = 3
 """The number of tokens of a paragraph: opening, inline content, closing."""
@@ -46,7 +46,6 @@ _PARSER = _parser()
 
 
 def html_of(text: str) -> Markup:
-    """Markdown as safe HTML."""
     return _rendered(_PARSER.parse(text))
 
 
@@ -58,7 +57,7 @@ def summary_of(text: str) -> str:
 
 
 def rest_of(text: str) -> Markup:
-    """The text as HTML without its first paragraph, if ``summary_of`` returns that in full."""
+    """The text as HTML, without its first paragraph if ``summary_of`` returns that in full."""
     tokens = _PARSER.parse(text)
     is_in_summary = tokens and tokens[0].type == "paragraph_open" and len(_line(tokens[1])) <= SUMMARY_LENGTH
     return _rendered(tokens[PARAGRAPH if is_in_summary else 0 :])
@@ -75,4 +74,4 @@ def _rendered(tokens: list[Token]) -> Markup:
 
 def _line(inline: Token) -> str:
     breaks = {"softbreak", "hardbreak"}
-    return " ".join("".join(" " if each.type in breaks else each.content for each in inline.children or ()).split())
+    return " ".join("".join(" " if token.type in breaks else token.content for token in inline.children or ()).split())

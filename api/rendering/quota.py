@@ -1,4 +1,4 @@
-"""A team's remaining entries as a sentence. Pure."""
+"""Describes a team's remaining entries in a sentence. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,25 +8,25 @@ from scorer.teams.quotas import Quota, Refusal
 
 @dataclass(frozen=True)
 class QuotaMessage:
-    """A sentence; a page appends the moment if there is one."""
+    """A sentence; the page appends ``moment`` if it is set."""
 
     sentence: str
     moment: datetime | None = None
 
 
 def quota_message_of(quota: Quota) -> QuotaMessage:
-    """How many entries are left today, and when there are more: ``3 of 5 entries left today, 5 again at``."""
+    """How many entries are left today, and when the quota resets: ``3 of 5 entries left today, resets to 5 at``."""
     limits, left = quota.limits, quota.remaining
-    usage = "Any number of entries today" if left is None else f"{left} of {limits.daily_limit} entries left today"
+    usage = "Unlimited entries today" if left is None else f"{left} of {limits.daily_limit} entries left today"
     match quota.refusal:
         case None if left is None or left == limits.daily_limit:
             return QuotaMessage(usage)
         case None:
-            return QuotaMessage(f"{usage}, {limits.daily_limit} again at", quota.resets_at)
+            return QuotaMessage(f"{usage}, resets to {limits.daily_limit} at", quota.resets_at)
         case Refusal.PENDING:
-            return QuotaMessage(f"{usage}; {quota.usage.pending} in progress, as many as are allowed at once")
+            return QuotaMessage(f"{usage}; {quota.usage.pending} in progress, which is the limit")
         case Refusal.REJECTED:
-            usage = f"{quota.usage.rejected} uploads rejected today, as many as are allowed"
+            usage = f"{quota.usage.rejected} uploads rejected today, which is the limit"
     if quota.next_entry_at is None:
-        return QuotaMessage(f"{usage}, and the competition closes before the next")
-    return QuotaMessage(f"{usage}, next at", quota.next_entry_at)
+        return QuotaMessage(f"{usage}, and the competition closes before you can submit again")
+    return QuotaMessage(f"{usage}, next entry at", quota.next_entry_at)

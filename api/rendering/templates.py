@@ -1,4 +1,4 @@
-"""Renders pages with Jinja, with their security and cache headers; serves static files and error pages."""
+"""Renders pages with Jinja, sets their security and cache headers, and serves static files."""
 
 import hashlib
 from collections.abc import Callable
@@ -28,10 +28,9 @@ STATIC_FILES = {
 }
 
 NO_CACHE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-"""Only the browser may store a page, and it must revalidate it each time."""
+"""Only the browser may store a page, and it must revalidate the page each time."""
 NO_OUTCOME = {"error": None, "faults": (), "place": None, "done": None}
-"""The outcome of a form as pages show it (an error with its particulars at a place, or a message) where there was
-none."""
+"""The outcome of a form before it is submitted: no error, no details, no place, no confirmation."""
 
 
 def _digest(*contents: bytes) -> str:
@@ -39,11 +38,11 @@ def _digest(*contents: bytes) -> str:
 
 
 BUILD_DIGEST = _digest(*(path.read_bytes() for path in sorted(API.rglob("*.*")) if path.suffix != ".pyc"))
-"""Changes whenever the web edge's own code, templates or styles do."""
+"""Changes with the web edge's code, templates and styles."""
 
 
 def static_url(name: str) -> str:
-    """The address of a static file with a hash of its content, so that browsers may cache it for ever."""
+    """The address of a static file. It contains a hash of the content, which lets browsers cache the file forever."""
     return f"/static/{name}?v={_digest(STATIC_FILES[name])}"
 
 
@@ -77,7 +76,6 @@ _ENVIRONMENT = _environment()
 
 
 def render(template: str, **values: Any) -> str:
-    """A rendered template."""
     return _ENVIRONMENT.get_template(template).render(values)
 
 
@@ -92,8 +90,11 @@ def render_page(
     onward: str = "",
     **values: Any,
 ) -> HTMLResponse:
-    """A rendered page with its headers. ``viewer_unknown``: the viewer may be signed in, but nobody has looked.
-    ``show_account_nav``: with links to the viewer's account, or to signing in, which leads to ``onward``."""
+    """A rendered page with its headers.
+
+    ``viewer_unknown``: the viewer may be signed in, but the request did not check. ``show_account_nav``: the page links
+    to the viewer's account, or to the sign-in form, which then leads to ``onward``.
+    """
     nav = {"viewer_unknown": viewer_unknown, "show_account_nav": show_account_nav, "onward": onward}
     shown = {"viewer": viewer, **nav}
     body = render(template, **NO_OUTCOME | values | shown)
@@ -101,24 +102,24 @@ def render_page(
 
 
 def cached_page(body: bytes, etag: str) -> HTMLResponse:
-    """A page whose body was rendered before, with its ETag."""
+    """A page with a body that is already rendered."""
     return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
 def page_from_cache(
     session: Session, cache: ResponseCache, etag: str, *, viewer: Viewer | None, make: Callable[[], bytes]
 ) -> HTMLResponse:
-    """A page with its ETag: a visitor's body comes from the cache, that of who is signed in is made each time."""
+    """A page with its ETag. Visitors get the cached body; for a signed-in viewer, ``make`` renders it each time."""
     return cached_page(make() if viewer else cache.answer(session, etag, make), etag)
 
 
 def see_other(address: str) -> RedirectResponse:
-    """What a form answers once it is done: a page of ours that may be reloaded without sending the form again."""
+    """303 to one of our pages after a form: the reader can reload it without submitting the form again."""
     return RedirectResponse(address, 303, headers={**PAGE_HEADERS, "Cache-Control": "no-store"})
 
 
 def not_modified(etag: str) -> Response:
-    """304: the browser has this version already."""
+    """304: the browser already has this version."""
     return Response(status_code=304, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
@@ -127,9 +128,9 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/static/{name}", methods=["GET", "HEAD"])
 def static_file(name: str, request: Request) -> Response:
-    """A stylesheet, script or picture; only files of the ``static`` folder are served, whatever the name is."""
+    """A stylesheet, script or image from the ``static`` folder; no other file is served."""
     if name not in STATIC_FILES:
-        raise HTTPException(404, "There is no such file.")
+        raise HTTPException(404, "There is no file with this name.")
     etag = etag_of(STATIC_FILES[name])
     current = request.query_params.get("v") == _digest(STATIC_FILES[name])
     cache_control = "public, max-age=31536000, immutable" if current else "no-cache"
@@ -140,5 +141,5 @@ def static_file(name: str, request: Request) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """Whether the response should be HTML: the address is outside the API, and ``Accept`` includes HTML."""
+    """True if the address is outside the API and ``Accept`` includes HTML."""
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")

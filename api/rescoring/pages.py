@@ -1,4 +1,4 @@
-"""The organizers' pages of rescoring campaigns: starting one, watching it, seeing what a switch would change."""
+"""The organizers' pages of rescoring campaigns: starting and following them, and previewing a switch."""
 
 from typing import Annotated, Any, get_args
 
@@ -21,12 +21,12 @@ from scorer.rescoring.preview import preview
 
 router = Router(include_in_schema=False)
 MAX_SUBMISSIONS = 100_000
-"""Characters of the field with chosen entries."""
+"""The maximum length of the field with chosen entries, in characters."""
 
 
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
 def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
-    """All campaigns, and the form that starts one."""
+    """All campaigns, and the form to start one."""
     return _list_page(acting, competition_state.state_of(acting.session, slug, acting.now), viewer)
 
 
@@ -37,16 +37,16 @@ def _list_page(acting: Acting, state: CompetitionState, viewer: Viewer, **outcom
         now=acting.now,
         state=state,
         campaigns=[
-            campaign_view(acting.session, state, each) for each in campaign_status.list_campaigns(acting.session, state)
+            campaign_view(acting.session, state, status)
+            for status in campaign_status.list_campaigns(acting.session, state)
         ],
-        extractors=[each.identity for each in EXTRACTORS.values()],
+        extractors=[spec.identity for spec in EXTRACTORS.values()],
         **outcome,
     )
 
 
 @router.post("/competitions/{slug}/rescoring")
 def start(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings) -> Response:
-    """Start a campaign."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     with refusal_on(_list_page, acting, state, viewer):
         campaign = campaigns.start(acting, state, _wanted(fields), weights=settings.weights_sha256)
@@ -73,7 +73,7 @@ def show_campaign(
     viewer: KnownViewer,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
-    """How far a campaign is, what a switch would change, and the forms that decide about it."""
+    """A campaign's progress, the preview of a switch, and the form for decisions."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     return _campaign_page(acting, state, campaign_id, viewer=viewer, tau=tau)
 
@@ -111,7 +111,6 @@ def _campaign_page(
 
 @router.post("/competitions/{slug}/rescoring/{campaign_id}")
 def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Decide about a campaign."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_campaign_page, acting, state, campaign_id, viewer=viewer):
@@ -125,4 +124,4 @@ def _decision(fields: Fields) -> CampaignAct:
     for decision in get_args(CampaignAct):
         if fields.get("decision") == decision:
             return decision  # type: ignore[no-any-return]
-    raise Invalid("no-decision", "Say what is to be done with the campaign.")
+    raise Invalid("no-decision", "Choose what to do with the campaign.")

@@ -1,4 +1,4 @@
-"""Rescoring campaigns: starting, watching and previewing them, and deciding about them. Organizers only."""
+"""Rescoring campaigns: starting, following, previewing and deciding about them. Organizers only."""
 
 from typing import Annotated
 
@@ -24,16 +24,17 @@ router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 
 @router.get("")
 def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> CampaignPage:
-    """The rescoring campaigns of a competition, newest first."""
+    """List the rescoring campaigns of a competition, newest first."""
     state = state_of(acting.session, slug, acting.now)
     page = wanted.of_all(campaign_status.list_campaigns(acting.session, state))
-    views = [campaign_view(acting.session, state, each) for each in page.rows]
+    views = [campaign_view(acting.session, state, status) for status in page.rows]
     return CampaignPage(campaigns=views, next_after=page.next_after)
 
 
 @router.post("", status_code=202)
 def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: AppSettings) -> CampaignView:
-    """Have entries of a track measured anew when nothing else waits. Nothing on any board changes until a switch."""
+    """Start a rescoring campaign: entries of a track are measured again when no other jobs wait. No board changes until
+    a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
     state, weights = state_of(acting.session, slug, acting.now), settings.weights_sha256
     campaign = campaigns.start(acting, state, wanted, weights=weights)
@@ -42,7 +43,7 @@ def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: A
 
 @router.get("/{campaign_id}")
 def get_campaign(slug: str, campaign_id: int, acting: ActingOrganizer) -> CampaignView:
-    """A campaign, how far it is, and how its measurements differ from those before."""
+    """Get a campaign's progress, and how its measurements differ from the previous ones."""
     return _view(acting.session, state_of(acting.session, slug, acting.now), campaign_id)
 
 
@@ -51,9 +52,9 @@ def preview_switch(
     slug: str,
     campaign_id: int,
     acting: ActingOrganizer,
-    tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold to switch with.")] = None,
+    tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold for the switch.")] = None,
 ) -> SwitchPreview:
-    """Whose rank, medal and prize a switch would change, or taking it back. Changes nothing."""
+    """Preview the ranks, medals and prizes that a switch or its undo would change."""
     state = state_of(acting.session, slug, acting.now)
     campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
     return preview(acting.session, state, campaign, tau=tau)
@@ -61,8 +62,8 @@ def preview_switch(
 
 @router.post("/{campaign_id}/decisions", status_code=201)
 def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOrganizer) -> CampaignView:
-    """Pause a campaign, let it go on, cancel it, let its measurements count, or take that back. Refused with 409 in a
-    state that does not allow it, and a switch while the final board is published."""
+    """Pause, resume or cancel a campaign, switch to its measurements, or undo a switch. The request fails with 409 if
+    the campaign's state does not allow the decision, and for a switch while the final board is published."""
     state = state_of(acting.session, slug, acting.now)
     switching.decide(acting, state, campaign_id, **body.model_dump())
     return _view(acting.session, state, campaign_id)

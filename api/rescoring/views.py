@@ -1,4 +1,4 @@
-"""Schemas of rescoring campaigns, and how responses are made."""
+"""Schemas of rescoring campaigns."""
 
 from datetime import datetime
 
@@ -15,26 +15,30 @@ from scorer.rescoring.requirements import possible_decisions
 
 
 class NewCampaignBody(Request):
-    """Which entries are measured anew, and by which terms; by default the workers' scorer version alone is new."""
+    """The entries to measure again, and what is new. By default, only the workers' scorer version is new."""
 
     track: TrackKind = "public"
     reason: str = Field(min_length=1, max_length=2000)
     submissions: list[str] | None = Field(
-        None, min_length=1, max_length=10_000, description="Ids of entries; null: all that are scored on the track."
+        None,
+        min_length=1,
+        max_length=10_000,
+        description="The ids of entries; null for all scored entries of the track.",
     )
-    extractor: str | None = Field(None, examples=["nasnetalarge"], description="Another extractor, for all entries.")
+    extractor: str | None = Field(None, examples=["nasnetalarge"], description="A new extractor, for all entries.")
     references: dict[ReferenceRole, str] = Field(
-        default_factory=dict, description="Corrected reference sets by role: their SHA-256, as their upload answers."
+        default_factory=dict,
+        description="The SHA-256 of corrected reference sets by role, from the responses to their uploads.",
     )
 
 
 class CampaignDecision(Request):
-    """What is decided about a campaign. A switch lets its measurements count, undo takes that back."""
+    """A decision about a campaign. After a switch, its measurements count; undo reverts that."""
 
     decision: CampaignAct
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="With a switch: the track's threshold from then on; null: the one in force."
+        None, ge=0, le=2, description="For a switch: the track's new threshold; null for the threshold in force."
     )
 
 
@@ -46,30 +50,34 @@ class CampaignActView(RecordView):
 
 
 class CampaignView(RecordView):
-    """A rescoring campaign and how far it is."""
+    """A rescoring campaign and its progress."""
 
     id: int
-    track: str = Field(description="`public` or `private`; `former` for a private track that was replaced since.")
+    track: str = Field(description="`public` or `private`; `former` for a private track that has been replaced.")
     state: CampaignState
     reason: str
     by: str
     created_at: datetime
-    entries: int | None = Field(description="How many entries were chosen; null: all.")
+    entries: int | None = Field(description="The number of chosen entries; null for all.")
     extractor: str
-    references: int = Field(description="The number of the prepared references that it measures against.")
-    new_references: bool = Field(description="Whether they are others than the track had when it began.")
+    references: int = Field(description="The number of its prepared references.")
+    new_references: bool = Field(description="Whether the references differ from the track's references at the start.")
     done: int
     waiting: int
     failed: int
-    error: str | None = Field(description="Of the job that failed last.")
-    missing: int = Field(description="Entries that it has not measured.")
-    without_zip: int = Field(description="Entries of the track that cannot be measured again.")
+    error: str | None = Field(description="The error of the last failed job.")
+    missing: int = Field(description="The number of entries that are not measured.")
+    without_zip: int = Field(
+        description="The number of the track's entries that have no zip and can't be measured again."
+    )
     measured: int
-    changed: int = Field(description="Entries whose FID or memorization distance differs from the measurement before.")
+    changed: int = Field(
+        description="The number of entries with another FID or memorization distance than in the previous measurement."
+    )
     fid_difference: float | None = Field(description="The largest difference of FID.")
     distance_difference: float | None = Field(description="The largest difference of the memorization distance.")
-    scorer_versions: list[str] = Field(description="Those that have measured.")
-    allowed: list[str] = Field(description="What can be decided about it now.")
+    scorer_versions: list[str] = Field(description="The scorer versions of the measurements.")
+    allowed: list[str] = Field(description="The decisions that are possible now.")
     acts: list[CampaignActView] = Field(description="Newest first.")
 
 
@@ -78,7 +86,7 @@ class CampaignPage(Page):
 
 
 def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
-    """A campaign, how far it is, and what can be decided about it now."""
+    """A campaign with its progress and the possible decisions."""
     campaign = status.campaign
     return CampaignView.of(
         status,

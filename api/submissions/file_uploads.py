@@ -1,5 +1,5 @@
-"""Receives an entry's files into the blob store; refused ones are deleted. A zip becomes a submission in the same
-request, code is recorded as the entry's attachment.
+"""Receives an entry's files into the blob store and deletes refused ones. A zip becomes a submission in the same
+request; code becomes the entry's attachment.
 """
 
 import secrets
@@ -42,7 +42,7 @@ async def store_code(
     settings: Settings,
     declared: int | None = None,
 ) -> CodeView:
-    """Store a stream as an entry's code, in place of earlier code."""
+    """Store a stream as an entry's code. It replaces earlier code."""
 
     def admit(now: datetime) -> None:
         with begin() as session:
@@ -71,7 +71,7 @@ View = TypeVar("View")
 
 
 def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, *, settings: Settings) -> Upload:
-    """Begin a resumable upload within the limits of the settings."""
+    """Begin a resumable upload, limited by the settings."""
     require_right_clock(acting.session)
     return uploads.begin(
         acting,
@@ -86,8 +86,11 @@ def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, *, settings: 
 async def finalise_upload(
     limiter: CapacityLimiter, begin: Transaction, store: Blobs, *, settings: Settings, upload_id: str
 ) -> Upload:
-    """Make the submission of a whole upload, as soon as the limiter lets another one be joined. Returns the upload
-    afterwards, not yet ``done`` while another request makes the submission; raises the error of a refused one."""
+    """Create the submission of a complete upload, once the limiter has room.
+
+    Returns the upload, which is not ``done`` yet if another request is creating the submission. Raises the error of a
+    refused upload.
+    """
 
     def finalise() -> Upload:
         lease = uploads.FINISH_LEASE * settings.retry_factor
@@ -108,7 +111,7 @@ async def finalise_upload(
 
 @dataclass(frozen=True)
 class ZipUpload:
-    """Submits a whole zip: one request, one submission."""
+    """Submits a complete zip in a single request."""
 
     begin: Transaction
     store: Blobs
@@ -124,8 +127,10 @@ class ZipUpload:
         declared: int | None,
         view_of: Callable[[Session, Submission], View],
     ) -> View:
-        """Stream a zip into the store and make a submission of it; ``view_of`` makes the answer in the same
-        transaction. What can be refused before or during the transfer is; a refused zip is deleted."""
+        """Stream a zip into the store and create a submission; ``view_of`` builds the response in the same transaction.
+
+        Errors are raised as early as possible, before or during the transfer. A refused zip is deleted.
+        """
         begun = utc_now()
         new_id = new_public_id()
 

@@ -1,4 +1,4 @@
-"""A team's list of entries with its final picks, and the page of an entry with its results."""
+"""The list of a team's entries with its final picks, and the page of an entry with its results."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -63,7 +63,7 @@ BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
 def show_submission(
     submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownViewer
 ) -> Response:
-    """An entry: its progress, its faults, or its measurements; for its team and organizers."""
+    """An entry's progress, faults or measurements, for its team and organizers."""
     values = _entry(acting, images, submission_id, viewer=viewer)
     etag = _etag_of_entry(values, viewer, acting.now)
     if is_known(request, etag):
@@ -72,7 +72,7 @@ def show_submission(
 
 
 def _etag_of_entry(values: dict[str, Any], viewer: Viewer, now: datetime) -> str:
-    """A hash of all that the page shows. It changes once a minute too, because the page shows relative times."""
+    """A hash of everything on the page. It also changes every minute because the page shows relative times."""
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
     content = (
@@ -85,7 +85,6 @@ def _etag_of_entry(values: dict[str, Any], viewer: Viewer, now: datetime) -> str
 
 
 def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: Viewer) -> dict[str, Any]:
-    """The template values of an entry's page."""
     session, now = acting.session, acting.now
     submission = access.find_submission(session, submission_id, viewer.account)
     state = competition_state.state_of(session, submission.competition.slug, now)
@@ -108,13 +107,16 @@ def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: 
         "sprite": layout_of(state.competition.image_count, state.competition.image_size),
         "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
         "case": rulings_section_of(acting, images, state, submission=submission),
-        "drawings": [histogram_of(each.histogram, each.memorization_distance, each.tau) for each in view.measurements],
+        "drawings": [
+            histogram_of(measurement.histogram, measurement.memorization_distance, measurement.tau)
+            for measurement in view.measurements
+        ],
     }
 
 
 def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
-    """``picked`` for a final pick, ``standing`` for a best entry of a team that has not chosen, else None."""
-    if finals is None or submission_id not in [each.id for each in finals.picks]:
+    """``picked`` for a final pick, ``standing`` for a best entry of a team without picks, otherwise None."""
+    if finals is None or submission_id not in [pick.id for pick in finals.picks]:
         return None
     return "picked" if finals.chosen else "standing"
 
@@ -129,7 +131,6 @@ async def upload_code(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    """Attach the uploaded file as the entry's code."""
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
             await store_code(submission_id, form.chunks, begin, store=store, account=viewer.account, settings=settings)
@@ -159,7 +160,6 @@ async def upload_generator(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    """Store the uploaded file as the entry's generator."""
     try:
         await hand_in_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
     except KennelError as error:
@@ -178,7 +178,7 @@ def _page_of_entry(
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipImages, viewer: SignedIn) -> Response:
-    """Cancel the entry before its scoring begins."""
+    """Cancel the entry before its scoring starts."""
     with refusal_on(_page_of_entry, acting, images, submission_id, viewer=viewer, place="cancel"):
         outcomes.cancel(acting, submission_id)
     return see_other(f"/submissions/{submission_id}")
@@ -188,7 +188,6 @@ def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipIma
 def submit_rebuttal(
     submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
 ) -> Response:
-    """Submit the team's rebuttal."""
 
     def page(**refused: Any) -> Response:
         with begin() as session:
@@ -203,7 +202,7 @@ def submit_rebuttal(
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
 def list_submissions(slug: str, acting: ActingReader, viewer: KnownViewer, before: BeforeRef = None) -> Response:
-    """The team's entries, newest first, with the final picks; for organizers, the entries of all teams."""
+    """The team's entries with the final picks, newest first; for organizers, the entries of all teams."""
     return _entries(acting, slug, viewer, before=before)
 
 
@@ -220,7 +219,7 @@ def _entries(acting: Acting, slug: str, viewer: Viewer, *, before: int | None = 
         state=state,
         lines=_submission_rows(session, page, viewer, finals=finals),
         finals=finals,
-        elsewhere=[each for each in finals.picks if each.ref not in {one.ref for one in page}] if finals else [],
+        elsewhere=[pick for pick in finals.picks if pick.ref not in {one.ref for one in page}] if finals else [],
         may_pick=finals is not None and final_picks.can_be_changed(state, now),
         picks_until=competition_state.grace_end(state.competition),
         everybody=is_organizer(viewer.account, state.competition.id),
@@ -238,7 +237,7 @@ def _finals(session: Session, state: CompetitionState, viewer: Viewer) -> FinalE
 def _submission_rows(
     session: Session, submissions: Sequence[Submission], viewer: Viewer, *, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
-    """For each entry: its view, :func:`_pick_of` it, and whether it can be picked."""
+    """For each entry: the view, the result of :func:`_pick_of`, and whether it can be picked."""
     rows = []
     refs = [submission.ref for submission in submissions]
     own = own_refs(session, refs, viewer.account.id) if finals is not None else ()
@@ -251,8 +250,8 @@ def _submission_rows(
 
 @router.post("/competitions/{slug}/picks")
 def choose_final_picks(slug: str, fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """Make the ticked entries the team's final picks."""
-    wanted = [each[:MAX_ID_LENGTH] for each in fields.getlist("pick")]
+    """Set the ticked entries as the team's final picks."""
+    wanted = [value[:MAX_ID_LENGTH] for value in fields.getlist("pick")]
     with refusal_on(_entries, acting, slug, viewer):
         final_picks.pick(acting, slug, wanted)
     return see_other(f"/competitions/{slug}/entries#picks")

@@ -1,4 +1,4 @@
-"""Submissions: submitting a zip, listing, reading, cancelling."""
+"""Submissions: submitting a zip, and listing, reading and cancelling entries."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -72,11 +72,14 @@ async def submit(
     account: Submitter,
     note: Annotated[str, Query(max_length=2000)] = "",
     file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
-    benchmark: Annotated[str | None, Query(min_length=1, max_length=100, description="Organizers only.")] = None,
+    benchmark: Annotated[
+        str | None,
+        Query(min_length=1, max_length=100, description="The name of a benchmark entry. For organizers only."),
+    ] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> AcceptedView:
-    """Upload a zip of PNGs: the body is the zip itself, streamed. Faults in the zip's directory are refused.
-    A worker then decodes every image, within seconds; faults that it finds are on the submission, at `Location`.
+    """Submit a zip of PNGs: the request body is the zip itself. The request fails if the zip's directory has faults.
+    Within seconds, a worker then decodes every image. Its findings are on the submission, at `Location`.
     """
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
     view = await ZipUpload(begin, store, settings).submit(
@@ -93,26 +96,27 @@ async def submit(
 
 @router.get("/competitions/{slug}/submissions")
 def index(slug: str, acting: ActingReader, wanted: Paging) -> SubmissionPage:
-    """The submissions of your team, newest first; for organizers, those of all teams."""
+    """List the submissions of your team, newest first; for organizers, of all teams."""
     before, limit = wanted.after, wanted.one_more
     newest = access.list_submissions(
         acting.session, visible_state(acting, slug), acting.actor, before=before, limit=limit
     )
-    page = wanted.of_following(newest, lambda each: each.ref)
+    page = wanted.of_following(newest, lambda submission: submission.ref)
     views = submission_views(acting.session, page.rows, acting.actor)
     return SubmissionPage(submissions=views, next_after=page.next_after)
 
 
 @router.get("/submissions/{submission_id}")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> SubmissionView:
-    """One submission: its status, its faults, its measurements."""
+    """Get a submission's status, faults and measurements."""
     return submission_view(session, access.find_submission(session, submission_id, account), account)
 
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel(submission_id: str, acting: ActingSubmitter) -> SubmissionView:
-    """Cancel an entry before its scoring begins: it is not counted. Cancelling again changes nothing; 409 once
-    scoring has begun."""
+    """Cancel an entry before its scoring starts. A cancelled entry does not count. Cancelling again changes nothing.
+    The
+    request fails with 409 once scoring has started."""
     return submission_view(acting.session, outcomes.cancel(acting, submission_id), acting.actor)
 
 
@@ -130,12 +134,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {STREAM: {"schema": {"type": "string"}, "example": EXAMPLE}},
         "description": "Each event's data is a `StateView`.",
     },
-    204: {"description": "`Last-Event-ID` is that of the last state; do not reconnect."},
+    204: {"description": "`Last-Event-ID` is the id of the last state. Do not reconnect."},
 }
 
 
 async def event_hub(request: Request) -> EventHub:
-    """The event streams of this process."""
     hub: EventHub = request.app.state.hub
     return hub
 
@@ -149,9 +152,9 @@ async def follow(
     hub: Annotated[EventHub, Depends(event_hub)],
     last_event_id: Annotated[str, Header(max_length=100)] = "",
 ) -> Response:
-    """Server-sent events of a submission: every status that it has had, in order, then each new one, until the last.
-    An event's id is the version of the status: a client that reconnects with `Last-Event-ID` gets every later status.
-    In between, the newest state is sent again whenever its progress changes.
+    """Follow a submission with server-sent events. The stream has every status so far, in order, then each new status
+    up to the last one. It repeats the newest state when its progress changes. An event's id is the version of the
+    status: if a client reconnects with `Last-Event-ID`, it gets every later status.
     """
     hub.require_free_stream(account.id)
     ref, known = await run_in_threadpool(_snapshot_of, begin, submission_id, account)
@@ -171,7 +174,7 @@ def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tu
 
 
 def _last_seen_step(last_event_id: str, known: StatusSnapshot) -> int:
-    """The id of the step in ``Last-Event-ID``; 0 for an unknown one."""
+    """The id of the step in ``Last-Event-ID``; 0 if it is unknown."""
     return next((step.id for step in known.steps if str(step.id) == last_event_id), 0)
 
 
@@ -202,7 +205,7 @@ CODE = file_answer(*CODE_MEDIA_TYPES.values())
 def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Small versions of up to 100 of the entry's images in one PNG, ten in a row; for its team, reviewers and
+    """Get small versions of up to 100 of the entry's images in one PNG, 10 in a row. For its team, reviewers and
     organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
     return picture_response(request, etag_of(key), lambda: store.read(key))
@@ -220,8 +223,8 @@ async def attach(
     settings: AppSettings,
     account: Submitter,
 ) -> CodeView:
-    """Attach the code that made the entry, for its reviewers: the body is a zip or a notebook of at most 20 MB. It can
-    be replaced until the close, or until the time by which organizers ask for it."""
+    """Attach the code that made the entry, for its reviewers. The request body is a zip or a notebook of at most 20 MB.
+    You can replace the code until the close, or until the deadline of the organizers' code request."""
     size = declared_bytes(request)
     body = streamed_body(request, account.id)
     return await store_code(submission_id, body, begin, store=store, account=account, settings=settings, declared=size)
@@ -229,15 +232,15 @@ async def attach(
 
 @results.put("/submissions/{submission_id}/code-request")
 def ask_for_code(submission_id: str, body: NewCodeRequest, acting: ActingOrganizer) -> CodeRequestView:
-    """Ask the team for the code of its entry: it is told, and may attach or replace it until then, though the
-    competition has closed. A later request replaces this one. Organizers only."""
+    """Ask the team for the code of its entry. The team is notified and may attach or replace the code until the
+    deadline, even after the close. A later request replaces this one. Organizers only."""
     made = code_uploads.request_code(acting, submission_id, until=body.until, text=body.text)
     return CodeRequestView.model_validate(made)
 
 
 @results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
 def download(submission_id: str, acting: ActingReader, store: BlobStore) -> Response:
-    """The attached code of an entry; for reviewers and organizers. The audit log keeps who has downloaded it."""
+    """Download the code of an entry. For reviewers and organizers. The audit log records each download."""
     submission, code = code_uploads.hand_out_code(acting, submission_id)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {

@@ -1,4 +1,4 @@
-"""Schemas of submissions and their measurements, and how responses are made."""
+"""Schemas of submissions and their measurements."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -23,7 +23,9 @@ class NewCodeRequest(Request):
     """A request for the code of an entry."""
 
     until: AwareDatetime = Field(
-        description="The team may attach it until then, even after the close. At most 365 days from now."
+        description=(
+            "The deadline. The team may attach the code until then, even after the close. At most 365 days ahead."
+        )
     )
     text: str = Field("", max_length=code_uploads.MAX_TEXT_LENGTH)
 
@@ -37,7 +39,7 @@ class CodeRequestView(RecordView):
 
 
 class CodeView(RecordView):
-    """The code attached to a submission, which reviewers and organizers can download."""
+    """The code of a submission, which reviewers and organizers can download."""
 
     kind: Literal["zip", "notebook"]
     bytes: int
@@ -47,16 +49,18 @@ class CodeView(RecordView):
 
 
 class ClosestPairView(BaseModel):
-    """An image of an entry and the reference image nearest to it."""
+    """An image of an entry and its nearest reference image."""
 
-    image: int = Field(description="Its place among the zip's images, from 0.")
-    reference: int = Field(description="The place of the nearest one among the reference images, from 0.")
-    reference_name: str = Field(description="The first letters of the reference zip's hash, and the name in it.")
+    image: int = Field(description="The index of the image in the zip, from 0.")
+    reference: int = Field(description="The index of the nearest reference image, from 0.")
+    reference_name: str = Field(
+        description="The first characters of the reference zip's hash, and the name in the zip."
+    )
     distance: float = Field(description="The cosine distance of their features.")
 
 
 class MeasurementView(RecordView):
-    """A measurement, judged with the newest threshold. ``mifid`` is null for a copy."""
+    """A measurement with the penalty of the current threshold. ``mifid`` is null for a copy."""
 
     track: TrackKind
     fid: float
@@ -65,19 +69,19 @@ class MeasurementView(RecordView):
     tau: float | None
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
-    disqualified: bool = Field(description="Disqualified by a ruling: it is not ranked.")
+    disqualified: bool = Field(description="Whether a ruling disqualified the entry, which is then not ranked.")
     mifid: float | None
-    rank: int | None = Field(description="The team's rank, if this entry is its best one.")
-    would_be_rank: int | None = Field(description="The rank of the team if this entry were its best one.")
-    explanation: str = Field(description="Whether and why it is penalised, in a sentence.")
+    rank: int | None = Field(description="The team's rank; null unless this is its best entry.")
+    would_be_rank: int | None = Field(description="The rank the team would have with this entry as its best.")
+    explanation: str = Field(description="A sentence on whether and why the entry is penalised.")
     histogram: dict[str, Any]
     measured_at: datetime
-    closest_pairs: list[ClosestPairView] | None = Field(None, description="Organizers only.")
-    provenance: dict[str, Any] | None = Field(None, description="Organizers only.")
+    closest_pairs: list[ClosestPairView] | None = Field(None, description="For organizers only.")
+    provenance: dict[str, Any] | None = Field(None, description="For organizers only.")
 
 
 class SubmissionView(RecordView):
-    """A submission as its team sees it. The status ``scored`` refers to the public track."""
+    """A submission. The status `scored` refers to the public track."""
 
     id: str
     ref: int
@@ -86,42 +90,47 @@ class SubmissionView(RecordView):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str | None = Field(description="Of the zip; null for an imported entry, which has none.")
-    imported: bool = Field(description="From a table of results: it has measurements but no images.")
+    sha256: str | None = Field(description="The SHA-256 of the zip; null for an imported entry, which has no zip.")
+    imported: bool = Field(
+        description="Whether the entry comes from a table of results: it has measurements but no images."
+    )
     zip_removed_at: datetime | None = Field(
-        None, description="When its zip left the store, long after the final publication: its images are gone."
+        None,
+        description="When the zip was deleted, long after the final publication. Its images are no longer available.",
     )
     note: str
     status: Status
     reason: str | None
     faults: list[str] | None
     ignored: str | None = Field(
-        None, description="Files in the zip that are not part of the entry, such as those of operating systems."
+        None, description="Files in the zip that are not part of the entry, such as files of operating systems."
     )
     stage: str | None
     fraction: float | None
     queue_position: int | None
-    paused: bool = Field(description="It waits because an admin has paused the scoring; it keeps its place.")
+    paused: bool = Field(description="Whether it waits because an admin paused scoring. It keeps its place.")
     accepted_at: datetime
     finished_at: datetime | None
-    late: bool = Field(description="Begun after the close: it is on the board of late entries alone.")
-    sprite: str | None = Field(description="Address of a PNG with small versions of some of its images.")
+    late: bool = Field(description="Whether it was begun after the close. Late entries have a separate board.")
+    sprite: str | None = Field(description="The address of a PNG with small versions of some of its images.")
     code: CodeView | None
-    code_wanted_until: datetime | None = Field(description="Until when organizers ask for the code; null if not.")
-    code_request: str = Field(description="What they have written with it.")
+    code_wanted_until: datetime | None = Field(
+        description="The deadline of the organizers' code request; null without a request."
+    )
+    code_request: str = Field(description="The text of the code request.")
     measurements: list[MeasurementView]
     shown: list[ShownNumberView] = Field(
-        description="Its numbers on the shown tracks that you may see, where they have been measured."
+        description="Its values on the shown tracks that you can see, as far as they are measured."
     )
-    private_state: str | None = Field(None, description="Organizers only: waiting, running, done or failed.")
+    private_state: str | None = Field(None, description="For organizers only: waiting, running, done or failed.")
 
 
 class AcceptedView(BaseModel):
-    """A submission that was accepted just now."""
+    """A new submission."""
 
     id: str
     status: Status
-    queue_position: int | None = Field(description="1: it is checked next. Null if it no longer waits.")
+    queue_position: int | None = Field(description="The place in the queue: 1 is next. Null if it no longer waits.")
 
 
 class SubmissionPage(Page):
@@ -129,26 +138,24 @@ class SubmissionPage(Page):
 
 
 class StateView(RecordView):
-    """The status and progress of a submission. The status ``scored`` refers to the public track; a stream ends with
-    it."""
+    """The status and progress of a submission. The status `scored` refers to the public track. It ends the stream."""
 
     status: Status
-    at: datetime = Field(description="When it reached this status.")
-    reason: str | None = Field(description="Why, where there is something to say.")
+    at: datetime = Field(description="The time of this status.")
+    reason: str | None = Field(description="The reason, if there is one.")
     stage: str | None
     stage_in_words: str | None
-    fraction: float | None = Field(description="Of the stage, from 0 to 1.")
+    fraction: float | None = Field(description="The progress of the stage, from 0 to 1.")
     queue_position: int | None
-    paused: bool = Field(description="It waits because an admin has paused the scoring; it keeps its place.")
+    paused: bool = Field(description="Whether it waits because an admin paused scoring. It keeps its place.")
     estimate_seconds: int | None = Field(
-        description="Until the public score is there, as the queue is now; null if nothing like it was scored yet."
+        description="The expected time to the public score with the current queue; null without similar scored entries."
     )
     cancellable: bool = Field(description="Whether its team can still cancel it.")
-    over: bool = Field(description="Whether this is its last status; the stream ends.")
+    over: bool = Field(description="Whether this is the last status, which ends the stream.")
 
 
 def accepted_view(session: Session, submission: Submission) -> AcceptedView:
-    """The answer to an upload."""
     position = job_queue.position_of_entry(session, submission.ref)
     return AcceptedView(id=submission.id, status=Status(submission.status), queue_position=position)
 
@@ -156,8 +163,8 @@ def accepted_view(session: Session, submission: Submission) -> AcceptedView:
 def submission_view(
     session: Session, submission: Submission, account: Account, *, ranked: bool = True, for_review: bool = False
 ) -> SubmissionView:
-    """The submission with its progress and measurements. ``ranked``: with ranks, which lists leave out;
-    ``for_review``: with private scores."""
+    """A submission with its progress and measurements. ``ranked`` adds ranks, which lists leave out; ``for_review``
+    adds private scores."""
     (view,) = submission_views(session, [submission], account, ranked=ranked, for_review=for_review)
     return view
 
@@ -170,13 +177,14 @@ def submission_views(
     ranked: bool = False,
     for_review: bool = False,
 ) -> list[SubmissionView]:
-    """:func:`submission_view` of submissions of one competition. Without ranks, the number of queries does not grow
-    with that of the submissions."""
+    """:func:`submission_view` for submissions of one competition. Without ranks, the number of queries is constant."""
     if not submissions:
         return []
     refs = [submission.ref for submission in submissions]
     organizer = is_organizer(account, submissions[0].competition_id)
-    progress = job_progress_of(session, [each.ref for each in submissions if organizer or each.status in PENDING])
+    progress = job_progress_of(
+        session, [submission.ref for submission in submissions if organizer or submission.status in PENDING]
+    )
     details = details_by_ref(session, refs)
     judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
     shown = shown_numbers(session, submissions, account, for_review=for_review)
@@ -190,7 +198,9 @@ def submission_views(
                 "team": details[submission.ref].team.name,
                 "submitted_by": submission.account.handle,
                 "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
-                "measurements": [_measurement(each, organizer=organizer) for each in judged[submission.ref]],
+                "measurements": [
+                    _measurement(measurement, organizer=organizer) for measurement in judged[submission.ref]
+                ],
                 "shown": shown[submission.ref],
             },
         )
@@ -212,7 +222,6 @@ def _code_fields(details: SubmissionDetails) -> dict[str, Any]:
 
 
 def code_view(code: CodeAttachment) -> CodeView:
-    """Attached code as its team sees it: kind, size and hash."""
     return CodeView.of(code, attached_by=code.author.handle)
 
 

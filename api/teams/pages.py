@@ -1,4 +1,4 @@
-"""The page of a person's team in a competition: members, invitations sent and received, quota."""
+"""The page of your team in a competition: members, invitations and quota."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from scorer.teams import invitations, quotas, storage, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
 DONE_MESSAGES = {
-    "founded": "Your team is founded.",
-    "renamed": "Your team has its new name.",
-    "asked": "It is asked; here you see whether there is an answer yet.",
-    "withdrawn": "The invitation is withdrawn.",
-    "accepted": "Welcome to the team.",
-    "declined": "The invitation is declined.",
+    "founded": "Team created.",
+    "renamed": "Team renamed.",
+    "asked": "Invitation sent. The answer will appear here.",
+    "withdrawn": "Invitation withdrawn.",
+    "accepted": "Invitation accepted. Welcome to the team.",
+    "declined": "Invitation declined.",
     "left": "You have left the team.",
 }
 
 
 @dataclass(frozen=True)
 class TeamContext:
-    """A request for the team page: the competition, the viewer, the time."""
+    """A request for the team page."""
 
     slug: str
     begin: Transactions
@@ -41,7 +41,7 @@ class TeamContext:
     settings: AppSettings
 
     def show(self, **outcome: Any) -> Response:
-        """The page, with the outcome of what was just done."""
+        """The page, with the outcome of an action."""
         account = self.viewer.account
         with self.begin() as session:
             acting = Acting(session, account, self.now)
@@ -65,7 +65,7 @@ class TeamContext:
             )
 
     def act(self, action: Callable[[Acting], object], *, place: str, done: str) -> Response:
-        """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``."""
+        """Run ``action`` in a transaction and redirect. After a refusal, show the page with the error at ``place``."""
         with refusal_on(self.show, place=place), self.begin() as session:
             action(Acting(session, self.viewer.account, self.now))
         return see_other(f"/competitions/{self.slug}/team?done={done}")
@@ -76,27 +76,23 @@ CurrentTeam = Annotated[TeamContext, Depends()]
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_team(page: CurrentTeam, done: str = "") -> Response:
-    """The team page."""
     return page.show(done=DONE_MESSAGES.get(done))
 
 
 @router.post("")
 def create_team(page: CurrentTeam, fields: FormFields) -> Response:
-    """Create a team."""
     name = text(fields, "name")
     return page.act(lambda acting: teams.create(acting, page.slug, name), place="name", done="founded")
 
 
 @router.post("/name")
 def rename_team(page: CurrentTeam, fields: FormFields) -> Response:
-    """Give the team another name."""
     name = text(fields, "name")
     return page.act(lambda acting: teams.rename(acting, page.slug, name), place="name", done="renamed")
 
 
 @router.post("/invitations")
 def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
-    """Invite a person."""
     handle = text(fields, "handle")
     rates.hit("team-invitation", page.viewer.account.id)
     return page.act(lambda acting: invitations.invite_person(acting, page.slug, handle), place="handle", done="asked")
@@ -112,7 +108,6 @@ def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
 
 @router.post("/invitations/{invitation_id}/withdrawal")
 def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
-    """Withdraw an invitation."""
     return page.act(
         lambda acting: invitations.withdraw(acting, page.slug, invitation_id), place="invitations", done="withdrawn"
     )
@@ -120,7 +115,7 @@ def withdraw_invitation(page: CurrentTeam, invitation_id: RowId) -> Response:
 
 @router.post("/invitations/{invitation_id}/answer")
 def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormFields) -> Response:
-    """Accept an invitation (the field ``accept`` is ``yes``) or decline it."""
+    """Accept an invitation (``accept`` is ``yes``) or decline it."""
     accept = text(fields, "accept") == "yes"
     return page.act(
         lambda acting: invitations.answer(acting, page.slug, invitation_id, accept=accept),
@@ -131,5 +126,4 @@ def answer_invitation(page: CurrentTeam, invitation_id: RowId, fields: FormField
 
 @router.post("/leaving")
 def leave_team(page: CurrentTeam) -> Response:
-    """Leave the team."""
     return page.act(lambda acting: teams.leave(acting, page.slug), place="leave", done="left")

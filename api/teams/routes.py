@@ -1,4 +1,4 @@
-"""Teams: founding, renaming, invitations and mergers, leaving, and the team's quota."""
+"""Teams: creating, renaming, invitations, merges and leaving, and the team's quota and picks."""
 
 from api.http.dependencies import (
     ActingOrganizer,
@@ -38,14 +38,14 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
 
 @router.post("/teams", status_code=201)
 def create(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
-    """Found a team. A person without one becomes a team of one with their first entry."""
+    """Create a team. Without a team, you become a team of one with your first entry."""
     roster = teams.create(acting, slug, body.name)
     return _view(visible_state(acting, slug), roster)
 
 
 @router.get("/team")
 def show(slug: str, acting: ActingReader) -> TeamView:
-    """Your team."""
+    """Get your team."""
     state = visible_state(acting, slug)
     return _view(state, teams.own_roster(acting.session, state, acting.actor))
 
@@ -59,14 +59,14 @@ def rename(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
 
 @router.delete("/team/membership", status_code=204)
 def leave(slug: str, acting: ActingSubmitter) -> None:
-    """Leave your team. A member who has submitted cannot leave."""
+    """Leave your team. You can't leave after you have submitted an entry."""
     teams.leave(acting, slug)
 
 
 @router.post("/team/invitations", status_code=201)
 def invite(slug: str, body: NewTeamInvitation, acting: ActingSubmitter, rates: AppRateLimiter) -> TeamInvitationView:
     """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They get a
-    notice. Inviting again changes nothing."""
+    notice. Inviting again has no effect."""
     rates.hit("team-invitation", acting.actor.id)
     who, ask = (
         (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
@@ -82,15 +82,17 @@ def withdraw(slug: str, invitation_id: RowId, acting: ActingSubmitter) -> None:
 
 @router.get("/invitations")
 def received(slug: str, acting: ActingReader, wanted: Paging) -> TeamInvitationPage:
-    """The open invitations to you or to your team, oldest first."""
+    """List the open invitations to you and your team, oldest first."""
     state = visible_state(acting, slug)
     page = wanted.of_all(invitations.received_invitations(acting.session, state, acting.actor))
-    return TeamInvitationPage(invitations=[_invitation(each) for each in page.rows], next_after=page.next_after)
+    return TeamInvitationPage(
+        invitations=[_invitation(invitation) for invitation in page.rows], next_after=page.next_after
+    )
 
 
 @router.put("/invitations/{invitation_id}/answer")
 def answer(slug: str, invitation_id: RowId, body: Answer, acting: ActingSubmitter) -> TeamInvitationView:
-    """Accept or decline an invitation. The leader answers a proposed merger; once accepted, all members and entries
+    """Accept or decline an invitation. The leader answers a proposed merge. After accepting it, all members and entries
     belong to the team that proposed it."""
     invitation = invitations.answer(acting, slug, invitation_id, accept=body.accept)
     return _invitation(invitation)
@@ -98,7 +100,7 @@ def answer(slug: str, invitation_id: RowId, body: Answer, acting: ActingSubmitte
 
 @router.get("/limits")
 def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> LimitsView:
-    """What your team has used of its limits, and when its next entry is possible."""
+    """Get your team's limits and their use, and when its next entry is possible."""
     state = visible_state(acting, slug)
     used = storage.usage_of(acting, state.competition)
     return _limits_view(
@@ -108,7 +110,7 @@ def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> Limit
 
 @router.get("/storage")
 def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> StorageView:
-    """What the zips of a competition take in the store, and which teams have most. Organizers only."""
+    """Get the stored bytes of a competition, and the teams that use the most. Organizers only."""
     competition = visible_state(acting, slug).competition
     used = storage.usage_of_competition(acting.session, competition, acting.now)
     return StorageView(
@@ -145,11 +147,11 @@ def _view(state: CompetitionState, roster: Roster) -> TeamView:
     return TeamView(
         name=roster.team.name,
         members=[
-            MemberView(handle=each.handle, name=each.name, leader=each.id == roster.leader.id)
-            for each in roster.members
+            MemberView(handle=member.handle, name=member.name, leader=member.id == roster.leader.id)
+            for member in roster.members
         ],
         max_size=state.competition.max_team_size,
-        invitations=[_invitation(each) for each in roster.invitations],
+        invitations=[_invitation(invitation) for invitation in roster.invitations],
     )
 
 
@@ -170,7 +172,7 @@ picks = ApiRouter(tags=["results"])
 
 @picks.get("/competitions/{slug}/picks")
 def show_picks(slug: str, acting: ActingReader) -> PicksView:
-    """The entries that your team will be ranked by: its picks, or without picks its best public entries."""
+    """Get the entries that count for your team's final rank: its picks, or without picks its best public entries."""
     state = competition_state.visible_state(acting, slug)
     team = teams.own_team(acting.session, state, acting.actor)
     return _picks(state, final_picks.final_entries_of(acting.session, state, team))
@@ -178,8 +180,9 @@ def show_picks(slug: str, acting: ActingReader) -> PicksView:
 
 @picks.put("/competitions/{slug}/picks")
 def pick(slug: str, body: NewPicks, acting: ActingSubmitter) -> PicksView:
-    """Pick the entries that your team will be ranked by, until the last uploads have finished; also entries that still
-    wait for their score. An empty list removes the picks."""
+    """Pick the entries that count for your team's final rank. You can also pick entries that wait for their score.
+    Picks
+    can change until the last uploads have finished. An empty list removes the picks."""
     finals = final_picks.pick(acting, slug, body.submissions)
     return _picks(competition_state.visible_state(acting, slug), finals)
 
@@ -187,7 +190,7 @@ def pick(slug: str, body: NewPicks, acting: ActingSubmitter) -> PicksView:
 def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
     chosen = finals.chosen
     return PicksView(
-        submissions=[each.id for each in finals.picks],
+        submissions=[entry.id for entry in finals.picks],
         chosen=chosen is not None,
         most=state.competition.final_picks,
         until=competition_state.grace_end(state.competition),

@@ -10,18 +10,18 @@ from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
 class NewPicks(Request):
-    """The entries that the team wants to be ranked by; an empty list removes the picks."""
+    """The entries that count for the team's final rank; an empty list removes the picks."""
 
     submissions: list[str] = Field(max_length=100, examples=[["k3_wpq8Zr1Ya"]])
 
 
 class PicksView(BaseModel):
-    """The entries that a team will be ranked by."""
+    """The entries that count for a team's final rank."""
 
     submissions: list[str] = Field(description="The picked entries; without picks, the best public ones.")
-    chosen: bool = Field(description="Whether the team has picked; if not, the best public entries are taken.")
-    most: int = Field(description="How many entries a team may pick.")
-    until: datetime | None = Field(description="Picks can be changed until then.")
+    chosen: bool = Field(description="Whether the team has picked entries; if not, its best public entries count.")
+    most: int = Field(description="The maximum number of picks.")
+    until: datetime | None = Field(description="The deadline for changing picks.")
     picked_by: str | None
     picked_at: datetime | None
 
@@ -33,15 +33,15 @@ class TeamName(Request):
 
 
 class NewTeamInvitation(Request):
-    """An invitation of a team: to a person to join it, or to another team to merge into it."""
+    """An invitation to a person to join the team, or to another team to merge into it."""
 
-    handle: str | None = Field(None, max_length=80, description="A person, who joins the team.")
-    team: str | None = Field(None, max_length=200, description="A team, which merges into this one.")
+    handle: str | None = Field(None, max_length=80, description="The person to invite.")
+    team: str | None = Field(None, max_length=200, description="The team to invite.")
 
     @model_validator(mode="after")
     def _one(self) -> "NewTeamInvitation":
         if (self.handle is None) == (self.team is None):
-            raise ValueError("say handle or team")
+            raise ValueError("set either handle or team")
         return self
 
 
@@ -52,8 +52,6 @@ class Answer(Request):
 
 
 class MemberView(BaseModel):
-    """A member of a team."""
-
     handle: str
     name: str
     leader: bool
@@ -77,7 +75,7 @@ class TeamInvitationPage(Page):
 
 
 class TeamView(BaseModel):
-    """A team as its members see it."""
+    """Your team."""
 
     name: str
     members: list[MemberView]
@@ -86,39 +84,41 @@ class TeamView(BaseModel):
 
 
 class LimitsView(BaseModel):
-    """What your team has used of its limits and may still enter. A limit of null is no limit."""
+    """Your team's limits and their use. A limit of null means no limit."""
 
-    daily_limit: int | None = Field(description="Entries a UTC day.")
-    used_today: int = Field(description="Rejected, failed and cancelled entries are not counted.")
+    daily_limit: int | None = Field(description="Entries per UTC day.")
+    used_today: int = Field(description="Entries today, without rejected, failed and cancelled ones.")
     remaining_today: int | None
-    pending_limit: int = Field(description="Entries in progress at once.")
+    pending_limit: int = Field(description="Entries in progress at the same time.")
     pending: int
-    rejected_limit: int = Field(description="Uploads a UTC day that fail the deep check.")
+    rejected_limit: int = Field(description="Uploads per UTC day that fail the deep check.")
     rejected_today: int
     refusal: Literal["daily-limit", "pending-limit", "rejected-limit"] | None = Field(
         description="The limit that prevents the next entry."
     )
-    resets_at: datetime = Field(description="When the counts of the day begin anew: the next UTC midnight.")
+    resets_at: datetime = Field(description="When the daily counts are reset: the next UTC midnight.")
     next_entry_at: datetime | None = Field(
-        description="When the next entry is possible; null if it waits for one in progress or nothing can be entered."
+        description=(
+            "When the next entry is possible; null if it depends on an entry in progress, or if no entry is possible."
+        )
     )
-    stored_bytes: int = Field(description="Bytes of your team's zips, generators and code that are stored.")
-    staged_bytes: int = Field(description="Bytes that your team's uploads under way have reserved.")
-    max_bytes: int | None = Field(description="How many bytes both may be together.")
+    stored_bytes: int = Field(description="The stored bytes of your team's zips, generators and code.")
+    staged_bytes: int = Field(description="The bytes reserved for your team's uploads in progress.")
+    max_bytes: int | None = Field(description="The limit for both together.")
 
 
 class TeamStorageView(BaseModel):
-    """What a team's zips, generators and code take in the store."""
+    """The stored bytes of a team's zips, generators and code."""
 
     team: str
     stored_bytes: int
 
 
 class StorageView(BaseModel):
-    """What a competition's zips, generators and code take in the store. A limit of null is no limit."""
+    """The stored bytes of a competition's zips, generators and code. A limit of null means no limit."""
 
-    stored_bytes: int = Field(description="Bytes of the zips, generators and code of all teams and benchmarks.")
-    staged_bytes: int = Field(description="Bytes that uploads under way have reserved.")
-    max_bytes: int | None = Field(description="How many bytes both may be together.")
-    max_team_bytes: int | None = Field(description="How many bytes a team may have.")
-    largest_teams: list[TeamStorageView] = Field(description="The teams that have most, at most twenty.")
+    stored_bytes: int = Field(description="The stored bytes of all teams and benchmarks.")
+    staged_bytes: int = Field(description="The bytes reserved for uploads in progress.")
+    max_bytes: int | None = Field(description="The limit for both together.")
+    max_team_bytes: int | None = Field(description="The limit per team.")
+    largest_teams: list[TeamStorageView] = Field(description="Up to 20 teams with the most stored bytes.")

@@ -1,4 +1,4 @@
-"""A client of Kennel for programs, notebooks and the command line, and the reader of zips that the service uses."""
+"""A client of Kennel for programs, notebooks and the command line, and the zip reader that the service uses."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -41,12 +41,11 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are asked for: processes that only read zips load no HTTP."""
+    """Import public names on first use: processes that only read zips load no HTTP library."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """What completion offers."""
     return __all__

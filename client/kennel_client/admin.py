@@ -1,4 +1,4 @@
-"""What organizers and admins do from Python, with either client: ``client.admin.thresholds.retune(...)``."""
+"""Methods for organizers and admins, with either client: ``client.admin.thresholds.retune(...)``."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ ReleasedImages = Literal["none", "ranked", "all"]
 RulingKind = Literal["keep", "disqualify", "waive"]
 TRACKS: tuple[TrackKind, ...] = get_args(TrackKind)
 File = str | PathLike[str] | BinaryIO
-"""A path, or a file that is open for reading bytes and can be sought in."""
+"""A path, or a seekable file opened for reading bytes."""
 UNDER_WAY = frozenset({"preparing", "measuring"})
-"""States of campaigns and comparisons."""
+"""Unfinished states of campaigns and comparisons."""
 
 
 @contextmanager
 def opened(file: File) -> Iterator[BinaryIO]:
-    """The file, which is closed at the end if it was a path; ``Unreadable`` if it cannot be opened."""
+    """Open a path and close it at the end; pass an open file through. Raises ``Unreadable`` if it cannot be opened."""
     with open_file(Path(file)) if isinstance(file, str | PathLike) else nullcontext(file) as content:
         yield content
 
@@ -46,11 +46,11 @@ class Accounts(Methods[Api]):
 
     @lists("/admin/accounts", "accounts")
     def all(self, search: str = "") -> list[answers.AccountSummary]:
-        """Every account, oldest first; with ``search``, those that have it in their handle or name."""
+        """All accounts, oldest first; with ``search``, those with this text in their handle or name."""
 
     @calls("POST /admin/invitations")
     def invite(self, email: str | None = None) -> answers.InvitationView:
-        """Make a link with which one person can sign up, and mail it if there is an address."""
+        """Create a link with which one person can sign up, and mail it if there is an address."""
 
     @calls("PUT /admin/accounts/{handle}/suspension", suspended=True)
     def suspend(self, handle: str, reason: str = "") -> answers.AccountView:
@@ -62,11 +62,11 @@ class Accounts(Methods[Api]):
 
     @calls("DELETE /admin/accounts/{handle}/credentials")
     def sign_out(self, handle: str) -> None:
-        """End all sessions, tokens and webhooks of an account; its owner may sign in again."""
+        """End all sessions, tokens and webhooks of an account; its owner can sign in again."""
 
 
 class Allowlist(Methods[Api]):
-    """Who may enter a competition by invitation."""
+    """The allowlist of an invitation-only competition."""
 
     @lists("/competitions/{slug}/allowlist", "allowlist")
     def all(self, slug: str) -> list[answers.AllowlistEntryView]:
@@ -74,7 +74,7 @@ class Allowlist(Methods[Api]):
 
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
-        """Invite people, by handle or mail address; the answer is everybody who is invited."""
+        """Invite people by handle or email address; returns everybody who is invited."""
         path = path_of("competitions", slug, "allowlist")
         yield from call("POST", path, json={"who": list(who)})
         return (yield from all_pages(path, "allowlist"))
@@ -109,8 +109,9 @@ class AuditLog(Methods[Api]):
         actor: str | None = None,
         limit: int | None = 100,
     ) -> Operation[list[answers.Act]]:
-        """The newest acts, newest first: of a competition, or for admins of all; only those of an action, a subject or
-        an actor where these are given. ``limit`` None: all."""
+        """The newest actions, newest first, in a competition or, for admins, in all. ``action``, ``subject`` and
+        ``actor`` filter them. ``limit`` None: all.
+        """
         path = "/admin/audit" if slug is None else path_of("competitions", slug, "audit")
         return all_pages(path, "entries", limit=limit, action=action, subject=subject, actor=actor)
 
@@ -133,36 +134,38 @@ class Campaigns(Methods[Api]):
         extractor: str | None = None,
         references: Mapping[str, str] = {},
     ) -> answers.CampaignView:
-        """Measure entries again when no other job waits: all that are scored, or those with the given ids; with another
-        extractor, or corrected references (role and SHA-256 of what ``references.attach(..., attach=False)`` stored).
-        Boards stay as they are until the switch."""
+        """Measure all scored entries, or those with the given IDs, again when no other job waits. Optionally use
+        another extractor, or corrected references: role and SHA-256 of what ``references.attach(..., attach=False)``
+        stored. Boards don't change until the switch.
+        """
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}")
     def get(self, slug: str, campaign: int) -> answers.CampaignView:
-        """A campaign as it is now."""
+        """The current state of a campaign."""
 
     @Method
     def wait(
         self, slug: str, campaign: int, *, see: Callable[[answers.CampaignView], object] = ignore
     ) -> Operation[answers.CampaignView]:
-        """A campaign once it is prepared and measured, paused, or over; ``see`` is called with its states before."""
+        """Wait until a campaign is measured, paused or over; ``see`` gets its states before that."""
         path = path_of("competitions", slug, "rescoring", campaign)
         return wait_until(path, lambda campaign: campaign["state"] not in UNDER_WAY, see=see)
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}/preview")
     def preview(self, slug: str, campaign: int, tau: float | None = None) -> answers.SwitchPreview:
-        """Who would move if the campaign's measurements counted; changes nothing."""
+        """Which ranks would change with the campaign's measurements; changes nothing."""
 
     @calls("POST /competitions/{slug}/rescoring/{campaign}/decisions")
     def decide(
         self, slug: str, campaign: int, decision: CampaignAct, *, reason: str = "", tau: float | None = None
     ) -> answers.CampaignView:
-        """Pause, resume or cancel a campaign, let its measurements count (``switch``, with another ``tau`` if one is
-        given), or take that back (``undo``)."""
+        """Pause, resume or cancel a campaign, apply its measurements (``switch``, optionally with another ``tau``), or
+        ``undo`` that.
+        """
 
 
 class ImportOptions(TypedDict, total=False):
-    """Options of an import of results; the service has defaults for those that are left out. Times are ISO 8601."""
+    """Options of an import of results; the service has defaults for omitted options. Times are ISO 8601."""
 
     title: str
     public_extractor: str
@@ -174,20 +177,20 @@ class ImportOptions(TypedDict, total=False):
     tau_private: float
     sealed_score: float
     columns: dict[str, str]
-    """What a column is called in this table: ``{"fid_public": "FID"}``."""
+    """Names of columns in this table: ``{"fid_public": "FID"}``."""
 
 
 class Competitions(Methods[Api]):
-    """Competitions, as organizers set them up."""
+    """Methods for setting up competitions."""
 
     @Method
     def create(self, spec: answers.CompetitionSpec) -> Operation[answers.CompetitionView]:
-        """Create a draft; ``missing`` in the answer says what it lacks before it can open."""
+        """Create a draft; ``missing`` in the response lists what it lacks before it can open."""
         return call("POST", "/competitions", json=spec)
 
     @Method
     def change(self, slug: str, changes: answers.CompetitionChanges) -> Operation[answers.CompetitionView]:
-        """Change a competition: a draft in everything, an open one only in what harms no participant."""
+        """Change a competition: all fields of a draft; in an open one, only changes that harm no participant."""
         return call("PATCH", path_of("competitions", slug), json=changes)
 
     @calls("DELETE /competitions/{slug}")
@@ -196,13 +199,13 @@ class Competitions(Methods[Api]):
 
     @calls("GET /competitions/{slug}/storage")
     def storage(self, slug: str) -> answers.StorageView:
-        """What the zips of a competition take in the store, and the teams that have most."""
+        """The storage that the zips of a competition use, and the teams that use most."""
 
     @Method
     def import_results(
         self, slug: str, table: str | Path, options: ImportOptions | None = None
     ) -> Operation[answers.ImportView]:
-        """Import a CSV of results of a competition held elsewhere; the same table again adds nothing."""
+        """Import a CSV of results from a competition held elsewhere. Importing the same table again adds nothing."""
         params: dict[str, Any] = {**(options or {}), "file_name": Path(table).name}
         params["column"] = [f"{name}={called}" for name, called in params.pop("columns", {}).items()]
         with opened(table) as content:
@@ -212,15 +215,15 @@ class Competitions(Methods[Api]):
 
 
 class DataFiles(Methods[Api]):
-    """Files that participants of a competition may download."""
+    """Files that participants of a competition can download."""
 
     @lists("/competitions/{slug}/data", "files")
     def all(self, slug: str) -> list[answers.DataFileView]:
-        """All files that are offered."""
+        """All offered files."""
 
     @Method
     def offer(self, slug: str, file: str | Path, name: str | None = None) -> Operation[answers.DataFileView]:
-        """Offer a file, under its own name or another one, in place of an earlier one of that name."""
+        """Offer a file under its own or another name; replaces an earlier file with that name."""
         with opened(file) as content:
             path = path_of("competitions", slug, "data", name or Path(file).name)
             offered: answers.DataFileView = yield from send_file("PUT", path, content)
@@ -228,7 +231,7 @@ class DataFiles(Methods[Api]):
 
     @Method
     def offer_training_images(self, slug: str, name: str = "train.zip") -> Operation[answers.DataFileView]:
-        """Offer the training images that are attached."""
+        """Offer the attached training images."""
         return call("PUT", path_of("competitions", slug, "data", name), params={"source": "train"})
 
     @calls("DELETE /competitions/{slug}/data/{name}")
@@ -237,15 +240,15 @@ class DataFiles(Methods[Api]):
 
 
 class Jobs(Methods[Api]):
-    """Queues and pauses of the installation, for admins. A pause is that of a queue, a competition or a worker."""
+    """Queues and pauses of the installation, for admins. You can pause a queue, a competition or a worker."""
 
     @calls("GET /admin/jobs")
     def unfinished(self) -> answers.UnfinishedJobs:
-        """What waits, what runs, and what has failed and why."""
+        """Waiting, running and failed jobs, with the reasons of failures."""
 
     @calls("POST /admin/jobs/requeue")
     def requeue(self, job: int | None = None) -> answers.RequeuedView:
-        """Try a failed job again, or all that have failed."""
+        """Retry a failed job, or all failed jobs."""
 
     @calls("POST /admin/jobs/pauses", paused=True)
     def pause(
@@ -256,13 +259,13 @@ class Jobs(Methods[Api]):
         worker: str | None = None,
         reason: str = "",
     ) -> list[answers.ListedPause]:
-        """Let a queue, a competition's entries or a worker take no more jobs; the answer is all pauses."""
+        """Pause a queue, a competition or a worker: no more of its jobs start. Returns all pauses."""
 
     @calls("POST /admin/jobs/pauses", paused=False)
     def resume(
         self, *, queue: str | None = None, competition: str | None = None, worker: str | None = None, reason: str = ""
     ) -> list[answers.ListedPause]:
-        """End a pause; the answer is all other pauses."""
+        """End a pause; returns all remaining pauses."""
 
 
 class PrivateExtractor(Methods[Api]):
@@ -274,23 +277,26 @@ class PrivateExtractor(Methods[Api]):
 
     @calls("POST /competitions/{slug}/private-extractor/comparisons")
     def compare(self, slug: str, extractors: Sequence[str], *, early_labels: bool = False) -> answers.ComparisonStatus:
-        """Start a comparison of extractors with the present one on labelled entries; with ``early_labels``, also on
-        entries that have only an early label."""
+        """Start a comparison of extractors with the current one on labelled entries; with ``early_labels``, also on
+        entries that have only an early label.
+        """
 
     @Method
     def wait(
         self, slug: str, *, see: Callable[[answers.PrivateExtractorView], object] = ignore
     ) -> Operation[answers.PrivateExtractorView]:
-        """What :meth:`get` returns, once the newest comparison has measured every entry; ``see`` is called with what it
-        returns before."""
+        """Wait until the newest comparison has measured all entries, and return the result of :meth:`get`; ``see`` gets
+        the results before that.
+        """
         return wait_until(path_of("competitions", slug, "private-extractor"), _is_compared, see=see)
 
     @calls("PUT /competitions/{slug}/private-extractor")
     def choose(
         self, slug: str, extractor: str, reason: str, *, tau: float | None = None
     ) -> answers.PrivateExtractorView:
-        """Give the private track another extractor, which was compared before: every entry is scored again with it.
-        Without ``tau`` it is half the distance of the held-out images."""
+        """Choose another extractor for the private track, from the compared ones; all entries are scored again. The
+        default ``tau`` is half the distance of the held-out images.
+        """
 
 
 def _is_compared(extractor: answers.PrivateExtractorView) -> bool:
@@ -299,29 +305,31 @@ def _is_compared(extractor: answers.PrivateExtractorView) -> bool:
 
 
 class Publication(Methods[Api]):
-    """The publication of a competition's final board, or with ``final`` False of its provisional one. With ``after``,
-    the ``version`` of the checklist that you have seen, an act is refused if the board has changed since."""
+    """The publication of a competition's final board, or of its provisional one with ``final=False``. Pass the
+    checklist's ``version`` as ``after`` to fail if the board has changed since.
+    """
 
     @calls("GET /competitions/{slug}/publication")
     def checklist(self, slug: str, *, final: bool = True) -> answers.ChecklistView:
-        """What is open before the publication."""
+        """The open points before the publication."""
 
     @calls("POST /competitions/{slug}/publication", published=True)
     def publish(
         self, slug: str, reason: str, *, final: bool = True, override: str | None = None, after: str | None = None
     ) -> answers.PublicationView:
-        """Publish the board; the reason is shown to all teams. Refused with the open points unless ``override`` gives a
-        reason."""
+        """Publish the board; the reason is shown to all teams. Fails while there are open points, unless ``override``
+        gives a reason.
+        """
 
     @calls("POST /competitions/{slug}/publication", published=False, override=None)
     def withdraw(
         self, slug: str, reason: str, *, final: bool = True, after: str | None = None
     ) -> answers.PublicationView:
-        """Take the published board back."""
+        """Withdraw the published board."""
 
     @calls("POST /competitions/{slug}/publication/requeue")
     def requeue(self, slug: str) -> answers.RequeuedView:
-        """Try failed jobs of the competition's entries again."""
+        """Retry failed jobs of the competition's entries."""
 
 
 class Ratings(Methods[Api]):
@@ -333,20 +341,20 @@ class Ratings(Methods[Api]):
 
     @Method
     def start(self, slug: str, spec: answers.StudySpec) -> Operation[answers.StudyView]:
-        """Begin a study: a worker cuts its images."""
+        """Start a study; a worker prepares its images."""
         return call("POST", path_of("competitions", slug, "ratings"), json=spec)
 
     @calls("GET /competitions/{slug}/ratings/{study}")
     def get(self, slug: str, study: int) -> answers.StudyView:
-        """A study: its progress, how far raters agree, and the mean of every entry."""
+        """A study: its progress, the agreement of raters, and the mean of each entry."""
 
     @calls("POST /competitions/{slug}/ratings/{study}/raters")
     def invite(self, slug: str, study: int, name: str) -> answers.InvitedView:
-        """Make a link with which one person rates without an account."""
+        """Create a link with which one person can rate without an account."""
 
     @calls("PUT /competitions/{slug}/ratings/{study}/ended")
     def end(self, slug: str, study: int) -> answers.StudyView:
-        """Take no more ratings."""
+        """End a study: it accepts no more ratings."""
 
 
 class Rebuttals(Methods[Api]):
@@ -354,7 +362,7 @@ class Rebuttals(Methods[Api]):
 
     @lists("/competitions/{slug}/rebuttals", "rebuttals")
     def unanswered(self, slug: str) -> list[answers.RebuttalView]:
-        """The rebuttals that wait for an answer."""
+        """The rebuttals without an answer."""
 
     @calls("POST /rebuttals/{rebuttal}/answer")
     def grant(self, rebuttal: int, ruling: Literal["keep", "waive"], answer: str) -> answers.AnswerView:
@@ -366,14 +374,15 @@ class Rebuttals(Methods[Api]):
 
 
 class References(Methods[Api]):
-    """Reference sets of a competition by role, and preparing its tracks."""
+    """Reference sets of a competition by role, and the preparation of its tracks."""
 
     @Method
     def attach(
         self, slug: str, role: ReferenceRole, images: File, *, attach: bool = True
     ) -> Operation[answers.ReferenceView]:
-        """Attach a zip of images, a folder of them or a numpy archive of features; without ``attach`` it is only
-        stored, for a rescoring campaign."""
+        """Attach a zip or folder of images, or a numpy archive of features. With ``attach=False`` the service only
+        stores it, for a rescoring campaign.
+        """
         ignored: str | None = None
         with ExitStack() as stack, naming(images):
             if isinstance(images, str | PathLike) and (folder := Path(images)).is_dir():
@@ -389,8 +398,9 @@ class References(Methods[Api]):
     def prepare(
         self, slug: str, *, say: Callable[[str], None] = ignore, every: float | None = None
     ) -> Operation[dict[TrackKind, answers.PreparationView]]:
-        """Prepare both tracks and wait until they are ready; ``say`` is called with a line for each stage, which is
-        polled every ``every`` seconds. ``Refused`` if it fails."""
+        """Prepare both tracks and wait until they are ready. ``say`` gets a line for each stage; ``every`` is the
+        polling interval in seconds. Raises ``Refused`` if it fails.
+        """
         for track in TRACKS:
             yield from call("POST", _preparation(slug, track))
         prepared: dict[TrackKind, answers.PreparationView] = {}
@@ -437,29 +447,30 @@ class Releases(Methods[Api]):
 
     @calls("POST /competitions/{slug}/releases")
     def start(self, slug: str, images: ReleasedImages = "none", *, new_names: bool = False) -> answers.ReleaseView:
-        """Begin a release without images, with those of ranked entries or with all; ``new_names`` draws new
-        pseudonyms."""
+        """Start a release without images, with images of ranked entries, or with all images; ``new_names`` draws new
+        pseudonyms.
+        """
 
     @calls("GET /competitions/{slug}/releases/{release}")
     def get(self, slug: str, release: str) -> answers.ReleaseView:
-        """A release as it is now."""
+        """The current state of a release."""
 
     @Method
     def wait(
         self, slug: str, release: str, *, see: Callable[[answers.ReleaseView], object] = ignore
     ) -> Operation[answers.ReleaseView]:
-        """A release once it is made; ``see`` is called with its states before. ``Refused`` if it failed."""
+        """Wait until a release is complete; ``see`` gets its states before that. Raises ``Refused`` if it failed."""
         path = path_of("competitions", slug, "releases", release)
         made: answers.ReleaseView = yield from wait_until(
             path, lambda release: release["state"] not in {"waiting", "running"}, see=see
         )
         if made["state"] != "done":
-            raise Refused(0, {"title": f"The release could not be made: {made['error'] or made['state']}"})
+            raise Refused(0, {"title": f"The release could not be created: {made['error'] or made['state']}"})
         return made
 
     @Method
     def download(self, slug: str, release: str, folder: str | PathLike[str]) -> Operation[list[Path]]:
-        """Write the files of a release into a folder, each checked against its SHA-256; returns their paths."""
+        """Write the files of a release into a folder and check each against its SHA-256; returns their paths."""
         path = path_of("competitions", slug, "releases", release)
         made: answers.ReleaseView = yield from get(path)
         paths = []
@@ -480,10 +491,10 @@ class Releases(Methods[Api]):
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """The path of a file in the folder; ``Refused`` for a name that leads out of it."""
+    """The path of a file in the folder; raises ``Refused`` for a name that leads out of it."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise Refused(0, {"title": f"The service names a file outside the folder: {name!a}."})
+        raise Refused(0, {"title": f"The service sent a file name outside the folder: {name!a}."})
     return path
 
 
@@ -531,27 +542,27 @@ class Roles(Methods[Api]):
 
     @lists("/competitions/{slug}/roles", "roles")
     def all(self, slug: str) -> list[answers.RoleView]:
-        """Everybody who has a role or is offered one."""
+        """Everybody with a role or an open offer."""
 
     @calls("PUT /competitions/{slug}/roles/{handle}")
     def offer(self, slug: str, handle: str, role: CompetitionRole) -> answers.RoleView:
-        """Offer somebody a role, which they have once they accept it."""
+        """Offer somebody a role; they have it once they accept."""
 
     @calls("DELETE /competitions/{slug}/roles/{handle}")
     def end(self, slug: str, handle: str) -> None:
-        """End somebody's role, or take back its offer."""
+        """End somebody's role, or withdraw its offer."""
 
     @calls("GET /competitions/{slug}/role")
     def own(self, slug: str) -> answers.RoleView:
-        """Your role, or the one that you are offered; ``Refused`` (404) if there is none."""
+        """Your role, or the role offered to you; raises ``Refused`` (404) if there is none."""
 
     @calls("PUT /competitions/{slug}/role")
     def accept(self, slug: str) -> answers.RoleView:
-        """Accept the role that you are offered: you can never enter that competition then."""
+        """Accept the role offered to you: you can then never enter that competition."""
 
     @calls("DELETE /competitions/{slug}/role")
     def decline(self, slug: str) -> None:
-        """Decline the role that you are offered, or give yours up."""
+        """Decline the role offered to you, or resign from yours."""
 
 
 class Rulings(Methods[Api]):
@@ -563,13 +574,13 @@ class Rulings(Methods[Api]):
 
     @lists("/submissions/{submission}/rulings/stakes", "stakes")
     def stakes(self, submission: str) -> list[answers.RulingImpact]:
-        """What another ruling on an entry would change on the boards."""
+        """How the boards would change with another ruling on an entry."""
 
     @calls("POST /submissions/{submission}/rulings")
     def rule(
         self, submission: str, kind: RulingKind, reason: str, *, memorising: bool | None = None
     ) -> answers.RulingView:
-        """Keep or disqualify an entry, or waive its penalty; the reason is shown to the team."""
+        """Uphold an entry's result, disqualify it, or waive its penalty; the reason is shown to the team."""
 
     @calls("POST /competitions/{slug}/teams/{team}/rulings")
     def rule_team(self, slug: str, team: int, kind: RulingKind, *, reason: str) -> list[answers.RulingView]:
@@ -577,7 +588,7 @@ class Rulings(Methods[Api]):
 
 
 class ShownTracks(Methods[Api]):
-    """Numbers that the board shows in addition to the ranked ones."""
+    """Additional numbers on the board, which do not affect the ranking."""
 
     @lists("/competitions/{slug}/shown-tracks", "shown_tracks")
     def all(self, slug: str) -> list[answers.ShownTrackView]:
@@ -595,9 +606,9 @@ class ShownTracks(Methods[Api]):
         visibility: Literal["everybody", "organizers"] = "organizers",
         constants: Mapping[str, float] = {},
     ) -> answers.ShownTrackView:
-        """Show a metric in an extractor's feature space, against the references of a track, under a name: to everybody
-        immediately, or to organizers until the final board is published. All scored entries are measured when no other
-        job waits."""
+        """Show a metric in an extractor's feature space against the references of a track: to everybody immediately, or
+        to organizers until the final board is published. All scored entries are measured when no other job waits.
+        """
 
     @calls("DELETE /competitions/{slug}/shown-tracks/{name}")
     def remove(self, slug: str, name: str) -> None:
@@ -605,29 +616,29 @@ class ShownTracks(Methods[Api]):
 
     @calls("POST /competitions/{slug}/shown-tracks/{name}/measurements")
     def measure_missing(self, slug: str, name: str) -> answers.MissingMeasurementsView:
-        """Measure the entries that lack the number because a measurement, or the references' preparation, failed."""
+        """Measure the entries without this number again, after a failed measurement or preparation."""
 
 
 class Submissions(Methods[Api]):
-    """Entries, as organizers handle them."""
+    """Organizers' methods for entries."""
 
     @calls("PUT /competitions/{slug}/submissions/{submission}/label")
     def label(self, slug: str, submission: str, label: Label, *, note: str = "") -> answers.LabelView:
-        """Decide the label of an entry."""
+        """Set the decided label of an entry."""
 
     @calls("PUT /submissions/{submission}/early-label")
     def label_early(self, submission: str, label: Label) -> answers.EarlyLabelView:
-        """Give an entry an early label, which decides nothing: for comparing extractors."""
+        """Give an entry an early label, which decides nothing; it is used to compare extractors."""
 
     @Method
     def ask_for_code(self, submission: str, until: datetime, text: str = "") -> Operation[answers.CodeRequestView]:
-        """Ask a team for the code of an entry, which it may attach until then: a time with its zone."""
+        """Request an entry's code from its team, which can attach it until the given time (with time zone)."""
         body = {"until": until.isoformat(), "text": text}
         return call("PUT", path_of("submissions", submission, "code-request"), json=body)
 
     @Method
     def download_code(self, submission: str, to: str | PathLike[str]) -> Operation[Path]:
-        """Write the attached code of an entry to a file, a zip or a notebook; returns its path."""
+        """Write the attached code of an entry, a zip or a notebook, to a file; returns its path."""
         yield Download(path_of("submissions", submission, "code"), Path(to))
         return Path(to)
 
@@ -635,7 +646,7 @@ class Submissions(Methods[Api]):
     def submit_benchmark(
         self, slug: str, file: File, name: str, *, file_name: str | None = None, note: str = ""
     ) -> Operation[answers.AcceptedView]:
-        """Submit a benchmark: an entry that the board shows under ``name`` and never ranks."""
+        """Submit a benchmark: the board shows it under ``name`` and never ranks it."""
         params = {"benchmark": name, "file_name": file_name or f"{name}.zip", "note": note}
         with opened(file) as content:
             path = path_of("competitions", slug, "submissions")
@@ -644,32 +655,33 @@ class Submissions(Methods[Api]):
 
 
 class Teams(Methods[Api]):
-    """Teams of a competition, as organizers see them, and messages to them."""
+    """Teams of a competition, and messages to them."""
 
     @lists("/competitions/{slug}/teams", "teams")
     def all(self, slug: str, search: str | None = None) -> list[answers.ListedTeam]:
-        """Every team with its members; with ``search``, those that have it in their name or a member's."""
+        """All teams with their members; with ``search``, those with this text in their name or a member's name."""
 
     @lists("/competitions/{slug}/teams/{team}/messages", "messages")
     def messages(self, slug: str, team: int) -> list[answers.MessageView]:
-        """What organizers have written to a team."""
+        """Messages of organizers to a team."""
 
     @calls("POST /competitions/{slug}/teams/{team}/messages")
     def write(self, slug: str, team: int, text: str) -> answers.MessageView:
-        """Write to a team; the message stays on record."""
+        """Send a message to a team; the message stays on record."""
 
 
 class Thresholds(Methods[Api]):
-    """Thresholds (tau) of a track. ``manual`` is the method of a given ``tau``."""
+    """Thresholds (tau) of a track. The method ``manual`` uses the given ``tau``."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds", "thresholds")
     def history(self, slug: str, track: TrackKind) -> list[answers.ThresholdView]:
-        """The choices of tau, newest first, and what each changed."""
+        """The choices of tau, newest first, with their changes."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/choices", "choices")
     def choices(self, slug: str, track: TrackKind, alpha: float = 0.0) -> list[answers.Option]:
-        """What every automatic method would choose now, or what it lacks; ``alpha`` is the share of legitimate entries
-        that may be penalised."""
+        """The tau that each automatic method would choose now, or what it lacks; ``alpha`` is the largest share of
+        legitimate entries that tau penalises.
+        """
 
     @calls("GET /competitions/{slug}/tracks/{track}/thresholds/impact")
     def preview(
@@ -681,7 +693,7 @@ class Thresholds(Methods[Api]):
         tau: float | None = None,
         alpha: float = 0.0,
     ) -> answers.RetuningView:
-        """What a choice would change; changes nothing. Its lists have their first rows; ``impact`` has all."""
+        """What a choice would change; changes nothing. Its lists are truncated; ``impact`` returns them whole."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/impact/{name}", "entries")
     def impact(
@@ -699,7 +711,7 @@ class Thresholds(Methods[Api]):
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/{threshold}/changes", "entries")
     def changes(self, slug: str, track: TrackKind, threshold: int, *, limit: int | None = None) -> list[ImpactRow]:
-        """What an earlier choice changed."""
+        """The changes of an earlier choice."""
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds")
     def retune(
@@ -713,17 +725,19 @@ class Thresholds(Methods[Api]):
         reason: str = "",
         after: int | None = None,
     ) -> answers.RetuningView:
-        """Choose a track's tau; the answer says what changes. With ``after``, the id of the choice that you have seen,
-        it is refused if another one was made since."""
+        """Choose a track's tau; the response says what changes. Pass the ID of the newest choice that you know as
+        ``after`` to fail if another one was made since.
+        """
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds/undo")
     def undo(self, slug: str, track: TrackKind, reason: str, *, after: int | None = None) -> answers.RetuningView:
-        """Take the newest choice back."""
+        """Undo the newest choice."""
 
 
 class Admin(Methods[Api]):
-    """Organizers' and admins' methods, by noun: ``client.admin.thresholds.retune("dogs", "public")``. Answers are
-    dictionaries whose types are in ``kennel_client.answers``; errors are those of the client."""
+    """Organizers' and admins' methods, by noun: ``client.admin.thresholds.retune("dogs", "public")``. They return
+    dictionaries with types from ``kennel_client.answers``, and raise the client's errors.
+    """
 
     def __init__(self, api: Api) -> None:
         super().__init__(api)

@@ -1,4 +1,4 @@
-"""Requests to Kennel's HTTP API: their errors, file uploads, and operations step by step."""
+"""Requests to Kennel's HTTP API: errors, file uploads, and operations step by step."""
 
 import contextlib
 import os
@@ -34,17 +34,15 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20
 OTHERS_TITLES = {
-    413: "A proxy in front of the service refuses requests of this size (413): its operator can raise the limit."
+    413: "A proxy in front of the service refuses requests of this size (413). Its operator can raise the limit."
 }
-"""What to say of an answer that is not the service's own, by its status."""
+"""Messages by status for responses that do not come from the service itself."""
 TIMEOUT: Timeout = (30.0, 600.0, 600.0, 30.0)
 DOWNLOAD_SILENCE_SECONDS = 45.0
-"""A download from which nothing arrives for so long has broken off."""
+"""A download has broken off if nothing arrives for this long."""
 
 
 class ApiClient:
-    """Calls ``/api/v1`` of the service at ``url`` with an API token."""
-
     def __init__(self, url: str, token: str | None = None) -> None:
         import httpx  # noqa: PLC0415 - slow to import, and what only explains itself needs none
 
@@ -59,11 +57,9 @@ class ApiClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def run(self, operation: Operation[Result], *, sleep: Callable[[float], None] = time.sleep) -> Result:
-        """Take the steps of an operation and return its result."""
         try:
             step = next(operation)
             while True:
@@ -108,12 +104,13 @@ class ApiClient:
             return answer.status_code
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request and return the JSON of the answer; raises ``Refused``."""
+        """Send a request and return the JSON of the response; raises ``Refused``."""
         return json_of(self.send(method, path, **options))
 
     def send(self, method: str, path: str, **options: Any) -> "httpx.Response":
-        """Send a request, again where that is safe, and return the answer; raises ``Refused`` (``Unreachable`` if there
-        is no answer). ``options`` are those of :class:`kennel_client.steps.Request`."""
+        """Send a request, retry it where that is safe, and return the response. Raises ``Refused``, or ``Unreachable``
+        without a response. ``options`` are those of :class:`kennel_client.steps.Request`.
+        """
         return self.run(answer_to(Request(method, path, **options)))
 
     def send_once(self, method: str, path: str, **options: Any) -> "httpx.Response":
@@ -122,8 +119,9 @@ class ApiClient:
 
     @contextlib.contextmanager
     def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator["httpx.Response"]:
-        """A streamed answer, also from the service's store, to which it redirects and which gets no token;
-        ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds."""
+        """Stream a response, also from the service's store after a redirect, which gets no token. Raises
+        ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds.
+        """
         with (
             answers_required(self.url),
             self._http.stream("GET", path, **stream_options(headers, silence)) as response,
@@ -133,19 +131,16 @@ class ApiClient:
             yield require_success(response)
 
     def get(self, path: str, **params: Any) -> Any:
-        """GET ``path`` with query parameters."""
         return self.call("GET", path, params=params)
 
     def get_list(self, path: str, name: str, **params: Any) -> list[Any]:
-        """GET every page of a list, whose pages call it ``name``."""
+        """GET all pages of a list; each page has its items in the field ``name``."""
         return self.run(all_pages(path, name, **params))
 
     def post(self, path: str, body: Any = None) -> Any:
-        """POST a JSON body to ``path``."""
         return self.call("POST", path, json=body)
 
     def put(self, path: str, body: Any) -> Any:
-        """PUT a JSON body to ``path``."""
         return self.call("PUT", path, json=body)
 
     def submit(self, slug: str, zip_file: BinaryIO, *, file_name: str, **params: str) -> Any:
@@ -153,7 +148,6 @@ class ApiClient:
         return self.upload("POST", f"/competitions/{slug}/submissions", zip_file, file_name=file_name, **params)
 
     def attach_references(self, slug: str, role: str, zip_file: BinaryIO) -> Any:
-        """Upload the reference images of a role."""
         return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
 
     def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
@@ -164,7 +158,7 @@ class ApiClient:
 def send_file(
     method: str, path: str, file: BinaryIO, *, media: str = "application/zip", params: Mapping[str, Any] | None = None
 ) -> Operation[Any]:
-    """Stream a file as the body of a request, and return the JSON of the answer."""
+    """Stream a file as the body of a request, and return the JSON of the response."""
     headers = {"Content-Type": media, "Content-Length": str(file.seek(0, os.SEEK_END))}
     return (yield from call(method, path, params=params, headers=headers, content=partial(_chunks, file)))
 
@@ -176,30 +170,30 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def headers_of(token: str | None) -> dict[str, str]:
-    """The headers of every request with a token."""
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def stream_options(headers: Mapping[str, str], silence: float) -> dict[str, Any]:
-    """The keyword arguments of ``httpx`` for an answer that is read piece by piece, perhaps from the store to which the
-    service redirects: at most ``silence`` seconds pass before each piece."""
+    """Keyword arguments of ``httpx`` for a response read piece by piece, perhaps from the store to which the service
+    redirects; each piece arrives within ``silence`` seconds.
+    """
     return {"headers": headers, "timeout": (30.0, silence, 30.0, 30.0), "follow_redirects": True}
 
 
 @contextlib.contextmanager
 def answers_required(url: str) -> Iterator[None]:
-    """``Unreachable`` for a connection that fails in the block, or an address that is none."""
+    """Raise ``Unreachable`` for a connection that fails in the block, or an invalid address."""
     import httpx  # noqa: PLC0415
 
     try:
         yield
     except (httpx.TransportError, httpx.InvalidURL) as error:
         lasting = isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL)
-        raise Unreachable(f"No answer from {url}: {str(error).removesuffix('.')}.", lasting=lasting) from None
+        raise Unreachable(f"No response from {url}: {str(error).removesuffix('.')}.", lasting=lasting) from None
 
 
 def require_success(response: "httpx.Response") -> "httpx.Response":
-    """The answer; ``Refused`` if it is a problem."""
+    """Return the response; raise ``Refused`` if it is a problem."""
     if response.is_success:
         return response
     wait = response.headers.get("Retry-After", "")
@@ -211,11 +205,13 @@ def _problem(response: "httpx.Response") -> dict[str, Any]:
         body = response.json()
         if isinstance(body, dict):
             return body
-    return {"title": OTHERS_TITLES.get(response.status_code, f"The service answered {response.status_code}.")}
+    return {
+        "title": OTHERS_TITLES.get(response.status_code, f"The service responded with status {response.status_code}.")
+    }
 
 
 def segment(name: str) -> str:
-    """``name`` percent-encoded as one segment of a path."""
+    """Percent-encode ``name`` as one segment of a path."""
     return quote(name, safe="")
 
 
@@ -225,13 +221,14 @@ def path_of(*names: str | int) -> str:
 
 
 def open_file(path: Path, *, may_be_pipe: bool = False) -> BinaryIO:
-    """Open a file; ``Unreadable`` if that fails, and for a pipe unless it may be one: what is checked, or sent in
-    parts, is read in more than one place."""
+    """Open a file. Raises ``Unreadable`` if that fails, or for a pipe unless ``may_be_pipe``: checks and uploads in
+    parts read a file in several places.
+    """
     try:
         file = path.open("rb")
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}.") from None
     if not may_be_pipe and not file.seekable():
         file.close()
-        raise Unreadable(f"{path} is a pipe: save what comes from it as a file first.")
+        raise Unreadable(f"{path} is a pipe: save its content as a file first.")
     return file

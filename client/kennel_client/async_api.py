@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AsyncApiClient:
-    """Takes the steps of operations at ``/api/v1`` of the service at ``url``, with an API token."""
+    """Runs operations at ``/api/v1`` of the service at ``url``, with an API token."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         import httpx  # noqa: PLC0415 - as in ``api``
@@ -37,11 +37,10 @@ class AsyncApiClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
     async def run(self, operation: Operation[Result]) -> Result:
-        """Take the steps of an operation and return its result; files are read and zips checked in a thread."""
+        """Run an operation and return its result; reads files and checks zips in a thread."""
         try:
             step = next(operation)
             while True:
@@ -96,6 +95,6 @@ class AsyncApiClient:
 
 
 async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks, each read by a thread: the loop goes on meanwhile."""
+    """Read each chunk in a thread, so that the loop continues meanwhile."""
     while chunk := await asyncio.to_thread(next, chunks, b""):
         yield chunk

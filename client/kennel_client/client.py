@@ -11,11 +11,11 @@ from kennel_client.operations import Participation
 
 
 class Client(Participation[ApiClient]):
-    """A client of one service: its methods are what participants do, those of ``admin`` what organizers do. Errors:
-    ``Refused`` by the service, ``Unreachable``, ``Unreadable`` for a local file, ``Invalid`` for a zip with faults.
+    """A client of one service. Its methods are for participants, those of ``admin`` for organizers. Errors: ``Refused``
+    by the service, ``Unreachable``, ``Unreadable`` for a local file, ``Invalid`` for a zip with faults.
 
-    Without ``url`` and ``token`` they are those of KENNEL_URL and KENNEL_TOKEN, else of ``kennel login``. ``api`` sends
-    any other request of the API. Usable as a context manager, and without.
+    The default ``url`` and ``token`` are those of KENNEL_URL and KENNEL_TOKEN, else of ``kennel login``. ``api`` sends
+    any other request of the API. You can use the client as a context manager.
     """
 
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
@@ -35,8 +35,9 @@ class Client(Participation[ApiClient]):
 
 
 class AsyncClient(Participation[AsyncApiClient]):
-    """What :class:`Client` is, for programs with an event loop: its methods are awaited. Files are read and zips
-    checked in threads, which also call ``progress``."""
+    """Like :class:`Client`, for programs with an event loop: await its methods. It reads files and checks zips in
+    threads, which also call ``progress``.
+    """
 
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
         login = login_for(url, token)

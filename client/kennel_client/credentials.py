@@ -15,7 +15,9 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Login:
-    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` made and logout revokes."""
+    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` created and ``logout``
+    revokes.
+    """
 
     url: str
     token: str | None = None
@@ -24,24 +26,25 @@ class Login:
 
 
 def login_file() -> Path:
-    """The path of the login file, which only its owner may read."""
+    """The path of the login file, which only its owner can read."""
     return user_config_path("kennel") / "login.json"
 
 
 def saved_login() -> Login | None:
-    """The login stored by ``kennel login``, None if there is none; ``Unreadable`` if the file is damaged."""
+    """The login stored by ``kennel login``, None if there is none; raises ``Unreadable`` if the file is damaged."""
     file = login_file()
     try:
         return Login(**json.loads(file.read_text()))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise Unreadable(f"{file} cannot be read ({error}); please run `kennel login` again.") from None
+        raise Unreadable(f"{file} cannot be read ({error}); run `kennel login` again.") from None
 
 
 def current_login() -> Login:
-    """The login from the environment, else the stored one. A stored token is never sent to another service than the one
-    it was stored for."""
+    """The login from the environment, else the stored one. A stored token is only sent to the service that it was
+    stored for.
+    """
     url = os.environ.get("KENNEL_URL", "").rstrip("/")
     token = os.environ.get("KENNEL_TOKEN", "").strip()
     saved = (None if url and token else saved_login()) or Login(DEFAULT_URL)
@@ -51,8 +54,9 @@ def current_login() -> Login:
 
 
 def login_for(url: str | None, token: str | None) -> Login:
-    """The login that a program or a command names; what it leaves out comes from :func:`current_login`, whose token is
-    never sent to another service than its own."""
+    """The login that a program or command specifies, completed from :func:`current_login`, which sends its token only
+    to its own service.
+    """
     address = (url or "").rstrip("/")
     if address and token:
         return Login(address, token)
@@ -63,7 +67,7 @@ def login_for(url: str | None, token: str | None) -> Login:
 
 
 def save_login(login: Login) -> Path:
-    """Write a login to a file that at no moment anybody else can read."""
+    """Write a login to a file that nobody else can read at any moment."""
     file = login_file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_suffix(".new")
@@ -75,6 +79,5 @@ def save_login(login: Login) -> Path:
 
 
 def delete_login() -> None:
-    """Delete the stored login."""
     with contextlib.suppress(FileNotFoundError):
         login_file().unlink()

@@ -1,4 +1,4 @@
-"""A file that arrives: under its name only when it is complete."""
+"""A downloaded file, which gets its name only when it is complete."""
 
 import hashlib
 from pathlib import Path
@@ -9,9 +9,10 @@ from kennel_client.errors import Refused, Unreadable
 
 
 class ArrivingFile:
-    """Writes to a file beside ``path``, which takes its place at the end of the block; ``Refused`` if its SHA-256 is
-    not the expected one, ``Unreadable`` if it cannot be written. ``resumed``: an interrupted block keeps what has
-    arrived, if anything has, and the next one goes on with it. ``arrived`` are the bytes that are there."""
+    """Writes to a temporary file next to ``path``, which replaces ``path`` at the end of the block. Raises ``Refused``
+    if the SHA-256 is wrong, ``Unreadable`` if the file cannot be written. With ``resumed``, an interrupted block keeps
+    its bytes and the next one continues. ``arrived`` is the number of bytes so far.
+    """
 
     def __init__(self, path: Path, sha256: str | None, *, resumed: bool = False) -> None:
         self._path = path
@@ -34,12 +35,11 @@ class ArrivingFile:
         return self
 
     def restart(self) -> None:
-        """Drop what has arrived."""
+        """Discard the bytes so far."""
         self._file.truncate(0)
         self._digest, self.arrived = hashlib.sha256(), 0
 
     def write(self, chunk: bytes) -> None:
-        """Append bytes."""
         self._digest.update(chunk)
         self._file.write(chunk)
         self.arrived += len(chunk)
@@ -53,4 +53,4 @@ class ArrivingFile:
         if kind is None or not self._resumed or not self.arrived:
             self._part.unlink(missing_ok=True)
         if kind is None:
-            raise Refused(0, {"title": f"{self._path.name} did not arrive as it was sent; please try again."})
+            raise Refused(0, {"title": f"{self._path.name} was damaged in transit; try again."})

@@ -1,4 +1,4 @@
-"""Errors meant for people: what is wrong with a zip, and what the service has answered."""
+"""Errors meant for people: faults in a zip, and responses of the service."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ UNPROCESSABLE = 422
 
 
 class KennelError(Exception):
-    """Base of all errors that are shown to a person.
+    """Base class of all errors shown to people.
 
-    ``slug`` names the problem for programs (``wrong-count``), ``message`` describes it in one sentence,
-    ``faults`` lists particulars (at most ten are shown), ``extra`` adds fields to the answer.
+    ``slug`` names the problem for programs (``wrong-count``), ``message`` describes it in one sentence, ``faults``
+    lists details (at most ten are shown), ``extra`` adds fields to the response.
     """
 
     def __init__(self, slug: str, message: str, *, faults: Sequence[str] = (), **extra: Any) -> None:
@@ -24,11 +24,11 @@ class KennelError(Exception):
 
 
 class Invalid(KennelError):
-    """The input is wrong; ``faults`` says where."""
+    """The input is invalid; ``faults`` says where."""
 
 
 class Refused(Exception):
-    """The service answered with a problem (RFC 9457); the message is meant for the user."""
+    """The service responded with a problem (RFC 9457); the message is meant for the user."""
 
     def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
         faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 
 class Unreachable(Refused):
-    """The service did not answer, or what answered is not Kennel. ``lasting``: it will not answer later, either."""
+    """The service did not respond, or something other than Kennel responded. ``lasting``: a retry does not help."""
 
     def __init__(self, title: str, *, lasting: bool = False) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:no-answer", "title": title})
@@ -52,7 +52,7 @@ class Unreachable(Refused):
 
 
 class Unreadable(Refused):
-    """A local file that is missing, unreadable or of a wrong format."""
+    """A local file is missing, unreadable or in a wrong format."""
 
     def __init__(self, title: str) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:unreadable", "title": title})
@@ -60,7 +60,7 @@ class Unreadable(Refused):
 
 @contextmanager
 def naming(file: object) -> Iterator[None]:
-    """Put the path of ``file``, if it is one, before what is wrong with it, found in the block or by the service."""
+    """Prefix errors in the block with the path of ``file``, if it is a path."""
     prefix = f"{file}: " if isinstance(file, str | PathLike) else ""
     try:
         yield

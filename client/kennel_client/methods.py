@@ -1,4 +1,4 @@
-"""One definition of a method for both clients: one runs its operation, or its single request, the other awaits it."""
+"""One definition of a method for both clients: one runs its operation or request, the other awaits it."""
 
 import inspect
 import re
@@ -19,15 +19,16 @@ Api = TypeVar("Api", bound="ApiClient | AsyncApiClient")
 
 
 class Methods(Generic[Api]):
-    """Methods that take the steps of operations with ``api``."""
+    """Methods that run operations with ``api``."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
 
 
 class Method(Generic[Parameters, Result]):
-    """A method of :class:`Methods`: with an ``ApiClient`` it returns the operation's result, with an ``AsyncApiClient``
-    an awaitable of it. ``steps`` makes the operation; ``signature`` is that of the method if ``steps`` has another."""
+    """A method of :class:`Methods`: returns the operation's result with an ``ApiClient``, an awaitable of it with an
+    ``AsyncApiClient``. ``steps`` makes the operation; ``signature`` is the method's if ``steps`` has another.
+    """
 
     def __init__(
         self,
@@ -62,8 +63,9 @@ def _without_operation(signature: inspect.Signature) -> inspect.Signature:
 
 
 class Declaration:
-    """Makes a method of a function without a body, which has the method's signature and docstring. ``operation`` gets
-    the type of the result and the arguments by name."""
+    """Turns a function without a body into a method with the function's signature and docstring. ``operation`` gets the
+    type of the result and the arguments by name.
+    """
 
     def __init__(self, operation: Callable[[Any, dict[str, Any]], Operation[Any]]) -> None:
         self._operation = operation
@@ -82,9 +84,10 @@ class Declaration:
 
 
 def calls(route: str, **fixed: Any) -> Declaration:
-    """Declare a method that sends one request and returns the answer: ``route`` is ``PUT /accounts/{handle}/role``.
-    Arguments that the path does not name, and ``fixed`` ones, are the fields of the JSON body; in a GET they are query
-    parameters, without those that are None."""
+    """Declare a method that sends one request and returns the response; ``route`` is for example ``PUT
+    /accounts/{handle}/role``. Other arguments, and ``fixed`` ones, are fields of the JSON body; in a GET they are query
+    parameters, without those that are None.
+    """
     verb, _, path = route.partition(" ")
 
     def operation(result: Any, arguments: dict[str, Any]) -> Operation[Any]:
@@ -98,8 +101,9 @@ def calls(route: str, **fixed: Any) -> Declaration:
 
 
 def lists(path: str, items: str) -> Declaration:
-    """Declare a method that returns a whole list, or its first ``limit`` items: ``items`` is their field in each page.
-    Arguments that the path does not name are query parameters."""
+    """Declare a method that returns a whole list, or its first ``limit`` items; ``items`` is their field in each page.
+    Arguments not in the path are query parameters.
+    """
 
     def operation(_result: Any, arguments: dict[str, Any]) -> Operation[Any]:
         return all_pages(_filled(path, arguments), items, **arguments)
@@ -108,5 +112,5 @@ def lists(path: str, items: str) -> Declaration:
 
 
 def _filled(path: str, arguments: dict[str, Any]) -> str:
-    """The path with the arguments that it names, which are taken out of ``arguments``."""
+    """The path with its arguments filled in; removes them from ``arguments``."""
     return re.sub(r"\{(\w+)\}", lambda name: segment(str(arguments.pop(name[1]))), path)

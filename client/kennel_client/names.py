@@ -3,5 +3,5 @@
 from typing import Literal
 
 ThresholdMethod = Literal["margin", "held_out", "otsu", "accuracy", "paper", "manual"]
-"""How a track's tau is chosen, the default first."""
+"""Methods to choose a track's tau, the default first."""
 TrackKind = Literal["public", "private"]

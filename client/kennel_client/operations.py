@@ -1,4 +1,4 @@
-"""What participants do: the methods of both clients."""
+"""Participants' methods, for both clients."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,17 +17,16 @@ from kennel_client.submit import StageProgress, begin_upload, check_images, fini
 from kennel_client.waiting import follow
 
 PAGE_SIZE = 1000
-"""Places of a board that one request asks for at most."""
+"""The most places of a board in one request."""
 MAX_NAME_LENGTH = 200
 View = dict[str, Any]
 
 
-def silent(_stage: str, _share: float) -> None:
-    """Reports nothing."""
+def silent(_stage: str, _share: float) -> None: ...
 
 
 class Participation(Methods[Api]):
-    """What participants do."""
+    """Participants' methods."""
 
     @Method
     def competitions(self) -> Operation[list[Competition]]:
@@ -37,19 +36,20 @@ class Participation(Methods[Api]):
 
     @Method
     def competition(self, slug: str) -> Operation[Competition]:
-        """One competition, by its short name."""
+        """A competition by its slug."""
         return _competition(slug)
 
     @Method
     def accept_rules(self, slug: str) -> Operation[None]:
-        """Accept the rules of a competition as they stand."""
+        """Accept the rules of a competition in their current version."""
         accepted = yield from _competition(slug)
         yield from accept_rules_of(accepted.slug, accepted.rules_sha256)
 
     @Method
     def check(self, slug: str, file: str | PathLike[str], *, progress: StageProgress = silent) -> Operation[ZipCheck]:
-        """Check a zip as the service does, without sending it; ``pixels_decoded`` says whether Pillow was there to
-        decode the pixels. Raises ``Invalid`` with the first faults."""
+        """Check a zip as the service does, without uploading it; ``pixels_decoded`` in the result says whether Pillow
+        decoded the pixels. Raises ``Invalid`` with the first faults.
+        """
         with open_file(Path(file)) as content, naming(file):
             return (yield from check_images(slug, content, progress))
 
@@ -64,9 +64,9 @@ class Participation(Methods[Api]):
         wait: bool = False,
         progress: StageProgress = silent,
     ) -> Operation[Entry]:
-        """Check a zip here, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
+        """Check a zip locally, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
 
-        An upload that breaks off goes on by itself; one that was interrupted goes on when the same file is submitted
+        Uploads resume automatically after a lost connection. To continue an interrupted upload, submit the same file
         again. ``progress`` is called with the stage ("checking", "uploading") and its finished share.
         """
         url = self.api.url
@@ -81,12 +81,12 @@ class Participation(Methods[Api]):
 
     @Method
     def wait(self, submission: str) -> Operation[Entry]:
-        """An entry once it is scored, rejected, cancelled or failed, however long that takes."""
+        """Wait until an entry is scored, rejected, cancelled or failed, and return it."""
         return _finished_entry(submission, self.api.url)
 
     @Method
     def entry(self, submission: str) -> Operation[Entry]:
-        """An entry as it is now."""
+        """The current state of an entry."""
         return _entry(submission, self.api.url)
 
     @Method
@@ -97,17 +97,17 @@ class Participation(Methods[Api]):
 
     @Method
     def cancel(self, submission: str) -> Operation[Entry]:
-        """Take an entry back before its scoring begins: it is not counted."""
+        """Cancel an entry before its scoring starts; it does not count."""
         return Entry.of((yield from call("POST", path_of("submissions", submission, "cancel"))), self.api.url)
 
     @Method
     def pick(self, slug: str, submissions: Sequence[str]) -> Operation[answers.PicksView]:
-        """Pick the entries by which your team will be ranked in the end."""
+        """Pick the entries that decide your team's final rank."""
         return call("PUT", path_of("competitions", slug, "picks"), json={"submissions": list(submissions)})
 
     @Method
     def leaderboard(self, slug: str, *, private: bool = False, late: bool = False, limit: int = 50) -> Operation[Board]:
-        """The first places of the public board; the private one once it is published."""
+        """The first places of the public board, or of the private one once it is published."""
         return Board.of((yield from board_view(slug, private=private, late=late, search="", limit=limit)))
 
 
@@ -125,13 +125,13 @@ def _finished_entry(submission: str, url: str) -> Operation[Entry]:
 
 
 def accept_rules_of(slug: str, rules_sha256: str | None) -> Operation[None]:
-    """Accept rules by their hash; the service refuses if they have changed since."""
+    """Accept rules with this hash; the service refuses if they have changed."""
     path = path_of("competitions", slug, "rules-acceptance")
     yield from call("PUT", path, json={"rules_sha256": rules_sha256 or "0" * 64})
 
 
 def board_view(slug: str, *, private: bool, late: bool, search: str, limit: int) -> Operation[View]:
-    """A board with the first ``limit`` places whose team name contains ``search``."""
+    """A board with the first ``limit`` places of teams with ``search`` in their name."""
     path = path_of("competitions", slug, "leaderboard")
     params = {"track": "private" if private else "public", "late": late}
     page = yield from get(path, **params, limit=PAGE_SIZE if search else min(limit, PAGE_SIZE))
@@ -147,4 +147,4 @@ def board_view(slug: str, *, private: bool, late: bool, search: str, limit: int)
 
 
 def _matching_places(places: list[View], search: str) -> list[View]:
-    return [each for each in places if search.casefold() in each["team"].casefold()]
+    return [place for place in places if search.casefold() in place["team"].casefold()]

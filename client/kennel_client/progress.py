@@ -1,4 +1,4 @@
-"""Progress of what takes long: bars on a terminal and in notebooks, a plain line every two seconds elsewhere."""
+"""Progress of long operations: bars on a terminal and in notebooks, elsewhere a line every two seconds."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ from kennel_client.submit import CHECKING, UPLOADING, StageProgress
 
 LINE_SECONDS = 2.0
 NOTEBOOK_SECONDS = 0.2
-"""Between two updates of a notebook's bar: more of them fill the file without being seen."""
+"""Pause between two updates of a notebook's bar: more updates enlarge the file without being seen."""
 COMPARING, DOWNLOADING = "comparing", "downloading"
 STAGES = {
     CHECKING: "checking the images",
@@ -22,14 +22,16 @@ STAGES = {
     DOWNLOADING: "downloading",
     UPLOADING: "uploading",
 }
-"""Phrases for the stages that the client reports; a worker's stages have others."""
+"""Phrases for the client's stages; a worker has other stages."""
 
 
 def show_progress(
     console: Console | None = None, stages: Mapping[str, str] = STAGES
 ) -> AbstractContextManager[StageProgress]:
-    """A context manager that yields a callback; what it is called with is shown on ``console`` (standard error), or
-    without one below the cell of a notebook: a stage by its phrase in ``stages``, or by its name if it has none."""
+    """A context manager that yields a callback for stages and their shares. Shows them on ``console`` (default:
+    standard error), or below the cell of a notebook without one. A stage appears with its phrase in ``stages``, or else
+    its name.
+    """
     notebook = _notebook() if console is None else None
     if notebook is not None:
         return _cell(notebook, stages)
@@ -39,7 +41,6 @@ def show_progress(
 
 @contextmanager
 def _bars(console: Console, stages: Mapping[str, str]) -> Iterator[StageProgress]:
-    """One bar for each stage, with elapsed and remaining time."""
     from rich import progress as rich  # noqa: PLC0415 - only terminals need it
 
     columns = (
@@ -64,7 +65,7 @@ def _bars(console: Console, stages: Mapping[str, str]) -> Iterator[StageProgress
 
 
 def _notebook() -> Any:
-    """IPython where this is a notebook's kernel, else None. It is loaded then: nobody else has to install it."""
+    """IPython in a notebook's kernel, else None. Imported only there, because it need not be installed elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return ipython if getattr(shell, "kernel", None) is not None else None
@@ -72,9 +73,9 @@ def _notebook() -> Any:
 
 @contextmanager
 def _cell(ipython: Any, stages: Mapping[str, str]) -> Iterator[StageProgress]:
-    """One bar for each stage, updated in place: HTML, or a line of text where a frontend shows none."""
+    """One bar per stage, updated in place: HTML, or a line of text in frontends that show no HTML."""
     current: tuple[str, Any, float] | None = None
-    """The stage that is shown, its display, and when that was updated."""
+    """The current stage, its display, and the time of its last update."""
 
     def report(stage: str, fraction: float) -> None:
         nonlocal current
@@ -91,7 +92,6 @@ def _cell(ipython: Any, stages: Mapping[str, str]) -> Iterator[StageProgress]:
 
 
 def _picture(stages: Mapping[str, str], stage: str, fraction: float) -> dict[str, str]:
-    """A stage's bar by media type."""
     text = f"{stages.get(stage, stage)} {100 * fraction:.0f} %"
     bar = f'<progress value="{fraction:.3f}" max="1"></progress> {escape(text)}'
     return {"text/plain": text, "text/html": bar}
@@ -99,8 +99,9 @@ def _picture(stages: Mapping[str, str], stage: str, fraction: float) -> dict[str
 
 @contextmanager
 def _lines(console: Console, stages: Mapping[str, str], seconds: float) -> Iterator[StageProgress]:
-    """A line such as ``features 37 %`` every ``seconds``, written by a thread, so that lines also come while a stage
-    reports nothing."""
+    """A line such as ``features 37 %`` every ``seconds``; a thread writes it, so that lines also come while a stage
+    reports nothing.
+    """
     latest: tuple[str, float] | None = None
     end = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Checking receipts: whether a service has signed what a receipt says."""
+"""Verification of receipts: whether a service has signed the content of a receipt."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -12,7 +12,7 @@ from kennel_client.errors import Refused, Unreadable
 
 ALGORITHM = "Ed25519"
 KEYS_PATH = "/.well-known/kennel-keys.json"
-"""Where a service has its public keys."""
+"""The path of a service's public keys."""
 NUMBER = int | float
 FORM: Mapping[str, type | UnionType] = {
     "issuer": str,
@@ -30,18 +30,18 @@ SCORE_FORM: Mapping[str, type | UnionType] = {
     "memorization_distance": NUMBER,
     "rank": int | None,
 }
-"""The fields that every receipt has, and each of its scores, with their types. A later version may have more."""
+"""Required fields of a receipt and of its scores, with their types. A later version may have more."""
 
 
 class Forged(Refused):
-    """A receipt that none of the keys has signed, or whose text is not what was signed."""
+    """None of the keys signed the receipt, or its text differs from the signed text."""
 
     def __init__(self, title: str) -> None:
         super().__init__(0, {"type": "urn:kennel:problem:bad-receipt", "title": title})
 
 
 def issuer_of(document: Any) -> str:
-    """The service that a receipt says has signed it; ``Forged`` for what is no receipt."""
+    """The service that the receipt names as its signer; raises ``Forged`` if it is not a receipt."""
     issuer = document["receipt"].get("issuer") if _is_signed_receipt(document) else None
     if not isinstance(issuer, str):
         raise Forged("This is not a receipt.")
@@ -49,13 +49,14 @@ def issuer_of(document: Any) -> str:
 
 
 def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a receipt says, if one of the ``keys`` (JWKs) has signed exactly that; ``Forged`` otherwise. ``Unreadable``
-    where the package cryptography is not installed, and for what is signed but has not the fields of a receipt."""
+    """The content of a receipt if one of the ``keys`` (JWKs) has signed exactly that; raises ``Forged`` otherwise.
+    Raises ``Unreadable`` without the package cryptography, and if signed content lacks fields of a receipt.
+    """
     try:
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - larger than the client
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
     except ImportError:
-        raise Unreadable("Checking a signature needs the package cryptography: pip install cryptography") from None
+        raise Unreadable("Verifying a signature needs the package cryptography: pip install cryptography") from None
     if not _is_signed_receipt(document):
         raise Forged("This is not a receipt.")
     try:
@@ -63,7 +64,7 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
         key_id, algorithm = (json.loads(_decoded(header)).get(name) for name in ("kid", "alg"))
         named = [_decoded(str(key["x"])) for key in keys if key.get("kid") == key_id]
         signed, contents = _decoded(signature), json.loads(_decoded(payload))
-        public_keys = [Ed25519PublicKey.from_public_bytes(each) for each in named]
+        public_keys = [Ed25519PublicKey.from_public_bytes(key) for key in named]
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise Forged("The signature of this receipt cannot be read.") from None
     if algorithm != ALGORITHM or not public_keys:
@@ -71,26 +72,28 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
     try:
         public_keys[0].verify(signed, f"{header}.{payload}".encode())
     except InvalidSignature:
-        raise Forged("The signature does not fit: the receipt was altered, or another service has signed it.") from None
+        raise Forged("The signature is invalid: the receipt was altered, or another service signed it.") from None
     if contents != document["receipt"]:
-        raise Forged("The receipt says something else than what was signed.")
+        raise Forged("The receipt differs from the signed content.")
     if (field := next(_unreadable_fields(contents), None)) is not None:
         raise Unreadable(
-            f"This is signed, but it is no receipt of a form that this version knows: {field} is missing or of another "
-            "type. A newer version of kennel-client may read it."
+            f"The signature is valid, but this version does not know this form of receipt: {field} is missing or "
+            "has another type. A newer version of kennel-client may read it."
         )
     return dict(contents)
 
 
 def _unreadable_fields(contents: Mapping[str, Any]) -> Iterator[str]:
-    """Fields that are missing or of another type; whoever takes more than the first of them may meet an error."""
+    """Fields that are missing or of another type. Read only the first: after it, later fields may raise other
+    errors.
+    """
     yield from (name for name, kind in FORM.items() if not isinstance(contents.get(name, ...), kind))
     if not _is_time(contents.get("issued_at")):
         yield "issued_at"
-    for each in contents["scores"]:
-        if not isinstance(each, dict):
+    for score in contents["scores"]:
+        if not isinstance(score, dict):
             yield "scores"
-        yield from (f"scores.{name}" for name, kind in SCORE_FORM.items() if not isinstance(each.get(name, ...), kind))
+        yield from (f"scores.{name}" for name, kind in SCORE_FORM.items() if not isinstance(score.get(name, ...), kind))
 
 
 def _is_time(text: Any) -> bool:

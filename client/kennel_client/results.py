@@ -1,4 +1,4 @@
-"""What the service answers, as objects, which notebooks show as tables. ``view`` is the whole answer."""
+"""Responses of the service as objects, which notebooks show as tables. ``view`` is the whole response."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, Self
 
 FINISHED = frozenset({"scored", "rejected", "failed", "cancelled"})
-"""Last states of an entry."""
+"""Final states of an entry."""
 UNSUCCESSFUL = FINISHED - {"scored"}
 
 View = Mapping[str, Any]
@@ -27,13 +27,12 @@ class Measurement:
 
     @classmethod
     def of(cls, view: View) -> Self:
-        """From the service's answer."""
         return cls(**{name: view[name] for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission; ``status`` ``scored`` means that its public score is there. ``page`` is its address for people."""
+    """A submission. It has a public score if ``status`` is ``scored``. ``page`` is the address of its web page."""
 
     id: str
     competition: str
@@ -44,32 +43,31 @@ class Entry:
     faults: tuple[str, ...]
     measurements: tuple[Measurement, ...]
     shown: Mapping[str, float | None] = field(hash=False)
-    """The numbers beside the ranked ones by their name; None where the metric gives none."""
+    """The additional numbers by name; None if the metric has no value."""
     page: str
     view: View = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, view: View, url: str) -> Self:
-        """From the answer of the service at ``url``."""
         names = ("id", "competition", "status", "file_name", "note", "reason")
         return cls(
             **{name: view[name] for name in names},
             faults=tuple(view["faults"] or ()),
             measurements=tuple(map(Measurement.of, view["measurements"])),
-            shown={each["name"]: each["value"] for each in view["shown"]},
+            shown={number["name"]: number["value"] for number in view["shown"]},
             page=f"{url}/submissions/{view['id']}",
             view=view,
         )
 
     @property
     def finished(self) -> bool:
-        """Whether its status will not change any more."""
+        """Whether the status is final."""
         return self.status in FINISHED
 
     @property
     def public(self) -> Measurement | None:
-        """The public measurement, None as long as there is none."""
-        return next((each for each in self.measurements if each.track == "public"), None)
+        """The public measurement; None before there is one."""
+        return next((measurement for measurement in self.measurements if measurement.track == "public"), None)
 
     def _repr_html_(self) -> str:
         head = f'<p><a href="{escape(self.page)}">{escape(self.file_name)}</a> in {escape(self.competition)}: '
@@ -85,8 +83,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class Place:
-    """A team's place on a board."""
-
     rank: int
     team: str
     score: float
@@ -95,13 +91,12 @@ class Place:
     penalised: bool
     entries: int
     shown: Mapping[str, float | None] = field(hash=False)
-    """The numbers beside the ranked ones by their name; None where the metric gives none."""
+    """The additional numbers by name; None if the metric has no value."""
 
     @classmethod
     def of(cls, view: View) -> Self:
-        """From the service's answer."""
         fields = {name: view[name] for name in cls.__dataclass_fields__ if name != "shown"}
-        return cls(**fields, shown={name: each["value"] for name, each in view["shown"].items()})
+        return cls(**fields, shown={name: number["value"] for name, number in view["shown"].items()})
 
 
 @dataclass(frozen=True)
@@ -117,31 +112,30 @@ class Board:
 
     @classmethod
     def of(cls, view: View) -> Self:
-        """From the service's answer."""
         names = ("competition", "track", "tau", "teams")
         return cls(**{name: view[name] for name in names}, places=tuple(map(Place.of, view["entries"])), view=view)
 
     def _repr_html_(self) -> str:
-        shown = [each["name"] for each in self.view["shown_tracks"]]
+        shown = [track["name"] for track in self.view["shown_tracks"]]
         columns = ("rank", "team", "MiFID", "FID", "distance", *shown, "entries")
         rows = [
             (
-                str(each.rank),
-                each.team,
-                format_number(each.score),
-                format_number(each.fid),
-                format_number(each.memorization_distance, 3),
-                *(significant(each.shown.get(name)) for name in shown),
-                str(each.entries),
+                str(place.rank),
+                place.team,
+                format_number(place.score),
+                format_number(place.fid),
+                format_number(place.memorization_distance, 3),
+                *(significant(place.shown.get(name)) for name in shown),
+                str(place.entries),
             )
-            for each in self.places
+            for place in self.places
         ]
         return f"<p>{escape(self.competition)}, {escape(self.track)} board</p>" + _table(columns, rows)
 
 
 @dataclass(frozen=True)
 class Competition:
-    """A competition: it wants ``image_count`` images of ``image_size`` pixels a side until ``closes_at`` (ISO 8601)."""
+    """A competition: requires ``image_count`` images of ``image_size`` pixels a side until ``closes_at`` (ISO 8601)."""
 
     slug: str
     title: str
@@ -155,7 +149,6 @@ class Competition:
 
     @classmethod
     def of(cls, view: View) -> Self:
-        """From the service's answer."""
         names = [name for name in cls.__dataclass_fields__ if name != "view"]
         return cls(**{name: view[name] for name in names}, view=view)
 
@@ -173,35 +166,35 @@ def rules_state(competition: View) -> str:
     """Whether a competition has rules, and whether you have accepted them."""
     if competition["rules_sha256"] is None:
         return "none"
-    return "accepted" if competition["rules_accepted"] else "to be accepted"
+    return "accepted" if competition["rules_accepted"] else "not accepted yet"
 
 
-def _measurement_cells(each: Measurement) -> tuple[str, ...]:
-    score = "copy" if each.copy else format_number(each.mifid)
-    rank = str(each.rank or "-")
+def _measurement_cells(measurement: Measurement) -> tuple[str, ...]:
+    score = "copy" if measurement.copy else format_number(measurement.mifid)
+    rank = str(measurement.rank or "-")
     return (
-        each.track,
+        measurement.track,
         score,
-        format_number(each.fid),
-        format_number(each.memorization_distance, 4),
+        format_number(measurement.fid),
+        format_number(measurement.memorization_distance, 4),
         rank,
-        each.explanation,
+        measurement.explanation,
     )
 
 
 def format_number(value: float | None, digits: int = 2) -> str:
-    """A measured number with so many decimals, or a dash."""
+    """A measured number with ``digits`` decimals, or a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def significant(value: float | None, digits: int = 4) -> str:
-    """A measured number of any magnitude with so many significant digits, or a dash."""
+    """A measured number with ``digits`` significant digits, or a dash."""
     if value is None:
         return "-"
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

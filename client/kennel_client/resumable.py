@@ -1,5 +1,5 @@
-"""Resumable uploads: by tus, or by a presigned PUT into the service's store where it offers one. Unfinished
-ones are remembered in the user's state folder: the same command resumes them.
+"""Resumable uploads: with tus, or with a presigned PUT into the service's store if it offers one. The user's state
+folder keeps unfinished uploads, which the same command resumes.
 """
 
 import hashlib
@@ -20,23 +20,26 @@ from kennel_client.errors import Refused
 from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, json_of
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
-"""A connection that is silent for so long is given up, and the state of the upload is asked for again."""
+"""Timeouts in seconds. After a silence this long the client drops the connection and asks for the upload's state
+again.
+"""
 CHUNK_BYTES = 1 << 18
 """Bytes between two progress reports."""
 MAX_PATCH_BYTES = 8 * 10**6
-"""Bytes of one request."""
+"""The most bytes in one request."""
 MIN_PATCH_BYTES = 1 << 16
-"""A proxy that refuses requests of this size is an error."""
+"""If a proxy refuses even requests of this size, the upload fails."""
 ByteProgress = Callable[[int, int], None]
 """Called with the number of bytes sent and of the whole file."""
 Waiting = Callable[[str], None]
-"""Called with the reason before each pause after which an upload continues."""
+"""Called with the reason for each pause of an upload."""
 
 
 @dataclass(frozen=True)
 class PendingUpload:
     """A file to submit. ``key`` is the Idempotency-Key: with the same key, :meth:`begin` resumes the same upload, even
-    after a crash. ``sha256`` (hex) is verified by the service at the end."""
+    after a crash. The service verifies ``sha256`` (hex) at the end.
+    """
 
     slug: str
     file_name: str
@@ -51,7 +54,6 @@ class PendingUpload:
         return view
 
     def request(self) -> Request:
-        """The request of :meth:`begin`, sent once."""
         body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
         headers = {"Idempotency-Key": self.key}
         return Request("POST", f"/competitions/{segment(self.slug)}/uploads", json=body, headers=headers)
@@ -60,8 +62,9 @@ class PendingUpload:
 def upload(
     pending: PendingUpload, file: BinaryIO, progress: ByteProgress, *, waiting: Waiting = lambda _reason: None
 ) -> Operation[str]:
-    """Upload an entry, and begin again where a connection breaks off; returns the id of the submission. Each request is
-    sent once: what failed is tried again here, from the state that the service has by then."""
+    """Upload an entry, and continue after lost connections; returns the ID of the submission. Sends each request once:
+    after a failure, it continues from the upload's state in the service.
+    """
     path = ""
     reached = 0
     retries = Retries()
@@ -84,7 +87,9 @@ def upload(
 
 
 def _step(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
-    """Do what the state ``view`` still needs; the submission's id, or None if its state must be asked for again."""
+    """Do the next step for the state ``view``; returns the submission's ID, or None if the state must be requested
+    again.
+    """
     if view["problem"] is not None:
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":
@@ -101,7 +106,7 @@ def _submission(view: dict[str, Any]) -> str | None:
 
 
 def _append(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
-    """Send the rest by tus, in requests that are halved when a proxy answers 413."""
+    """Send the rest with tus, in requests that are halved when a proxy answers 413."""
     offset, total = view["offset"], view["length"]
     limit = MAX_PATCH_BYTES
     while True:
@@ -125,29 +130,31 @@ def _append(path: str, view: dict[str, Any], file: BinaryIO, *, progress: BytePr
 
 
 def _halved(size: int, refusal: Refused) -> int:
-    """Half of the size that a proxy has refused; raises ``refusal`` if it is another one."""
+    """Half of the size that a proxy has refused; raises other refusals."""
     if refusal.status != 413 or refusal.slug:
         raise refusal
     if size <= MIN_PATCH_BYTES:
-        title = f"A proxy in front of the service refuses requests of {size} bytes (413): raise its limit."
+        title = (
+            f"A proxy in front of the service refuses requests of {size} bytes (413). Ask its operator to raise the "
+            "limit."
+        )
         raise Refused(413, {"title": title}) from refusal
     return max(size // 2, MIN_PATCH_BYTES)
 
 
 def _put(view: dict[str, Any], file: BinaryIO, progress: ByteProgress) -> Operation[None]:
-    """Send the whole file to the store's presigned URL; no token is sent."""
+    """Send the whole file to the store's presigned URL, without a token."""
     total = view["length"]
     content = partial(_chunks_with_progress, file, 0, total, total=total, progress=progress)
     headers = {"Content-Length": str(total)}
     answer = yield StoreRequest("PUT", view["url"], headers=headers, content=content, timeout=TIMEOUT)
     if not answer.is_success:
-        raise Refused(answer.status_code, {"title": f"The store answered {answer.status_code}."})
+        raise Refused(answer.status_code, {"title": f"The store responded with status {answer.status_code}."})
 
 
 def _chunks_with_progress(
     file: BinaryIO, offset: int, end: int, *, total: int, progress: ByteProgress
 ) -> Iterator[bytes]:
-    """The bytes from ``offset`` to ``end``."""
     file.seek(offset)
     while chunk := file.read(min(CHUNK_BYTES, end - offset)):
         yield chunk
@@ -167,12 +174,12 @@ class ResumableUpload:
     file: Path
 
     def forget(self) -> None:
-        """Delete the file: the upload has ended, and the same zip again is another entry."""
+        """Delete the file: the upload has ended, and the same zip again is a new entry."""
         self.file.unlink(missing_ok=True)
 
 
 def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
-    """The upload of a file: the one stored for the same bytes, name and note, else a new one."""
+    """The upload stored for the same bytes, name and note, else a new one."""
     length = file.seek(0, os.SEEK_END)
     sha256 = sha256_of(file)
     description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
@@ -186,7 +193,6 @@ def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, 
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """The SHA-256 of a file, in hex."""
     file.seek(0)
     digest = hashlib.sha256()
     while chunk := file.read(CHUNK_BYTES):
@@ -212,6 +218,6 @@ def _new_key(state_file: Path, description: dict[str, str]) -> str:
 
 
 def _delete_expired(folder: Path) -> None:
-    for each in folder.iterdir():
-        if each.stat().st_mtime < time.time() - LIFETIME_SECONDS:
-            each.unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if path.stat().st_mtime < time.time() - LIFETIME_SECONDS:
+            path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Operations as generators of steps: the synchronous and the asynchronous client take the same steps, each in its way.
+"""Operations as generators of steps, so that the synchronous and the asynchronous client can share them.
 
-An operation yields what is to be done next, gets the outcome or the error, and returns its result. After an error it
-says whether and when to try again, so that clients which have lost a service do not return all at the same time.
+An operation yields the next step, gets its result or error, and returns the operation's result. After an error it
+decides whether and when to retry; pauses are random, so that clients don't all return at the same time after an outage.
 """
 
 import random
@@ -13,25 +13,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kennel_client.errors import KennelError, Refused, Unreachable
 
 RETRY_SECONDS = (0.5, 1, 2, 4, 8, 15, 30)
-"""The longest pause before each retry; the sequence starts over whenever there was progress."""
+"""The longest pause before each retry; progress restarts the sequence."""
 MAX_TRIES = 20
-"""Tries in a row without progress after which an operation is given up: some five minutes."""
+"""An operation fails after this many tries in a row without progress, about five minutes."""
 MAX_REQUEST_RETRIES = 3
-"""Retries of a single request, which somebody may be waiting for: three and a half seconds without an answer."""
+"""Retries of a single request, for which somebody may be waiting: 3.5 seconds without a response."""
 MAX_WAIT_SECONDS = 60
-"""A single request that the service wants to see later than this is given up."""
+"""A single request fails if the service asks for a longer wait."""
 TRANSIENT_SLUGS = frozenset(
     {"past-boards-busy", "taken-over", "too-many-streams", "too-often", "too-slow", "wrong-offset"}
 )
 IDEMPOTENT = frozenset({"GET", "HEAD", "PUT"})
-"""Methods that may be sent twice. DELETE is none of them: the second one would say that nothing is there."""
+"""Methods that may be sent twice. DELETE is not among them: the second one would answer 404."""
 AMBIGUOUS_SLUG = "database-unavailable"
-"""The connection to the database was lost, perhaps after the change had been kept."""
+"""The connection to the database was lost, perhaps after the change was stored."""
 
 
 class Retries:
-    """Counts the tries of one operation since its last progress: after ``limit`` of them it is given up. ``draw``
-    returns a number from 0 to 1."""
+    """Counts the tries of an operation since its last progress; it fails after ``limit`` of them. ``draw`` returns a
+    number from 0 to 1.
+    """
 
     def __init__(self, draw: Callable[[], float] = random.random, *, limit: int = MAX_TRIES) -> None:
         self._draw = draw
@@ -39,12 +40,13 @@ class Retries:
         self._tries = 0
 
     def reset(self) -> None:
-        """There was progress."""
+        """Reset the count after progress."""
         self._tries = 0
 
     def seconds_after(self, refusal: Refused) -> float:
-        """The pause before the next try: a random one between the half and the whole of its longest, at least as long
-        as the service has asked for. Raises ``refusal`` if a retry cannot help, or there were too many."""
+        """The pause before the next try: random, between half and all of its longest, and at least the time that the
+        service asked for. Raises ``refusal`` if a retry cannot help, or after too many tries.
+        """
         self._tries += 1
         if self._tries > self._limit or not is_transient(refusal):
             raise refusal
@@ -53,7 +55,7 @@ class Retries:
 
 
 def is_transient(refusal: Refused) -> bool:
-    """Whether a retry may help. A 408 or 429 without a slug is a proxy's."""
+    """Whether a retry may help. A 408 or 429 without a slug comes from a proxy."""
     if isinstance(refusal, Unreachable):
         return not refusal.lasting
     from_proxy = refusal.status in {408, 429} and not refusal.slug
@@ -61,11 +63,11 @@ def is_transient(refusal: Refused) -> bool:
 
 
 def is_repeatable(method: str, refusal: Refused, *, keyed: bool = False, streamed: bool = False) -> bool:
-    """Whether a single request may be sent again: what it asks for is done once, and a retry may help.
+    """Whether a single request can be sent again without being executed twice, and a retry may help.
 
-    That holds where the service has put it off (429 or 503 with Retry-After), and for idempotent methods also where no
-    answer came or a proxy got none (502, 503, 504). A request is ``keyed`` by an Idempotency-Key; one whose body is
-    ``streamed`` from a file has counted as an upload if it arrived.
+    True if the service postponed it (429 or 503 with Retry-After). For idempotent methods also if there was no
+    response, or a proxy got none (502, 503, 504). A ``keyed`` request has an Idempotency-Key. A request with a body
+    ``streamed`` from a file counts as an upload once it arrives.
     """
     if not is_transient(refusal) or (refusal.retry_after or 0) > MAX_WAIT_SECONDS:
         return False
@@ -81,14 +83,14 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 STEP_ERRORS = (Refused, KennelError, OSError)
-"""Errors of a step that are the operation's to handle."""
+"""Errors of a step that the operation handles."""
 Timeout = tuple[float, float, float, float]
 """Seconds to connect, for each read and write, and for a free connection."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request to ``/api/v1``; its outcome is the ``httpx.Response``, its error ``Refused``."""
+    """A request to ``/api/v1``; yields the ``httpx.Response``, or raises ``Refused``."""
 
     method: str
     path: str
@@ -99,19 +101,19 @@ class Request:
     timeout: Timeout | None = None
 
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of ``httpx`` but for the content."""
+        """The keyword arguments of ``httpx``, except the content."""
         given = {"params": self.params, "json": self.json, "headers": self.headers, "timeout": self.timeout}
         return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class StoreRequest(Request):
-    """A request to a presigned URL of the service's store, which gets no token; whatever it answers is the outcome."""
+    """A request to a presigned URL of the service's store, without a token; yields any response."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A GET whose answer is written to the file ``to``, and checked against its SHA-256 (hex) if that is known."""
+    """A GET that writes the response to the file ``to``, and checks its SHA-256 (hex) if that is known."""
 
     path: str
     to: Path
@@ -120,25 +122,23 @@ class Download:
 
 @dataclass(frozen=True)
 class Listen:
-    """A GET whose answer arrives line by line, until ``read`` returns True for one; its outcome is the status."""
+    """A GET that reads the response line by line, until ``read`` returns True; yields the status."""
 
     path: str
     headers: Mapping[str, str]
     read: Callable[[str], bool]
     silence: float
-    """Seconds without a byte after which the answer has broken off."""
+    """The response has broken off after this many seconds without a byte."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """A wait of so many seconds."""
-
     seconds: float
 
 
 @dataclass(frozen=True)
 class LocalWork:
-    """A function that reads files or computes; its outcome is what it returns."""
+    """A function that reads files or computes; yields its return value."""
 
     function: Callable[[], Any]
 
@@ -148,7 +148,9 @@ Operation = Generator[Step, Any, Result]
 
 
 def answer_to(request: Request) -> Operation["httpx.Response"]:
-    """Send a request, again where that is safe (:func:`kennel_client.steps.is_repeatable`), and return the answer."""
+    """Send a request, retry it where that is safe (:func:`kennel_client.steps.is_repeatable`), and return the
+    response.
+    """
     retries = Retries(limit=MAX_REQUEST_RETRIES)
     keyed = "Idempotency-Key" in (request.headers or {})
     while True:
@@ -163,23 +165,23 @@ def answer_to(request: Request) -> Operation["httpx.Response"]:
 
 
 def call(method: str, path: str, **options: Any) -> Operation[Any]:
-    """Send a request, and return the JSON of the answer."""
+    """Send a request, and return the JSON of the response."""
     return json_of((yield from answer_to(Request(method, path, **options))))
 
 
 def send(method: str, path: str, **options: Any) -> Operation[None]:
-    """Send a request whose answer says nothing."""
+    """Send a request and ignore the response's content."""
     yield from answer_to(Request(method, path, **options))
 
 
 def get(path: str, **params: Any) -> Operation[Any]:
-    """GET ``path`` with query parameters; those that are None are left out."""
+    """GET ``path`` with query parameters, without those that are None."""
     given = {name: value for name, value in params.items() if value is not None}
     return (yield from call("GET", path, params=given))
 
 
 def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) -> Operation[list[Any]]:
-    """A list of the service to its end, or its first ``limit`` items: ``name`` is their field in each page."""
+    """All items of a list, or its first ``limit``; each page has them in the field ``name``."""
     page = yield from get(path, **params)
     items: list[Any] = page[name]
     while page["next_after"] is not None and (limit is None or len(items) < limit):
@@ -189,8 +191,8 @@ def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) 
 
 
 def json_of(response: "httpx.Response") -> Any:
-    """The JSON of an answer; ``Unreachable`` if it is none."""
+    """The JSON of a response; raises ``Unreachable`` if it is not JSON."""
     try:
         return response.json()
     except ValueError:
-        raise Unreachable(f"What answers at {response.url.host} is not Kennel.") from None
+        raise Unreachable(f"The server at {response.url.host} is not Kennel.") from None

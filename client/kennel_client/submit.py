@@ -1,4 +1,4 @@
-"""The steps of handing in an entry: begin an upload, check the zip locally, upload what has not arrived yet."""
+"""The steps of submitting an entry: begin an upload, check the zip locally, upload the missing part."""
 
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -12,18 +12,17 @@ from kennel_client.steps import LocalWork, Operation, Request, get
 
 CHECKING, UPLOADING = "checking", "uploading"
 ZIP_FAULT_STATUSES = frozenset({413, 422})
-"""HTTP statuses that, in answer to an upload, mean that the zip is at fault."""
+"""HTTP statuses that mean that an uploaded zip is at fault."""
 StageProgress = Callable[[str, float], None]
 """Called with a stage and its finished share."""
 
 
 def begin_upload(resumable: ResumableUpload) -> Operation[dict[str, Any]]:
-    """Begin a new upload, or resume the stored one. Whatever can be refused without the bytes is refused here, before
-    the check, which takes longer."""
+    """Begin a new upload, or resume the stored one. Most refusals happen here, before the slower check of the zip."""
     try:
         return (yield from resumable.pending.begin())
     except Refused as refusal:
-        if refusal.slug == "key-reused":  # the service now takes uploads by another method
+        if refusal.slug == "key-reused":  # the service now takes uploads with another method
             resumable.forget()
         raise
 
@@ -37,8 +36,9 @@ def finish_upload(
     check: bool,
     waiting: Waiting = lambda _reason: None,
 ) -> Operation[str]:
-    """Check the zip if none of it has arrived yet, and upload the rest; returns the id of the entry. If the zip has
-    faults, the upload is cancelled and ``Invalid`` raised."""
+    """Check the zip if none of it has arrived yet, and upload the rest; returns the ID of the entry. If the zip has
+    faults, cancels the upload and raises ``Invalid``.
+    """
     if check and state["state"] == "receiving" and state["offset"] == 0:
         try:
             yield from check_images(resumable.pending.slug, file, progress)
@@ -59,7 +59,7 @@ def finish_upload(
 
 
 def check_images(slug: str, file: BinaryIO, progress: StageProgress) -> Operation[ZipCheck]:
-    """Check a zip by the image specification of a competition; raises ``Invalid``."""
+    """Check a zip against the image specification of a competition; raises ``Invalid``."""
     competition = yield from get(f"/competitions/{segment(slug)}")
     spec = ImageSpec(count=competition["image_count"], size=competition["image_size"])
     checked: ZipCheck = yield LocalWork(lambda: check_zip(file, spec, share_of(progress)))
@@ -67,5 +67,5 @@ def check_images(slug: str, file: BinaryIO, progress: StageProgress) -> Operatio
 
 
 def share_of(progress: StageProgress) -> Callable[[int, int], None]:
-    """The progress of a check, of which so many images are done."""
+    """Convert a check's (done, total) into its finished share."""
     return lambda done, total: progress(CHECKING, done / max(total, 1))

@@ -1,4 +1,4 @@
-"""Waiting for what the service works on: for an entry by its event stream, for anything else by polling."""
+"""Wait for the service: for an entry with its event stream, for anything else by polling."""
 
 import json
 import warnings
@@ -11,17 +11,16 @@ from kennel_client.results import FINISHED
 from kennel_client.steps import RETRY_SECONDS, Listen, Operation, Pause, Request, Retries, get, json_of
 
 POLL_SECONDS = 2.0
-"""Between two looks at something that has no event stream."""
+"""The polling interval without an event stream."""
 LOOK_SECONDS = 10.0
-"""Between two looks at an entry whose event stream cannot be read."""
+"""The polling interval for an entry while its event stream cannot be read."""
 SILENCE_SECONDS = 45.0
 """The service sends a comment every 15 s, so a longer silence means a broken connection."""
 State = dict[str, Any]
-"""The API's ``StateView``: status, stage, queue position, and whether this is the last one (``over``)."""
+"""The API's ``StateView``: status, stage, queue position, and whether it is final (``over``)."""
 
 
-def ignore(_seen: object) -> None:
-    """Does nothing with what is seen."""
+def ignore(_seen: object) -> None: ...
 
 
 def wait_until(
@@ -31,8 +30,9 @@ def wait_until(
     see: Callable[[Any], object] = ignore,
     every: float | None = None,
 ) -> Operation[Any]:
-    """GET ``path`` every so many seconds (``POLL_SECONDS`` by default) until the answer is ``finished``, however long
-    that takes, and return it; ``see`` is called with those before. A request that fails is repeated."""
+    """GET ``path`` every ``every`` seconds (default ``POLL_SECONDS``) until the response is ``finished``, and return
+    it; ``see`` gets the responses before that. Failed requests are repeated.
+    """
     retries = Retries()
     while True:
         try:
@@ -48,23 +48,24 @@ def wait_until(
 
 
 class EventReader:
-    """Reads server-sent events line by line, and calls ``see`` with the state in each. Comments and fields that the
-    service does not send are skipped."""
+    """Reads server-sent events line by line, and calls ``see`` with the state in each. Skips comments and fields that
+    the service does not send.
+    """
 
     def __init__(self, see: Callable[[State], object]) -> None:
         self._see = see
         self._fields: dict[str, str] = {}
         self.last_id = ""
         self.number = 0
-        """Events so far."""
+        """Number of events so far."""
         self.over = False
 
     def begin(self) -> None:
-        """Forget the event that a connection has not completed."""
+        """Forget an event that a lost connection did not complete."""
         self._fields = {}
 
     def read(self, line: str) -> bool:
-        """Read a line; returns whether the last state has come."""
+        """Read a line; returns whether the final state has arrived."""
         if line:
             name, _, value = line.partition(":")
             self._fields[name] = value.removeprefix(" ")
@@ -77,7 +78,6 @@ class EventReader:
         return self.over
 
     def see(self, state: State) -> None:
-        """Pass on a state."""
         self.over = state["over"]
         self._see(state)
 
@@ -85,9 +85,9 @@ class EventReader:
 def follow(
     submission: str, see: Callable[[State], object], say: Callable[[str], object] = warnings.warn
 ) -> Operation[None]:
-    """Call ``see`` with the states of an entry, up to its final one. A stream that breaks off is resumed. While none
-    can be read, though the service answers, the entry is looked at every ``LOOK_SECONDS``, and ``say`` gets the reason
-    once."""
+    """Call ``see`` with the states of an entry, up to its final one. Resumes a stream that breaks off. If none can be
+    read, though the service responds, it polls the entry every ``LOOK_SECONDS``, and ``say`` gets the reason once.
+    """
     reader = EventReader(see)
     retries = Retries()
     said = False
@@ -105,7 +105,7 @@ def follow(
             retries.reset()
             pause = LOOK_SECONDS
             if not said:
-                say(f"No event stream ({reason.removesuffix('.')}): asking every {LOOK_SECONDS:.0f} s instead.")
+                say(f"No event stream ({reason.removesuffix('.')}): polling every {LOOK_SECONDS:.0f} s instead.")
                 said = True
         if not reader.over:
             yield Pause(pause)
@@ -118,7 +118,7 @@ def _listen(submission: str, reader: EventReader) -> Listen:
 
 
 def _look(submission: str, reader: EventReader) -> Operation[bool]:
-    """Pass on the present state of an entry; False if the service does not answer either."""
+    """Pass on the current state of an entry; False if the service does not respond either."""
     try:
         view = json_of((yield Request("GET", path_of("submissions", submission))))
     except Refused:

@@ -1,1 +1,1 @@
-"""The commands of ``kennel`` that need the server's packages; the others are the client's (``kennel_client.cli``)."""
+"""The commands of ``kennel`` that need the server's packages; the client (``kennel_client.cli``) has the others."""

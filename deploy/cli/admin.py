@@ -1,4 +1,4 @@
-"""``kennel admin account create``: accounts, directly in the database, for operators."""
+"""``kennel admin account``: commands for operators that manage accounts directly in the database."""
 
 import secrets
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @answers(app)
 def create_admin(handle: str, data: Data = None) -> Answer:
-    """Make an admin, or give an existing one a new token.
+    """Create an admin, or give an existing one a new token.
 
     Works directly in the database: DATABASE_URL, or --data.
     """
@@ -33,7 +33,7 @@ def create_admin(handle: str, data: Data = None) -> Answer:
 
 @answers(app)
 def token(handle: str, data: Data = None) -> Answer:
-    """Print a new API token of an account, with all scopes that its role may have.
+    """Print a new API token for an account, with all scopes that its role allows.
 
     Works directly in the database: DATABASE_URL, or --data.
     """
@@ -55,7 +55,7 @@ def _new_token(acting: "Acting[None]", account: "Account") -> Answer:
 
 @answers(app)
 def reset_link(handle: str, data: Data = None) -> Answer:
-    """Print a link with which somebody sets their password, within an hour.
+    """Print a link for setting a new password; it works for one hour.
 
     Works directly in the database: DATABASE_URL, or --data.
     """
@@ -74,7 +74,7 @@ def reset_link(handle: str, data: Data = None) -> Answer:
 
 @answers(app)
 def remove_second_factor(handle: str, data: Data = None) -> Answer:
-    """Take the second factor from somebody who has lost it, with its recovery codes.
+    """Remove the second factor and recovery codes of somebody who has lost them.
 
     Works directly in the database: DATABASE_URL, or --data.
     """
@@ -83,38 +83,39 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
 
     with operator_acting(data) as acting:
         second_factors.remove_all(acting, find_account(acting.session, handle))
-    return Answer({"handle": handle}, f"{handle} signs in with the password alone.")
+    return Answer({"handle": handle}, f"{handle} can sign in with the password alone.")
 
 
 @answers(app, "delete")
 def delete_account(
     handle: str,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     data: Data = None,
 ) -> Answer:
-    """Delete an account for good, for somebody who asks for it and cannot sign in.
+    """Delete an account permanently, for somebody who asks for it and cannot sign in.
 
     Works directly in the database: DATABASE_URL, or --data.
 
-    Entries stay under a pseudonym. People who can sign in do it on their page /account, or with kennel delete-account.
+    Entries stay under a pseudonym. People who can sign in delete their account on the page /account, or with kennel
+    delete-account.
     """
     from scorer import personal_data
     from scorer.accounts.accounts import find_account
 
     if not yes:
-        typer.confirm(f"Delete the account {handle} for good?", abort=True)
+        typer.confirm(f"Delete the account {handle} permanently?", abort=True)
     with operator_acting(data) as acting:
         personal_data.delete_account(acting, find_account(acting.session, handle).id)
-    return Answer({"handle": handle}, f"The account {handle} is deleted.")
+    return Answer({"handle": handle}, f"Account {handle} deleted.")
 
 
 @answers(app)
 def create(handle: str, name: str = "", data: Data = None) -> Answer:
-    """Make a participant's account and print its first token.
+    """Create a participant's account and print its first token.
 
     Works directly in the database: DATABASE_URL, or --data.
 
-    No API token may make accounts.
+    API tokens cannot create accounts.
     """
     from scorer.accounts import accounts
 
@@ -125,14 +126,15 @@ def create(handle: str, name: str = "", data: Data = None) -> Answer:
 
 @answers(app)
 def set_role(handle: str, role: str, data: Data = None) -> Answer:
-    """Give an account another role: participant, organizer or admin.
+    """Set an account's role: participant, organizer or admin.
 
     Works directly in the database: DATABASE_URL, or --data.
 
-    An admin's API token may not do this: a leaked one could make admins. Admins do it on the page /admin/accounts.
+    An admin's API token cannot do this, because a leaked token could create admins. Admins can do it on the page
+    /admin/accounts.
     """
     from scorer.accounts import accounts
 
     with operator_acting(data) as acting:
         changed = accounts.change_role(acting, handle, role)
-        return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is {changed.role} now.")
+        return Answer({"handle": changed.handle, "role": changed.role}, f"{changed.handle} is now {changed.role}.")

@@ -1,4 +1,4 @@
-"""``kennel admin installation``: an installation's database and blobs in a folder: backup, verify-backup, restore."""
+"""``kennel admin installation`` backup, verify-backup and restore: an installation's database and blobs in a folder."""
 
 import os
 from collections.abc import Iterator
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all backups.")]
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A backup; without it, the newest.")]
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="The backup's name. Default: the newest.")]
 
 
 @answers(app)
 def backup(
     folder: Folder,
     data: Data = None,
-    keep: Annotated[int | None, typer.Option(min=1, help="Then remove all but the newest so many.")] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Then remove all but this many of the newest backups.")
+    ] = None,
 ) -> Answer:
     """Back up the database and all blobs while the service runs.
 
-    They are those of the environment's settings, or of --data.
+    Uses the database and blob store of the environment's settings, or of --data.
 
-    A further backup into the same folder copies new blobs alone.
+    Another backup into the same folder copies only new blobs.
     """
     import migrations
     from deploy.standalone.data_folder import full_disk_in_words, settings_of
@@ -68,7 +70,8 @@ def backup(
     engine.dispose()
     if manifest.missing:
         err.print(
-            f"The store lacks {len(manifest.missing):,} blobs that rows refer to: {', '.join(manifest.missing[:5])} ..."
+            f"The store lacks {len(manifest.missing):,} blobs that the database refers to: "
+            f"{', '.join(manifest.missing[:5])} ..."
         )
     state = ExitCode.FAULTY if manifest.missing else ExitCode.DONE
     return _answer(made, manifest, f"{made}: {_contents(manifest)}.", exit_code=state)
@@ -76,20 +79,20 @@ def backup(
 
 @answers(app)
 def verify_backup(folder: Folder, name: Name = None) -> Answer:
-    """Read a backup through and compare every file with its SHA-256."""
+    """Read a backup completely and compare every file with its SHA-256."""
     from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
 
     own, manifest = backups.verify_backup(BackupFolder(folder), name, progress=_report)
-    return _answer(own, manifest, f"{own} is sound: {_contents(manifest)}.")
+    return _answer(own, manifest, f"{own} is valid: {_contents(manifest)}.")
 
 
 @answers(app)
 def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
-    """Restore a backup into a new installation, on which nobody has worked yet.
+    """Restore a backup into a new installation that has not been used yet.
 
-    Its database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
-    Accounts, passwords and tokens are those of the backup.
+    Uses the database and blob store of the environment's settings (with DATABASE_OWNER_URL), or of --data. Accounts,
+    passwords and tokens come from the backup.
     """
     from sqlalchemy import make_url
 
@@ -107,7 +110,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     if not migrations.is_known(manifest.revision):
         raise Invalid(
             "newer-backup",
-            f"The backup is of the newer Kennel {manifest.product}: its tables are of {manifest.revision}.",
+            f"The backup comes from the newer Kennel {manifest.product}, with the tables of {manifest.revision}.",
         )
     role = make_url(settings.database_url.get_secret_value()).username
     engine = engine_for_backups(settings.migration_url)
@@ -124,13 +127,14 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     analyse(engine)
     engine.dispose()
     migrations.upgrade(settings.migration_url, role)
-    return _answer(own, manifest, f"{own} is restored: {_contents(manifest)}. Start the service anew.")
+    return _answer(own, manifest, f"{own} is restored: {_contents(manifest)}. Restart the service.")
 
 
 @contextmanager
 def _left_to_the_service(settings: "Settings") -> Iterator[None]:
-    """What root writes to the blob store's folder in this block belongs to the folder's account, as the service's own
-    blobs do."""
+    """Give what root writes to the blob store's folder in this block to the folder's account, like the service's own
+    blobs.
+    """
     from deploy.standalone.unix_account import hand_over, owner_of
     from scorer.blobs import folder_of
 

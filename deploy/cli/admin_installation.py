@@ -1,4 +1,4 @@
-"""``kennel admin installation``: what is wrong with an installation, new passwords and keys, systemd units."""
+"""``kennel admin installation``: doctor, new passwords and keys, systemd units."""
 
 import os
 from dataclasses import asdict
@@ -13,14 +13,14 @@ from kennel_client.cli.output import Answer, answers
 
 app = typer.Typer()
 STOP_SECONDS = 1.0
-"""How long a service that was just stopped may take to leave its folder."""
+"""How long a stopped service may take to release its folder."""
 
 
 @answers(app)
 def rotate_secrets(
-    data: Annotated[Path, typer.Option(help="The data folder of a `kennel up` that has been stopped.")],
+    data: Annotated[Path, typer.Option(help="The data folder of a stopped `kennel up`.")],
 ) -> Answer:
-    """Give the database's roles and the queue server new passwords from the next start on.
+    """Replace the passwords of the database's roles and the queue server at the next start.
 
     Accounts, sessions and tokens stay valid.
     """
@@ -30,7 +30,7 @@ def rotate_secrets(
 
     with open_data_folder(data, patience=STOP_SECONDS) as folder:
         folder.forget_secrets(OWNER, APP, redis.SECRET)
-    text = f"The next start of `kennel up --data {data}` makes new passwords for database and queue server."
+    text = f"The next start of `kennel up --data {data}` creates new passwords for database and queue server."
     return Answer({"data": str(data)}, text)
 
 
@@ -40,7 +40,7 @@ def rotate_signing_key(data: Data = None) -> Answer:
 
     Works directly in the database: DATABASE_URL, or --data.
 
-    The previous private key is removed. Its public half stays, so receipts signed with it can still be checked.
+    The previous private key is deleted. Its public key stays, so receipts signed with it can still be verified.
     """
     from scorer.submissions import receipts
 
@@ -51,14 +51,17 @@ def rotate_signing_key(data: Data = None) -> Answer:
 
 @answers(app)
 def service(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write the files; made if need be.")],
-    gpus: Annotated[int, typer.Option(min=0, help="Scoring workers, one for each GPU; 0: one without a GPU.")] = 1,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The web process's port on this machine.")] = 8000,
-    user: Annotated[str, typer.Option(help="The account under which everything runs.")] = "kennel",
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder for the files; created if necessary.")],
+    gpus: Annotated[
+        int, typer.Option(min=0, help="Number of GPUs, with one scoring worker each; 0: one worker without a GPU.")
+    ] = 1,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the web process on this machine.")] = 8000,
+    user: Annotated[str, typer.Option(help="The account that runs everything.")] = "kennel",
 ) -> Answer:
     """Write systemd units for one machine without containers: web, beat and workers.
 
-    The units are hardened and have limits. kennel.env has the settings to complete. Nothing is installed or started.
+    The units are hardened and have limits. Complete the settings in kennel.env. The command installs and starts
+    nothing.
     """
     from deploy.systemd import CONFIGURATION, Plan, files_of
 
@@ -67,7 +70,7 @@ def service(
     for name, text in files_of(Plan(gpus, port, user)).items():
         (folder / name).write_text(text)
         files.append(str(folder / name))
-    where = f"Units go to /etc/systemd/system, kennel.env and operator.env to {CONFIGURATION}."
+    where = f"Copy the units to /etc/systemd/system, kennel.env and operator.env to {CONFIGURATION}."
     return Answer({"files": files}, "\n".join([*files, where]))
 
 
@@ -79,10 +82,10 @@ LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
 
 @answers(app)
 def doctor(data: Data = None, as_json: bool = False) -> Answer:
-    """Look for what is wrong with this installation, from database to mail.
+    """Check this installation, from database to mail, and suggest fixes.
 
-    It checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of
-    --data. Each finding has its remedy. Exit status 1 if something is wrong.
+    Checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of
+    --data. Each finding has a remedy. Exits 1 if it finds a fault.
     """
     from deploy.doctor.examination import examine
     from deploy.doctor.installation import Installation

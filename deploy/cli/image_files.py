@@ -1,4 +1,4 @@
-"""Zips and folders of images on this machine, for commands that need no service."""
+"""Local zips and folders of images, for commands that need no service."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,10 @@ from worker.runtime.decoded_images import arrays_in
 def read_images(
     path: Path, size: int, folder: Path, *, progress: ProgressCallback, two: bool = False
 ) -> ReferenceImages:
-    """The images in a zip or a folder as the service reads them: (n, size, size, 3), in canonical order, memory-mapped
-    from files in ``folder``. Raises as ``read_references`` does, with the file named in the message; with ``two``
-    also as ``require_two``."""
+    """Read the images in a zip or folder as the service does: (n, size, size, 3), in canonical order, memory-mapped
+    from files in ``folder``. Raises as ``read_references`` does, with the file's name in the message; with ``two`` also
+    as ``require_two``.
+    """
     zip_path, ignored = path, None
     if path.is_dir():
         zip_path = folder / f"{uuid4().hex}.zip"

@@ -1,4 +1,4 @@
-"""The ``kennel`` command with the server's commands, each of which is imported when it is called."""
+"""The ``kennel`` command with the server's commands, which are imported when they are called."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -15,54 +15,56 @@ from scorer import product_version
 GROUPS = frozenset({"weights"})
 COMMANDS = {
     "service": {
-        "up": "Run the whole service on this machine: database, queue, web, workers. Ctrl-C ends it.",
-        "demo": "Run a whole competition on real photographs: several methods, both scores, the board, a re-tune.",
-        "migrate": "Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version.",
+        "up": "Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop.",
+        "demo": (
+            "Run a complete competition on real photographs: several methods, both scores, the board and retuning."
+        ),
+        "migrate": "Migrate the database at DATABASE_OWNER_URL (or DATABASE_URL) to this version.",
     },
     "scoring": {
-        "score": "Score a zip against a reference without a server; the closest pairs of images are shown as evidence.",
-        "rescore": "Measure a recorded submission again from its stored zip, as its provenance says; records nothing.",
+        "score": "Score a zip against a reference without a server; shows the closest pairs of images.",
+        "rescore": "Measure a recorded submission again from its stored zip and provenance; records nothing.",
     },
     "recovery.command": {
-        "recover": "Test by latent recovery whether a generator makes its training photographs better than others.",
+        "recover": "Test with latent recovery whether a generator reproduces its training photographs best.",
     },
     "weights": {
-        "weights": "The extractors' weights in the folder KENNEL_WEIGHTS_DIR.",
+        "weights": "Extractors' weights in the folder KENNEL_WEIGHTS_DIR.",
     },
 }
-"""The server's commands: by module the names, and the first paragraphs of the help."""
+"""The server's commands by module: names and first paragraphs of the help."""
 ADMIN_COMMANDS = {
     "account": {
         "admin": {
-            "create-admin": "Make an admin, or give an existing one a new token.",
-            "token": "Print a new API token of an account, with all scopes that its role may have.",
-            "reset-link": "Print a link with which somebody sets their password, within an hour.",
-            "remove-second-factor": "Take the second factor from somebody who has lost it, with its recovery codes.",
-            "delete": "Delete an account for good, for somebody who asks for it and cannot sign in.",
-            "create": "Make a participant's account and print its first token.",
-            "set-role": "Give an account another role: participant, organizer or admin.",
+            "create-admin": "Create an admin, or give an existing one a new token.",
+            "token": "Print a new API token for an account, with all scopes that its role allows.",
+            "reset-link": "Print a link for setting a new password; it works for one hour.",
+            "remove-second-factor": "Remove the second factor and recovery codes of somebody who has lost them.",
+            "delete": "Delete an account permanently, for somebody who asks for it and cannot sign in.",
+            "create": "Create a participant's account and print its first token.",
+            "set-role": "Set an account's role: participant, organizer or admin.",
         },
     },
     "installation": {
         "admin_backups": {
             "backup": "Back up the database and all blobs while the service runs.",
-            "verify-backup": "Read a backup through and compare every file with its SHA-256.",
-            "restore": "Restore a backup into a new installation, on which nobody has worked yet.",
+            "verify-backup": "Read a backup completely and compare every file with its SHA-256.",
+            "restore": "Restore a backup into a new installation that has not been used yet.",
         },
         "admin_installation": {
-            "rotate-secrets": "Give the database's roles and the queue server new passwords from the next start on.",
+            "rotate-secrets": "Replace the passwords of the database's roles and the queue server at the next start.",
             "rotate-signing-key": "Sign receipts with a new key from now on.",
             "service": "Write systemd units for one machine without containers: web, beat and workers.",
-            "doctor": "Look for what is wrong with this installation, from database to mail.",
+            "doctor": "Check this installation, from database to mail, and suggest fixes.",
         },
     },
 }
-"""What the server adds to nouns of ``kennel admin``."""
+"""The server's commands in nouns of ``kennel admin``."""
 BACKENDS = frozenset({"kombu", "redis", "sqlalchemy"})
 
 
 def make_server_app(prepare: Callable[[], None] = lambda: None) -> typer.Typer:
-    """The whole command. ``prepare`` is called before a command of the server."""
+    """The whole command. ``prepare`` runs before each command of the server."""
 
     def listed(name: str, module: str, text: str) -> ListedCommand:
         def load() -> Any:
@@ -94,8 +96,9 @@ app = make_server_app()
 
 
 def prepare_process() -> None:
-    """Log as the environment says, and let threads of networks sleep while they wait. By default a person reads what a
-    command logs, and only what they should know."""
+    """Configure logging from the environment, and let idle threads of libraries sleep. By default a command logs only
+    what its user should know.
+    """
     from scorer.monitoring.logs import configure_logging
     from scorer.process_resources import wait_passively
     from scorer.settings import read_log_settings
@@ -107,7 +110,7 @@ def prepare_process() -> None:
 
 
 def in_words(error: Exception) -> KennelError | None:
-    """What a fault of the database or the queue server is for a person; None for other errors."""
+    """Translate an error of the database or queue server for people; None for other errors."""
     if BACKENDS.isdisjoint(sys.modules):
         return None
     from deploy.cli import server_faults
@@ -119,6 +122,6 @@ translations.append(in_words)
 
 
 def main() -> None:
-    """The whole command; the client's console script calls it where the server is installed."""
+    """The whole command; the client's console script calls it if the server is installed."""
     with exit_on_error():
         make_server_app(prepare_process)()

@@ -1,4 +1,4 @@
-"""``kennel migrate``: bringing the database's tables to this version, or waiting until another process has done it."""
+"""``kennel migrate``: migrate the database to this version, or wait until another process has done it."""
 
 import sys
 import time
@@ -14,16 +14,17 @@ POLL_SECONDS = 2.0
 
 
 def migrate_database(settings: Settings) -> str:
-    """Apply what the database lacks; what was done, as a sentence."""
+    """Apply missing migrations; returns a sentence about the result."""
     role = make_url(settings.database_url.get_secret_value()).username
     if migrations.upgrade(settings.migration_url, role):
         return "The database is at the newest version."
-    return "The database has later migrations than this version, which work with it: nothing was changed."
+    return "The database has later migrations than this version, which are compatible: nothing was changed."
 
 
 def wait_for_tables(settings: Settings, *, poll_seconds: float = POLL_SECONDS) -> str:
-    """Return when the database answers and has this version's tables; what is missing until then goes to stderr. The
-    rights of the service's own role are enough."""
+    """Return when the database responds and has this version's tables; prints to stderr what it waits for. Needs only
+    the rights of the service's own role.
+    """
     said = None
     with connected(settings) as sessions:
         while (missing := _missing(sessions)) is not None:
@@ -40,6 +41,6 @@ def _missing(sessions: Sessions) -> str | None:
             migrations.require_migrated(session.connection())
     except Unavailable as error:
         return error.message
-    except (DATABASE_ERROR, *UNAVAILABLE) as error:  # the rights on new tables are given last
+    except (DATABASE_ERROR, *UNAVAILABLE) as error:  # the rights on new tables are granted last
         return unavailability(error)
     return None

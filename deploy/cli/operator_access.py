@@ -1,4 +1,4 @@
-"""What the operator's commands share: the option ``--data``, and acting directly in the database."""
+"""Shared by the operator's commands: the option ``--data``, and direct access to the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ import typer
 if TYPE_CHECKING:
     from scorer.acting import Acting
 
-Data = Annotated[Path | None, typer.Option(help="The data folder of a `kennel up` that is running.")]
+Data = Annotated[Path | None, typer.Option(help="The data folder of a running `kennel up`.")]
 
 
 @contextmanager
 def operator_acting(data: Path | None) -> Iterator["Acting[None]"]:
-    """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), which needs no token."""
+    """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), without a token."""
     from deploy.standalone.data_folder import settings_of
     from scorer.acting import Acting
     from scorer.db.session import connected

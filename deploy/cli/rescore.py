@@ -1,4 +1,4 @@
-"""``kennel rescore``: measures a recorded submission again, with the service's own database and store."""
+"""``kennel rescore``: measure a recorded submission again, with the service's own database and store."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def rescore_submission(
 ) -> tuple[list[dict[str, Any]], bool]:
     """The new measurements by track, as ``kennel rescore --json`` prints them, and whether all equal the recorded ones.
 
-    The service is found by the environment, or by its data folder. Raises as :func:`worker.scoring.rescore.rescore`
+    Finds the service through the environment, or its data folder. Raises as :func:`worker.scoring.rescore.rescore`
     does.
     """
     settings = with_own_scratch(settings_of(data))
@@ -27,8 +27,8 @@ def rescore_submission(
             tracks = rescore(context, submission_id, verify=verify, progress=progress)
         finally:
             context.broker.close()
-    return [_track_json(each) for each in tracks], all(
-        each.comparison is None or each.comparison.equal for each in tracks
+    return [_track_json(track) for track in tracks], all(
+        track.comparison is None or track.comparison.equal for track in tracks
     )
 
 
@@ -56,8 +56,9 @@ def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
 
 
 def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
-    """A track as lines of text: both numbers, with ``verified`` the recorded ones and how they compare, and differing
-    environments."""
+    """A track as lines of text: both numbers and differing environments; with ``verified`` also the recorded numbers
+    and the comparison.
+    """
     lines = [f"{track['track']} ({track['extractor']})"]
     for name in ("fid", "memorization_distance"):
         recorded = f"   recorded {track['recorded'][name]!r}" if verified else ""
@@ -65,4 +66,4 @@ def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
     if verified:
         images = track["images_that_differ"]
         lines.append(f"  {track['verdict']}" + (f"; {images:,} image(s) differ" if images else ""))
-    return lines + [f"  note: {each}" for each in track["differences"]]
+    return lines + [f"  note: {difference}" for difference in track["differences"]]

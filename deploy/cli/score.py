@@ -1,7 +1,7 @@
 """``kennel score``: the worker's measurement without database, queue or store.
 
-Decoded images lie in a temporary folder and are memory-mapped, so that memory holds one batch of them at a time; only
-the features grow with their number.
+Decoded images are memory-mapped from a temporary folder, so memory holds one batch at a time; only the features grow
+with the number of images.
 """
 
 from dataclasses import asdict, dataclass
@@ -51,13 +51,14 @@ from worker.scoring.published_features import read_reference_features
 
 MAX_SHOWN_PAIRS = 5
 SEED = 0
-"""The seed of every random draw in evidence: the same zips give the same evidence."""
+"""The seed of all random draws in evidence: the same zips give the same evidence."""
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedSubmission:
-    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in their order; a
-    sentence about ignored files."""
+    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in the same order; a
+    sentence about ignored files.
+    """
 
     images: NDArray[np.uint8]
     names: tuple[str, ...]
@@ -67,12 +68,10 @@ class DecodedSubmission:
 
 @dataclass(frozen=True)
 class EvidenceOptions:
-    """Options of ``--evidence``."""
-
     held_out: Path | None
-    """A zip of held-out images, which are not in the reference; None: tests that need them are left out."""
+    """A zip of held-out images, which are not in the reference. None: tests that need them are omitted."""
     authors: bool = False
-    """Whether C_T and relative MMD are computed as in the code of their authors."""
+    """Whether C_T and relative MMD are computed as in their authors' code."""
 
 
 def score_files(
@@ -86,13 +85,12 @@ def score_files(
     evidence: EvidenceOptions | None,
     progress: StageProgress,
 ) -> dict[str, Any]:
-    """The FID, the memorization distance, with ``tau`` the MiFID (docs/explanation/metrics.md#the-score), the closest
-    pairs of images, and with ``evidence`` the findings of :func:`worker.evidence.report.evidence_of`, in the shape that
-    ``kennel score --json`` prints.
+    """The FID, the memorization distance, the MiFID if ``tau`` is given (docs/explanation/metrics.md#the-score), and
+    the closest pairs of images. With ``evidence`` also the findings of :func:`worker.evidence.report.evidence_of`. The
+    result has the shape that ``kennel score --json`` prints.
 
-    ``reference`` is a zip or folder of images, or a file of their features (``.npz``): then there are no reference
-    images to compare pixels with. The images' size is that of the submission's first image. Raises the same errors as
-    the service.
+    ``reference`` is a zip or folder of images, or a file of their features (``.npz``), which allows no pixel
+    comparison. The first image of the submission determines the size. Raises the same errors as the service.
     """
     spec = extractor_catalogue.find_extractor(extractor_name)
     options = ExtractorOptions(weights_dir=weights)
@@ -109,9 +107,11 @@ def score_files(
                 two=True,
             )
         else:
-            open_file(reference).close()  # it can be read
+            open_file(reference).close()  # raises if it cannot be read
         if training is None and evidence:
-            raise Invalid("no-training-images", "The tests of the evidence need the reference images themselves.")
+            raise Invalid(
+                "no-training-images", "The tests of the evidence need the reference images, not only their features."
+            )
         extractor = load(spec.identity, options=options)
         features = (
             read_reference_features(reference, spec.dimension)
@@ -168,7 +168,7 @@ def _make_evidence(
     progress: StageProgress,
     authors: bool,
 ) -> dict[str, Any]:
-    """The findings of the worker's evidence job, computed by the same functions."""
+    """The findings of the worker's evidence job, computed with the same functions."""
     mirrored = extractor.features(mirror_images(training.images), progress=partial(progress, "mirrored"))
     held_out_features = None
     if held_out is not None:
@@ -205,7 +205,7 @@ def _make_evidence(
         authors=authors,
         progress=partial(progress, "evidence"),
     )
-    signs = [each.name for each in signs_of(report.numbers, len(entry.names))]
+    signs = [sign.name for sign in signs_of(report.numbers, len(entry.names))]
     return {"signs": signs} | asdict(report)
 
 
@@ -227,8 +227,9 @@ def _score_of(numbers: RawMeasurement, share: float | None, *, tau: float | None
 def _closest_pairs(
     numbers: RawMeasurement, entry: DecodedSubmission, training: ReferenceImages | None
 ) -> list[dict[str, Any]]:
-    """The images nearest to the reference, by name, each with its nearest reference image (by its row in a file of
-    features)."""
+    """The images nearest to the reference, by name, each with its nearest reference image (or its row in a file of
+    features).
+    """
     return [
         {
             "image": entry.names[pair.generated],
@@ -240,7 +241,7 @@ def _closest_pairs(
 
 
 def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> DecodedSubmission:
-    """Decode all images of a zip; the expected size is that of the first one."""
+    """Decode all images of a zip; the first image determines the expected size."""
     with open_file(path) as file, naming(path):
         listing = list_references(file)
         spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
@@ -252,7 +253,7 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
 
 
 def _side_of_first(file: BinaryIO, listing: Listing) -> int:
-    """The width declared in the header of the first PNG; the deep check verifies it, and that images are square."""
+    """The width in the header of the first PNG; the deep check verifies it, and that images are square."""
     [(_, content)] = map_members(file, listing.members[:1], lambda _, content: content)
     if isinstance(content, MemberError):
         raise Invalid("bad-images", f"The first image, {listing.labels[0]}, {content}.")

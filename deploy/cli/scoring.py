@@ -1,4 +1,4 @@
-"""``kennel score`` and ``rescore``: measuring on this machine."""
+"""``kennel score`` and ``rescore``: measure on this machine."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,20 +22,20 @@ def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
     reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
     extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
-    tau: Annotated[float | None, typer.Option(min=0, help="Without it, there is no MiFID.")] = None,
+    tau: Annotated[float | None, typer.Option(min=0, help="The threshold for the MiFID. Default: no MiFID.")] = None,
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
-    weights: Annotated[Path | None, typer.Option(help="Folder of weights that come in no package.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Folder of weights that no package contains.")] = None,
     held_out: Annotated[
         Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
     ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Also run every test for copying and print a sentence for each number.")
+        bool, typer.Option("--evidence", help="Also run all tests for copying and print a sentence for each number.")
     ] = False,
     authors: Annotated[
-        bool, typer.Option("--authors", help="With --evidence: C_T and relative MMD as in the code of their authors.")
+        bool, typer.Option("--authors", help="With --evidence: compute C_T and relative MMD as in their authors' code.")
     ] = False,
 ) -> Answer:
-    """Score a zip against a reference without a server; the closest pairs of images are shown as evidence."""
+    """Score a zip against a reference without a server; shows the closest pairs of images."""
     from deploy.cli.score import EvidenceOptions, score_files
 
     with show_progress(err, STAGES) as progress:
@@ -67,13 +67,15 @@ def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
 
 @answers(app, **IDS)
 def rescore(
-    submission: Annotated[str, typer.Argument(help="The id of a submission that was scored.")],
-    verify: Annotated[bool, typer.Option("--verify", help="Compare; exit 1 unless all numbers are equal.")] = False,
+    submission: Annotated[str, typer.Argument(help="The ID of a scored submission.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare with the recorded numbers; exit 1 unless all are equal.")
+    ] = False,
     data: Data = None,
 ) -> Answer:
-    """Measure a recorded submission again from its stored zip, as its provenance says; records nothing.
+    """Measure a recorded submission again from its stored zip and provenance; records nothing.
 
-    The service is found by DATABASE_URL, REDIS_URL and BLOB_URL, or by --data.
+    Finds the service through DATABASE_URL, REDIS_URL and BLOB_URL, or --data.
     """
     from deploy.cli.rescore import rescore_submission, track_lines
 

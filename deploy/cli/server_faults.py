@@ -1,4 +1,4 @@
-"""Faults of database and queue server as sentences for the operator: commands end with one, not with a traceback."""
+"""Errors of the database and the queue server as sentences for operators, instead of tracebacks."""
 
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
@@ -8,19 +8,20 @@ from scorer.errors import Unavailable
 
 
 def in_words(error: Exception) -> Unavailable | None:
-    """The sentence for a server that is away or refuses, without the statement that failed; None for other errors."""
+    """The sentence for a server that is unreachable or refuses, without the failed statement; None for other errors."""
     reason = refusal(error)
     if reason is not None:
         return Unavailable(
             "database-unreachable",
-            f"The database cannot be used: {reason}. Check that PostgreSQL runs, and compare DATABASE_URL, "
-            "DATABASE_OWNER_URL and their passwords with its settings; with --data, check that `kennel up` runs there.",
+            f"The database cannot be used: {reason}. Check that PostgreSQL runs, and that DATABASE_URL, "
+            "DATABASE_OWNER_URL and their passwords match its settings; with --data, check that `kennel up` runs "
+            "there.",
         )
     if isinstance(error, RedisError | BrokerError):
         return Unavailable(
             "broker-unreachable",
-            f"The queue server cannot be used: {_first_line(error)}. Check that it runs, and compare REDIS_URL and its "
-            "password with its settings.",
+            f"The queue server cannot be used: {_first_line(error)}. Check that it runs, and that REDIS_URL and "
+            "its password match its settings.",
         )
     return None
 

@@ -1,4 +1,4 @@
-"""``kennel up``, ``demo`` and ``migrate``: the whole service on this machine, and its database's tables."""
+"""``kennel up``, ``demo`` and ``migrate``: run the whole service on this machine, migrate its database."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,19 +11,19 @@ from kennel_client.cli.output import Answer, answers
 app = typer.Typer()
 Data = Annotated[
     Path | None,
-    typer.Option(help="Where everything is kept. Default: the user's data folder (root: /var/lib/kennel)."),
+    typer.Option(help="Folder for all data. Default: the user's data folder (root: /var/lib/kennel)."),
 ]
 
 
 @app.command()
 def up(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the web process; 0 chooses a free one.")] = 8000,
     data: Data = None,
     host: Annotated[
-        str, typer.Option(help="The address to listen on. Any but 127.0.0.1 needs KENNEL_PUBLIC_URL.")
+        str, typer.Option(help="Address to listen on. All except 127.0.0.1 need KENNEL_PUBLIC_URL.")
     ] = "127.0.0.1",
 ) -> None:
-    """Run the whole service on this machine: database, queue, web, workers. Ctrl-C ends it."""
+    """Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop."""
     # Only this command needs the servers' wheels.
     from deploy.standalone.run import up as run
 
@@ -38,17 +38,18 @@ def demo(
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option(min=50, help="Images per entry. Default: 100, with --full 400; the real size is 10000."),
+        typer.Option(min=50, help="Images per entry. Default: 100, with --full 400; a real competition has 10000."),
     ] = None,
-    entries: Annotated[int | None, typer.Option(min=1, help="How many entries. Default: 8, with --full 14.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    entries: Annotated[int | None, typer.Option(min=1, help="Number of entries. Default: 8, with --full 14.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the web process; 0 chooses a free one.")] = 8000,
     data: Data = None,
     leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="More and larger entries, all reference images, the evidence of every entry.")
+        bool,
+        typer.Option("--full", help="Use more and larger entries, all reference images, and evidence for every entry."),
     ] = False,
 ) -> None:
-    """Run a whole competition on real photographs: several methods, both scores, the board, a re-tune."""
+    """Run a complete competition on real photographs: several methods, both scores, the board and retuning."""
     require_extras("api", "worker", "demo")
     from deploy.demo import plan, run
 
@@ -58,10 +59,10 @@ def demo(
 @answers(app)
 def migrate(
     wait: Annotated[
-        bool, typer.Option("--wait", help="Change nothing: wait until another process has done it.")
+        bool, typer.Option("--wait", help="Change nothing; wait until another process has migrated the database.")
     ] = False,
 ) -> Answer:
-    """Bring the database at DATABASE_OWNER_URL (or DATABASE_URL) to the newest version."""
+    """Migrate the database at DATABASE_OWNER_URL (or DATABASE_URL) to this version."""
     from deploy.cli.migrate import migrate_database, wait_for_tables
     from scorer.settings import read_settings
 

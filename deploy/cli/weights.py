@@ -1,5 +1,4 @@
-"""``kennel weights``: the extractors' weight files in the operator's folder: their hashes, and making them of published
-ones."""
+"""``kennel weights``: check, install and convert the extractors' weight files in the operator's folder."""
 
 import hashlib
 import json
@@ -15,24 +14,26 @@ from kennel_client.cli.output import Answer, answers
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 
-app = typer.Typer(no_args_is_help=True, help="The extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
+app = typer.Typer(no_args_is_help=True, help="Extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
 
 
 @answers(app)
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Extractors whose weights must be there. Default: those that are.")
+        list[str] | None,
+        typer.Argument(help="Extractors that must have weights. Default: those with a file in the folder."),
     ] = None,
-    folder: Annotated[Path | None, typer.Option(help="Look here, without any settings.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="The folder to check; no settings are needed then.")] = None,
 ) -> Answer:
-    """Hash the weights in the folder and compare them with the required hashes; print the setting that requires those
-    that are there. Nothing is written. Exit status 1 if one is missing or another than the required one."""
+    """Hash the weights in the folder and compare them with the required hashes; print the setting that requires the
+    present files. Writes nothing. Exits 1 if a file is missing or differs from the required one.
+    """
     from scorer.extractors import ExtractorOptions, weights
     from scorer.settings import read_settings
     from worker.runtime.context import extractor_options_of
 
     options = ExtractorOptions(weights_dir=folder) if folder else extractor_options_of(read_settings())
-    specs = [find_extractor(name) for name in names or ()] or [each for each in EXTRACTORS.values() if _is_local(each)]
+    specs = [find_extractor(name) for name in names or ()] or [spec for spec in EXTRACTORS.values() if _is_local(spec)]
     faults: list[KennelError] = []
     hashes: dict[str, str] = {}
     lines: list[str] = []
@@ -54,18 +55,19 @@ def check(
 @answers(app)
 def install(
     name: Annotated[str, typer.Argument(help="The extractor.")],
-    source: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The published file, or where to download it.")],
+    source: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The published file, or its URL.")],
     sha256: Annotated[str | None, typer.Option(help="The published file's SHA-256, as you have confirmed it.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="Install here, without any settings.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="The folder to install to; no settings are needed then.")] = None,
 ) -> Answer:
     """Install an extractor's weights: check the names and shapes of all tensors, convert the file if necessary, and
     write it to the folder with its SHA-256. Without --sha256, print the SHA-256 of the published file and install
-    nothing."""
+    nothing.
+    """
     from scorer.settings import read_settings
 
     spec = find_extractor(name)
     if not _is_local(spec):
-        raise Invalid("weights-included", f"{name} needs no file: it comes with {spec.weights}.")
+        raise Invalid("weights-included", f"{name} needs no file: its weights come with {spec.weights}.")
     target = folder or read_settings().weights_dir
     if target is None or not target.is_dir():
         raise Invalid("no-weights-folder", "Set KENNEL_WEIGHTS_DIR, or --folder, to the folder of the weights.")
@@ -81,14 +83,15 @@ def install(
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[Path, typer.Argument(help="The published file.")],
-    folder: Annotated[Path, typer.Option(help="The folder to write NAME.safetensors to.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder for NAME.safetensors.")] = Path(),
 ) -> Answer:
-    """Make an extractor's weight file of a published one: a frozen TensorFlow graph of the 2019 competition (.pb), or a
-    file of tensors. It must fit the network. Nothing is overwritten."""
+    """Convert a published file, a frozen TensorFlow graph of the 2019 competition (.pb) or a file of tensors, to an
+    extractor's weight file. The tensors must fit the extractor. Never overwrites a file.
+    """
     spec = find_extractor(name)
     target = folder / f"{spec.name}.safetensors"
     if target.exists():
-        raise Invalid("weights-exist", f"{target} exists already.")
+        raise Invalid("weights-exist", f"{target} already exists.")
     with _torch_needed():
         from deploy.published_weights.installation import converted
     content = converted(spec, source, source.read_bytes())
@@ -99,11 +102,11 @@ def convert(
 
 @contextmanager
 def _torch_needed() -> Iterator[None]:
-    """Around imports, as in scorer.extractors.load: torch is optional, and slow to import."""
+    """Wraps imports, as in scorer.extractors.load: torch is optional, and slow to import."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise Unavailable("no-torch", f"This needs PyTorch and timm, and there is no {error.name}.") from error
+        raise Unavailable("no-torch", f"This command needs PyTorch and timm; {error.name} is not installed.") from error
 
 
 def _setting(hashes: dict[str, str]) -> str:
@@ -111,7 +114,7 @@ def _setting(hashes: dict[str, str]) -> str:
 
 
 def _recorded(folder: Path) -> dict[str, str]:
-    """The hashes that are recorded next to the files of a folder, by extractor."""
+    """The hashes stored next to the files of a folder, by extractor."""
     from scorer.extractors import ExtractorOptions, weights
 
     options = ExtractorOptions(weights_dir=folder)
@@ -123,5 +126,5 @@ def _recorded(folder: Path) -> dict[str, str]:
 
 
 def _is_local(spec: ExtractorSpec) -> bool:
-    """Whether the weights are the operator's to provide."""
+    """Whether the operator must provide the weights."""
     return spec.architecture is not None and spec.weights_package is None

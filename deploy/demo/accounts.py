@@ -1,4 +1,4 @@
-"""Accounts of the demo, made in the database: no API token may make them."""
+"""Accounts of the demo, created in the database because API tokens cannot create accounts."""
 
 import secrets
 from datetime import UTC, datetime
@@ -13,17 +13,17 @@ REVIEWERS = ("Rita Retriever", "Paul Pointer")
 
 
 def handle_in(slug: str, name: str) -> str:
-    """The handle of somebody who takes part in the competition ``slug``."""
+    """The handle of a participant in the competition ``slug``."""
     return f"{name}-{slug}"[:39].strip("-.")
 
 
 def reviewer_handle(slug: str, number: int) -> str:
-    """The handle of a reviewer, from 1."""
+    """The handle of a reviewer; numbers start at 1."""
     return handle_in(slug, f"reviewer-{number}")
 
 
 def new_token(settings: Settings, handle: str, role: str, *, name: str = "") -> str:
-    """A new token of the account with this handle, which is made if there is none."""
+    """A new token of the account with this handle, which is created if it does not exist."""
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with connected(settings) as sessions, sessions.begin() as session:

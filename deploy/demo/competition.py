@@ -1,4 +1,4 @@
-"""The demo's competition: it is created, its references are prepared, entries are generated and submitted."""
+"""The demo's competition: create it, prepare its references, generate and submit its entries."""
 
 import tempfile
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ BENCHMARK = "Held-out photographs"
 
 
 def create_competition(organizer: ApiClient, plan: DemoPlan) -> str:
-    """Create the competition under the first free slug, because competitions of earlier runs stay."""
-    taken = {each["slug"] for each in organizer.get_list("/competitions", "competitions")}
+    """Create the competition with the first free slug: competitions of earlier runs stay."""
+    taken = {competition["slug"] for competition in organizer.get_list("/competitions", "competitions")}
     slug = next(name for number in range(1, 10_000) if (name := _slug(number)) not in taken)
     now = datetime.now(UTC)
     title = "Photographs from a folder" if plan.folder else "Sixty-four pixels of the world"
@@ -55,7 +55,7 @@ def _slug(number: int) -> str:
 
 
 def appoint_reviewers(running: RunningService, organizer: ApiClient, slug: str) -> None:
-    """Create the reviewers of the competition, who accept their role."""
+    """Create the competition's reviewers and let them accept their roles."""
     for number, name in enumerate(REVIEWERS, 1):
         handle = reviewer_handle(slug, number)
         with ApiClient(running.url, new_token(running.settings, handle, "participant", name=name)) as person:
@@ -72,7 +72,7 @@ def prepare_and_submit(
     plan: DemoPlan,
     console: Console,
 ) -> list[SubmittedEntry]:
-    """Attach the references and prepare both tracks, generate the entries meanwhile, then submit them all."""
+    """Attach the references, prepare both tracks and meanwhile generate the entries; then submit all entries."""
     for role in ("train", "held_out", "private_extra"):
         with zip_of(getattr(pictures, role).images) as file:
             organizer.attach_references(slug, role, file)
@@ -90,13 +90,14 @@ def prepare_and_submit(
             answer = organizer.submit(slug, file, file_name="held-out.zip", benchmark=BENCHMARK)
         submitted.append(SubmittedEntry(None, organizer, answer["id"], ORGANIZER))
     else:
-        console.print(f"Only {len(held_out)} photographs are held out: no benchmark entry of {plan.images} images.")
-    console.print(f"{len(submitted)} entries of {plan.images} images are submitted.")
+        console.print(
+            f"Only {len(held_out)} photographs are held out, too few for a benchmark entry of {plan.images} images."
+        )
+    console.print(f"{len(submitted)} entries of {plan.images} images submitted.")
     return submitted
 
 
 def generate_entries(pictures: Photographs, plan: DemoPlan) -> Sequence[BinaryIO]:
-    """The zips of the entries."""
     return [
         zip_of(entry.generate(pictures.train.images, plan.images, np.random.default_rng([SEED, number])))
         for number, entry in enumerate(ENTRIES[: plan.entries])
@@ -104,7 +105,7 @@ def generate_entries(pictures: Photographs, plan: DemoPlan) -> Sequence[BinaryIO
 
 
 def zip_of(images: np.ndarray[Any, Any]) -> BinaryIO:
-    """A temporary file with the images as PNGs in a zip."""
+    """A temporary zip with the images as PNGs."""
     file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     write_images(images, file)
     file.seek(0)
@@ -112,7 +113,7 @@ def zip_of(images: np.ndarray[Any, Any]) -> BinaryIO:
 
 
 def _submit(running: RunningService, slug: str, entry: DemoEntry, *, zip_file: BinaryIO) -> SubmittedEntry:
-    """Submit an entry, and close its zip, with the token of its participant, who is created for this run."""
+    """Submit an entry with the token of its participant, who is created for this run, and close its zip."""
     handle = handle_in(slug, entry.key)
     client = ApiClient(running.url, new_token(running.settings, handle, "participant", name=entry.team))
     with zip_file:

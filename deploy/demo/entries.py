@@ -1,8 +1,8 @@
-"""The entries of the demo competition: their teams, generators, labels and expected outcomes.
+"""The entries of the demo competition: teams, generators, labels and expected outcomes.
 
-The honest ones and the ways to memorise are those of :mod:`deploy.demo.generators`. On the shipped photographs
-the kernel density has its largest leave-one-out likelihood at bandwidth 1 (of 0.05 to 2). At every bandwidth each of
-its images is one training image under noise, which stays visible; whether that is a model or a copy is for reviewers.
+:mod:`deploy.demo.generators` has the honest generators and the ways to memorise. On the shipped photographs the kernel
+density has its largest leave-one-out likelihood at bandwidth 1 (of 0.05 to 2). At every bandwidth, each of its images
+is a visible training image under noise. Reviewers decide whether that is a model or a copy.
 """
 
 from collections.abc import Callable
@@ -36,10 +36,9 @@ Judgement = Literal["honest", "copy", "penalised", "escapes"]
 class DemoEntry:
     """One participant of the demo.
 
-    ``label`` is the label from manual review, None if it is left undecided. ``expected`` is its outcome after
-    the private threshold was chosen by `margin` on those labels: ``honest`` and ``escapes`` are not penalised,
-    the latter although it memorises; ``copy`` is listed apart. ``expected_signs`` are the signs of copying in
-    its evidence on some track.
+    ``label`` is the label from manual review, None if undecided. ``expected`` is the outcome after `margin` has chosen
+    the private threshold from those labels: ``honest`` and ``escapes`` are not penalised, although the latter
+    memorises; a ``copy`` has no rank. ``expected_signs`` are the signs of copying in its evidence on some track.
     """
 
     key: str
@@ -53,8 +52,9 @@ class DemoEntry:
 
 
 def ranked(generate: Callable[..., Pixels], share: float, **arguments: int) -> Generate:
-    """The generator with as many principal components as this share of the training images, so that a smaller set
-    gives the same picture."""
+    """The generator with a number of principal components in proportion to the training images, so that smaller sets
+    give the same picture.
+    """
 
     def generate_with_rank(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
         return generate(train, count, rng, rank=max(1, round(share * len(train))), **arguments)
@@ -86,7 +86,7 @@ ENTRIES = (
         key="raw-copies",
         team="Copy & Paste",
         kind="copies",
-        description="Training images as they are.",
+        description="Training images, unchanged.",
         generate=copies,
         label="other",
         expected="copy",
@@ -115,7 +115,7 @@ ENTRIES = (
         key="mirrored-copies",
         team="Mirror, Mirror",
         kind="copies",
-        description="Training images, left and right exchanged.",
+        description="Training images, mirrored left to right.",
         generate=mirrored,
         label="aug",
         expected="copy",
@@ -125,8 +125,8 @@ ENTRIES = (
         key="kernel-wide",
         team="Long Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 1: each image is one training image under as much noise, and stays"
-        " visible. For people to decide.",
+        description="Kernel density with bandwidth 1: each image is a training image under equally strong noise, but "
+        "stays visible. For reviewers to decide.",
         generate=partial(kernel_density, bandwidth=1.0),
         label=None,
         expected="escapes",
@@ -146,7 +146,7 @@ ENTRIES = (
         key="kernel-narrow",
         team="Short Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 0.2: little more than training images. For people to decide.",
+        description="Kernel density with bandwidth 0.2: little more than training images. For reviewers to decide.",
         generate=partial(kernel_density, bandwidth=0.2),
         label=None,
         expected="penalised",
@@ -186,7 +186,7 @@ ENTRIES = (
         key="kernel-middling",
         team="Loose Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 0.5: training images shine through. For people to decide.",
+        description="Kernel density with bandwidth 0.5: training images are visible. For reviewers to decide.",
         generate=partial(kernel_density, bandwidth=0.5),
         label=None,
         expected="escapes",
@@ -201,4 +201,4 @@ ENTRIES = (
         expected="honest",
     ),
 )
-"""The first three are enough to choose a threshold, and the first eight are those of the usual demo."""
+"""The first three suffice to choose a threshold; the usual demo has the first eight."""

@@ -1,4 +1,4 @@
-"""The evidence of the demo's entries, and whether each shows the expected signs of copying."""
+"""Evidence of the demo's entries, and whether each entry shows the expected signs of copying."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from kennel_client.waiting import wait_until
 from scorer.lifecycle import UNFINISHED, JobState, TrackKind
 
 EvidenceByTrack = Mapping[str, Mapping[str, Any]]
-"""An entry's evidence by track, as the API gives it."""
+"""An entry's evidence by track, as in the API."""
 
 
 def wait_for_evidence(
@@ -22,9 +22,9 @@ def wait_for_evidence(
     *,
     console: Console,
 ) -> dict[str, EvidenceByTrack]:
-    """Wait for the evidence of these entries on these tracks, one after the other; by submission id."""
+    """Wait for the evidence of these entries on these tracks; returns it by submission ID."""
     by_entry: dict[str, EvidenceByTrack] = {}
-    with console.status("looking for evidence of copying") as status:
+    with console.status("waiting for evidence of copying") as status:
         for submission_id in submission_ids:
             by_entry[submission_id] = {
                 track: organizer.run(wait_until(f"/submissions/{submission_id}/evidence/{track}", _is_over, every=1.0))
@@ -44,7 +44,7 @@ def evidence_table(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str
     for column in ("team", "kind", *next(iter(by_entry.values()), ())):
         table.add_column(column)
     for submission_id, evidence in by_entry.items():
-        signs = [", ".join(_sign_names(each)) or "none" for each in evidence.values()]
+        signs = [", ".join(_sign_names(view)) or "none" for view in evidence.values()]
         entry = entries[submission_id]
         table.add_row(entry.team, entry.kind, *signs, style="dim" if set(signs) == {"none"} else None)
     return table
@@ -57,7 +57,7 @@ def _sign_names(evidence: Mapping[str, Any]) -> list[str]:
 
 
 def expected_sign_lines(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
-    """For each entry, the sentence of its evidence about each expected sign."""
+    """For each entry, the sentence in its evidence about each expected sign."""
     lines = []
     for submission_id, evidence in by_entry.items():
         entry = entries[submission_id]
@@ -71,21 +71,22 @@ def expected_sign_lines(by_entry: Mapping[str, EvidenceByTrack], entries: Mappin
 
 
 def _sign_sentences(evidence: EvidenceByTrack) -> dict[str, str]:
-    return {sign["name"]: sign["words"] for each in evidence.values() for sign in each["signs"]}
+    return {sign["name"]: sign["words"] for view in evidence.values() for sign in view["signs"]}
 
 
 def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
-    """A sentence for each entry whose evidence failed or lacks an expected sign, and for each legitimate entry with any
-    other sign."""
+    """A sentence for each entry with failed evidence or a missing expected sign, and for each legitimate entry with
+    another sign.
+    """
     surprises = []
     for submission_id, evidence in by_entry.items():
         entry = entries[submission_id]
         signs = _sign_sentences(evidence)
-        failed = [track for track, each in evidence.items() if each["state"] != JobState.DONE]
+        failed = [track for track, view in evidence.items() if view["state"] != JobState.DONE]
         missing = [name for name in entry.expected_signs if name not in signs]
         surprises += [f"{entry.team}: its {track} evidence is {evidence[track]['state']}" for track in failed]
         surprises += [f"{entry.team}: its evidence does not show {name}" for name in missing]
         others = [name for name in signs if name not in entry.expected_signs]
         if entry.label == "legitimate" and others:
-            surprises.append(f"{entry.team}: it is honest, and its evidence shows {', '.join(others)}")
+            surprises.append(f"{entry.team}: it is honest, but its evidence shows {', '.join(others)}")
     return surprises

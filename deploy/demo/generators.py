@@ -1,12 +1,12 @@
 """Honest generators and the known ways to memorise, for the demo competition.
 
-A generator is a pure function ``(train, count, rng) -> images``: ``train`` (m, size, size, 3) uint8 in,
-(count, size, size, 3) uint8 out, all randomness from ``rng``. All are closed-form or fitted in about a
-second, and draw in batches, so that 10,000 images need little more memory than their own pixels.
+A generator is a pure function ``(train, count, rng) -> images``. It takes ``train`` (m, size, size, 3) uint8, returns
+(count, size, size, 3) uint8, and draws all randomness from ``rng``. All are closed-form or fitted in about a second,
+and draw in batches, so 10,000 images need little more memory than their own pixels.
 
-The ways to memorise are those of Bai et al. 2021, section 3.2, but for memorization GANs, which need a
-GAN. The kernel densities are those of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the
-training images; at a large one each image is still one training image, under much noise.
+The ways to memorise are those of Bai et al. 2021, section 3.2, except memorization GANs, which need a GAN. The kernel
+densities are those of Meehan et al. 2020, section 4: at bandwidth 0 a bootstrap of the training images; at a large
+bandwidth each image is still a training image, under strong noise.
 """
 
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ class PixelSpace:
 
 
 def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
-    """The first ``rank`` principal components (None: all of them), by the Gram matrix of the images."""
+    """The first ``rank`` principal components (None: all), computed from the Gram matrix of the images."""
     if len(train) > MAX_FITTED_IMAGES:
         train = train[np.sort(rng.choice(len(train), MAX_FITTED_IMAGES, replace=False))]
     flat = train.reshape(len(train), -1).astype(np.float32)
     mean = flat.mean(axis=0)
     flat -= mean
     values, vectors = np.linalg.eigh(flat @ flat.T)
-    used = values > values[-1] * 1e-6  # the centred images span one dimension less than their number
+    used = values > values[-1] * 1e-6  # centred images span one dimension less than their number
     values, vectors = values[used][::-1][:rank], vectors[:, used][:, ::-1][:, :rank]
     freedom = np.float32(np.sqrt(len(train) - 1))
     return PixelSpace(
@@ -79,7 +79,7 @@ def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) 
 def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
     """A mixture of normal distributions with full covariances, fitted in the first principal components.
 
-    Fitted in grey levels, not in codes of unit variance, where single outliers become components of their own.
+    Fitted in grey levels: in codes of unit variance, single outliers become components.
     """
     space = pixel_space_of(train, rank, rng)
     scale = space.deviations / space.deviations[-1]
@@ -98,7 +98,7 @@ def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, p
 def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandwidth: float) -> Pixels:
     """A training image plus normal noise with ``bandwidth`` squared times the training covariance.
 
-    In all principal components: with fewer, even bandwidth 0 would only be a reconstruction.
+    Uses all principal components: with fewer, even bandwidth 0 would only be a reconstruction.
     """
     space = pixel_space_of(train, None, rng)
     images = np.empty((count, *train.shape[1:]), np.uint8)
@@ -110,7 +110,7 @@ def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandw
 
 
 def copies(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
-    """Training images as they are: without repeats while there are enough."""
+    """Training images, unchanged; without repeats while there are enough."""
     return train[_some_of(len(train), count, rng)]
 
 
@@ -120,7 +120,7 @@ def mirrored(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
 
 
 def noisy(train: Pixels, count: int, rng: np.random.Generator, *, deviation: float) -> Pixels:
-    """Training images with independent normal noise of so many grey levels."""
+    """Training images with independent normal noise of ``deviation`` grey levels."""
     images = copies(train, count, rng)
     for batch in _batches(count):
         noise = rng.standard_normal(images[batch].shape, dtype=np.float32)
@@ -141,7 +141,7 @@ def cropped(train: Pixels, count: int, rng: np.random.Generator, *, min_share: f
 
 
 def blended(train: Pixels, count: int, rng: np.random.Generator, *, max_share: float) -> Pixels:
-    """Two different training images, one shining through the other: half and half to ``max_share`` of the first."""
+    """Two blended training images; the first has a share between one half and ``max_share``."""
     chosen = _some_of(len(train), count, rng)
     first, second = train[chosen], train[(chosen + rng.integers(1, len(train), size=count)) % len(train)]
     share = rng.uniform(0.5, max_share, size=(count, 1, 1, 1)).astype(np.float32)
@@ -162,8 +162,8 @@ def reconstructed(train: Pixels, count: int, rng: np.random.Generator, *, rank: 
 def one_hot(train: Pixels, count: int, rng: np.random.Generator, *, ridge: float) -> Pixels:
     """A linear map from one-hot seeds to training images, by ridge regression.
 
-    With one seed per image the solution is closed-form: the mean image plus each image's difference from
-    it, divided by ``1 + ridge``.
+    With one seed per image the solution is closed-form: the mean image plus each image's difference from it, divided by
+    ``1 + ridge``.
     """
     mean = train.mean(axis=0, dtype=np.float64).astype(np.float32)
     images = copies(train, count, rng)
@@ -173,9 +173,9 @@ def one_hot(train: Pixels, count: int, rng: np.random.Generator, *, ridge: float
 
 
 def half_copied(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
-    """At most half training images as they are, the rest from :func:`gaussian`, shuffled.
+    """At most half training images, unchanged; the rest from :func:`gaussian`, shuffled.
 
-    A mean distance hides what half of the images are; the distances of single images do not.
+    The mean distance hides the copies; the distances of single images do not.
     """
     honest = gaussian(train, count - count // 2, rng, rank=rank)
     return rng.permutation(np.concatenate([honest, copies(train, count // 2, rng)]))
@@ -192,6 +192,6 @@ def _batches(count: int) -> list[slice]:
 
 
 def _grey_levels(values: NDArray[np.floating[Any]]) -> Pixels:
-    """Rounded and clipped to what a pixel can be."""
+    """Round and clip to valid pixel values."""
     levels: Pixels = np.clip(np.rint(values), 0, 255).astype(np.uint8)
     return levels

@@ -1,19 +1,18 @@
 """Real photographs for the demo competition, without any download.
 
-The scikit-image and scikit-learn wheels contain a few photographs. :func:`bundled_photographs` cuts
-them into square tiles at several scales. No two parts share a pixel of a photograph, at whatever scale: a
-photograph is wholly in one part, or it is cut once, straight down, into a region for training and a strip
-for the held-out part.
+The scikit-image and scikit-learn wheels contain a few photographs. :func:`bundled_photographs` cuts them into square
+tiles at several scales. No two parts share a pixel of a photograph at any scale: a photograph belongs to one part, or
+it is cut once, vertically, into a region for training and a strip for the held-out part.
 
-The composition of the held-out part decides how far held-out images are from the training set. Strips of
-the training photographs alone are too close (the next patch of gravel is nearly the same gravel); other
-photographs alone follow another distribution and get a large Fréchet distance. So the part contains both.
+The composition of the held-out part determines the distance of held-out images from the training set. Strips of the
+training photographs alone are too close (the next patch of gravel is nearly the same gravel). Other photographs alone
+follow another distribution and have a large Fréchet distance. Therefore the part contains both.
 
-Ten photographs are in colour, ten in grey (stored as three equal channels): the colour ones alone do not
-fill the parts without overlap. Drawings, logos and test patterns are left out, and so is the second eye of
-the stereo pair, which shows the same scene again.
+Ten photographs are in colour, ten in grey (stored as three equal channels): the colour photographs alone do not fill
+the parts without overlap. Drawings, logos and test patterns are omitted, and so is the second image of the stereo pair,
+which shows the same scene again.
 
-:func:`photographs_in` makes the same parts from any folder of photographs.
+:func:`photographs_in` creates the same parts from any folder of photographs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,17 +30,17 @@ from scorer.errors import Invalid, Unavailable
 
 SIZE = 64
 SCALES = tuple(2.0 ** (-step / 2) for step in range(5))
-"""Each scale has half the area of the one before."""
+"""Each scale has half the area of the previous one."""
 MAX_TILES_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
-"""The limit of tiles per photograph and part (otherwise one large photograph could fill a third of a part)."""
+"""The most tiles per photograph and part; otherwise one large photograph could fill a third of a part."""
 MIN_PHOTOGRAPHS = 12
-"""The least number in a folder: with fewer, the held-out part would consist of one or two photographs."""
+"""The least number in a folder: with fewer, the held-out part would have only one or two photographs."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 
 @dataclass(frozen=True)
 class Photographs:
-    """The three roles of a reference set: training images, held-out images, images of the private track alone."""
+    """The three roles of a reference set: training images, held-out images, images only for the private track."""
 
     train: Tiles
     held_out: Tiles
@@ -53,8 +52,9 @@ class Photographs:
 
 
 class BundledPhotograph(NamedTuple):
-    """A photograph in a wheel: its file, its part, and the width in pixels of the strip at its right edge that the
-    held-out part gets."""
+    """A photograph in a wheel: its file, its part, and the width in pixels of the strip at its right edge for the
+    held-out part.
+    """
 
     file: str
     part: Part
@@ -88,10 +88,10 @@ BUNDLED_PHOTOGRAPHS = (
 def bundled_photographs(
     seed: int = 0, *, size: int = SIZE, max_tiles: Mapping[Part, int] = MAX_TILES_PER_PHOTOGRAPH
 ) -> Photographs:
-    """The photographs inside the installed wheels as the demo's three parts.
+    """The photographs in the installed wheels as the demo's three parts.
 
-    ``seed`` determines the order, and which tiles are kept of a photograph with more than ``max_tiles``. Raises
-    :class:`Unavailable` where a wheel, or a photograph in it, is missing.
+    ``seed`` determines the order, and which tiles remain of a photograph with more than ``max_tiles``. Raises
+    :class:`Unavailable` if a wheel or a photograph is missing.
     """
     collection = TileCollection()
     for bundled in BUNDLED_PHOTOGRAPHS:
@@ -117,12 +117,12 @@ def photographs_in(
     held_out: int = 400,
     private_extra: int = 200,
 ) -> Photographs:
-    """The same parts, of the given sizes, from a folder of photographs (jpg, png, webp; subfolders too).
+    """The same parts, in the given sizes, from a folder of photographs (jpg, png, webp; including subfolders).
 
-    Every photograph is wholly in one part. First each gives its coarsest tiles (its short side scaled to
-    ``size``); while a part is not full, its photographs are cut again at the next finer scale, never
-    enlarged. Equal and mirrored tiles count once; the same photograph at two sizes is not recognised.
-    Raises :class:`Invalid` for a folder with too few photographs, or one that can't be used.
+    Every photograph belongs to one part. First each gives its coarsest tiles (its short side scaled to ``size``). While
+    a part is not full, its photographs are cut again at the next finer scale, never enlarged. Equal and mirrored tiles
+    count once; copies of a photograph in two sizes are not recognised. Raises :class:`Invalid` for a folder with too
+    few or unusable photographs.
     """
     wanted: dict[Part, int] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     rng = np.random.default_rng(seed)
@@ -135,7 +135,7 @@ def photographs_in(
             raise Invalid(
                 "too-few-photographs",
                 f"The {len(paths)} photographs in {folder} give only {len(collection.tiles[part])} of the "
-                f"{wanted[part]} tiles wanted for the part {part}: add photographs, or larger ones.",
+                f"{wanted[part]} tiles for the part {part}: add more or larger photographs.",
             )
     return _photographs_from(collection.tiles, rng)
 
@@ -148,8 +148,8 @@ def _paths_in(folder: Path) -> list[Path]:
     if len(paths) < MIN_PHOTOGRAPHS:
         raise Invalid(
             "too-few-photographs",
-            f"{folder} holds {len(paths)} photographs (jpg, png or webp), and at least {MIN_PHOTOGRAPHS} "
-            "are needed so that no photograph is in two parts.",
+            f"{folder} has {len(paths)} photographs (jpg, png or webp), but at least {MIN_PHOTOGRAPHS} are needed "
+            "so that no photograph is in two parts.",
         )
     return paths
 
@@ -173,10 +173,10 @@ def _split_paths(paths: Sequence[Path], wanted: Mapping[Part, int]) -> dict[Part
 def _add_tiles(
     collection: TileCollection, part: Part, max_tiles: int, *, paths: Sequence[Path], folder: Path, size: int
 ) -> None:
-    """Cut the part's photographs, coarse to fine, until it has ``max_tiles`` tiles or are exhausted.
+    """Cut the part's photographs, coarse to fine, until it has ``max_tiles`` tiles or they are exhausted.
 
-    A photograph is decoded again at each scale, because all photographs decoded might not fit in memory, and with
-    many of them one scale is enough.
+    Decodes a photograph again at each scale, because all decoded photographs might not fit in memory, and with many
+    photographs one scale suffices.
     """
     for step in count():
         finer = False
@@ -201,7 +201,7 @@ def _add_tiles(
 
 
 def _balanced(tiles: Sequence[Tile], max_tiles: int, rng: np.random.Generator) -> list[Tile]:
-    """At most ``max_tiles`` tiles of each photograph, drawn uniformly where there are more."""
+    """At most ``max_tiles`` tiles of each photograph, drawn uniformly."""
     of_source: dict[str, list[Tile]] = {}
     for tile in tiles:
         of_source.setdefault(tile.source, []).append(tile)

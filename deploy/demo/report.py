@@ -1,4 +1,4 @@
-"""The demo's report: boards, evidence, the re-tune after labelling, the review of an escaped memoriser, caveats."""
+"""The demo's report: boards, evidence, retuning after labelling, the review of a memoriser above tau, caveats."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,10 +39,11 @@ def print_report(
     console: Console,
     plan: DemoPlan,
 ) -> bool:
-    """Print the whole report; True if every entry was scored and ended as :data:`ENTRIES` expects. The expectations
-    hold for the built-in photographs, not for others."""
+    """Print the whole report. Returns True if every entry was scored and ended as :data:`ENTRIES` expects; the
+    expectations apply only to the built-in photographs.
+    """
     judge = plan.folder is None
-    entries = {each.submission_id: each.entry for each in submitted if each.entry is not None}
+    entries = {submission.submission_id: submission.entry for submission in submitted if submission.entry is not None}
     console.print()
     for track in TRACK_KINDS:
         console.print(board_table(_board(organizer, slug, track), entries, track))
@@ -58,8 +59,8 @@ def print_report(
             Submissions(organizer).label(slug, submission_id, entry.label, note=entry.description)
     try:
         retuned = {track: Thresholds(organizer).retune(slug, track, reason=RETUNE_REASON) for track in TRACK_KINDS}
-    except Refused as refused:  # too few entries were asked for to have both kinds
-        console.print(f"\nNothing is re-tuned: {refused}")
+    except Refused as refused:  # too few entries to have both kinds
+        console.print(f"\nThe threshold stays: {refused}")
         return _check_outcomes(organizer, slug, submitted, board=None, console=console) and not surprises
     after = _board(organizer, slug, "private")
     _print_retuning(retuned["private"], console)
@@ -92,8 +93,9 @@ def _review_escaped(
     before: Mapping[str, Any],
     console: Console,
 ) -> bool:
-    """Review and disqualify the memoriser that the threshold missed, and print the effect on the board; True if it has
-    no rank afterwards, or if there is none."""
+    """Review and disqualify the memoriser that the threshold missed, and print the effect on the board. Returns True if
+    it then has no rank, or if there is none.
+    """
     escaped = escaped_memoriser(entries, before)
     if escaped is None:
         return True
@@ -105,7 +107,7 @@ def _review_escaped(
     console.print(board_table(after, entries, "private", when="after the ruling"))
     if all(line["submission_id"] != escaped for line in after["entries"]):
         return True
-    console.print(f"[bold red]Not as expected:[/] {entries[escaped].team} is disqualified and still has a rank.")
+    console.print(f"[bold red]Not as expected:[/] {entries[escaped].team} is disqualified but still has a rank.")
     return False
 
 
@@ -152,10 +154,10 @@ def _print_retuning(retuning: Mapping[str, Any], console: Console) -> None:
     memorising = confusion["true_positives"] + confusion["false_negatives"]
     console.print(
         f"\nAfter labelling, [bold]margin[/] moves the private tau from {retuning['previous_tau']:.4f} to "
-        f"{retuning['tau']:.4f}: {confusion['true_positives']} of {memorising} memorising entries are below it, "
-        f"{confusion['false_positives']} legitimate ones. Nothing was measured again."
+        f"{retuning['tau']:.4f}. Below it are {confusion['true_positives']} of {memorising} memorising entries "
+        f"and {confusion['false_positives']} legitimate ones. Nothing was measured again."
     )
-    for heading, changes in (("penalised now", retuning["penalised"]), ("free again", retuning["freed"])):
+    for heading, changes in (("penalised now", retuning["penalised"]), ("no longer penalised", retuning["freed"])):
         if changes:
             console.print(f"  {heading}: {', '.join(change['team'] for change in changes)}")
     moves = [f"{move['team']} {move['before'] or '-'} -> {move['after'] or '-'}" for move in retuning["moves"]]
@@ -169,7 +171,7 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
         entry = entries.get(line["submission_id"])
         if entry is None or entry.expected != "escapes":
             continue
-        why = "memorises, and s does not see it" if entry.label else "is not decided"
+        why = "memorises, but is above tau" if entry.label else "is undecided"
         console.print(f"For manual review: {line['team']} (rank {line['rank']}) {why}. {entry.description}")
     benchmark = next(iter(board["benchmarks"]), None)
     if benchmark is None:
@@ -177,16 +179,16 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
     distance = benchmark["memorization_distance"]
     farther = sum(line["memorization_distance"] > distance for line in board["entries"])
     bias = (
-        "With fewer images than features an FID is mostly bias: compare these numbers with each other, never with the "
-        "literature."
+        "With fewer images than features an FID is mostly bias: compare these numbers only with each other, "
+        "never with the literature."
     )
     if farther:
         bias = (
-            f"Held-out images themselves have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} "
-            "ranked entries are farther from the training images than that: tiles of few photographs resemble each "
-            f"other, and blurred samples resemble none of them. {bias}"
+            f"Held-out images have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} ranked "
+            "entries are farther from the training images: tiles of few photographs resemble each other, and "
+            f"blurred samples resemble none of them. {bias}"
         )
-    console.print(f"\nWhere so small a set of photographs misleads: {bias}")
+    console.print(f"\nLimits of such a small set of photographs: {bias}")
 
 
 def _check_outcomes(
@@ -200,9 +202,9 @@ def _check_outcomes(
     views = organizer.get_list(f"/competitions/{slug}/submissions", "submissions")
     states = {view["id"]: view for view in views}
     surprises = [
-        f"{states[each.submission_id]['team']}: {surprise}"
-        for each in submitted
-        if (surprise := _unexpected_outcome(each, states[each.submission_id], board))
+        f"{states[submission.submission_id]['team']}: {surprise}"
+        for submission in submitted
+        if (surprise := _unexpected_outcome(submission, states[submission.submission_id], board))
     ]
     for surprise in surprises:
         console.print(f"[bold red]Not as expected:[/] {surprise}")
@@ -211,13 +213,15 @@ def _check_outcomes(
     return not surprises
 
 
-def _unexpected_outcome(each: SubmittedEntry, state: Mapping[str, Any], board: Mapping[str, Any] | None) -> str | None:
+def _unexpected_outcome(
+    submission: SubmittedEntry, state: Mapping[str, Any], board: Mapping[str, Any] | None
+) -> str | None:
     if state["status"] != Status.SCORED or state["private_state"] != JobState.DONE:
         return f"it is {state['status']} (private: {state['private_state']}). {state['reason'] or ''}"
-    if each.entry is None or board is None:
+    if submission.entry is None or board is None:
         return None
-    expected = {"honest": "free", "escapes": "free"}.get(each.entry.expected, each.entry.expected)
-    standing = _board_standing(each.submission_id, board)
+    expected = {"honest": "free", "escapes": "free"}.get(submission.entry.expected, submission.entry.expected)
+    standing = _board_standing(submission.submission_id, board)
     return None if standing == expected else f"it is {standing} where {expected} was expected"
 
 
@@ -230,17 +234,17 @@ def _board_standing(submission_id: str, board: Mapping[str, Any]) -> str:
     return "nowhere"
 
 
-REVIEW_NOTE = "Every image has a training image beside it that it blurs."
+REVIEW_NOTE = "Every image is a blurred training image."
 DISQUALIFY_REASON = (
-    "Both reviewers find training images, put through an autoencoder. They are not generated, so the entry breaks the "
-    "rules although its distance is above tau."
+    "Both reviewers found training images, passed through an autoencoder. They are not generated, so the entry "
+    "breaks the rules although its distance is above tau."
 )
 
 
 def escaped_memoriser(entries: Mapping[str, DemoEntry], board: Mapping[str, Any]) -> str | None:
-    """The id of the best unpenalised entry on the board that is known to memorise; None without one."""
+    """The ID of the best unpenalised entry that is known to memorise; None if there is none."""
     free = (line["submission_id"] for line in board["entries"] if not line["penalised"])
-    return next((each for each in free if is_for_reviewers(entries.get(each))), None)
+    return next((submission_id for submission_id in free if is_for_reviewers(entries.get(submission_id))), None)
 
 
 def is_for_reviewers(entry: DemoEntry | None) -> bool:
@@ -268,19 +272,21 @@ def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, *, console:
     console.print(f"\nThe review queue has {len(queue['entries'])} flagged entries.")
     for place, entry in enumerate(queue["entries"], 1):
         if entry["submission_id"] == submission_id:
-            console.print(f"Number {place} of them is {entry['team']}:")
+            console.print(f"Number {place} in the queue is {entry['team']}:")
             for reason in entry["reasons"]:
                 console.print(f"  {reason['words']}")
 
 
 def _outcome(review: Mapping[str, Any]) -> str:
     if review["decided"] is not None:
-        return "; they agree, so the label is decided."
-    return " (the other one does not see that)."
+        return ". They agree, so the label is decided."
+    return " (the other reviewer cannot see it)."
 
 
 def rank_moves(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The teams whose rank differs between two boards: ``Team 3 -> 2``; ``Team 2 -> -`` for one without a rank now."""
+    """The teams with different ranks on two boards: ``Team 3 -> 2``, or ``Team 2 -> -`` for a team without a rank
+    now.
+    """
     ranks = {line["team"]: line["rank"] for line in after}
     return [
         f"{line['team']} {line['rank']} -> {ranks.get(line['team'], '-')}"

@@ -1,4 +1,4 @@
-"""The demo from start to end: a whole competition on real photographs, through the public API, in a few minutes."""
+"""The complete demo: a competition on real photographs, through the public API, in a few minutes."""
 
 import time
 from collections.abc import Sequence
@@ -24,12 +24,13 @@ from kennel_client.errors import Refused
 from scorer.errors import Unavailable
 
 PAPER_WIDTH = 110
-"""Columns where the output is no terminal."""
+"""Columns if the output is not a terminal."""
 
 
 def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool) -> int:
-    """Run the demo and serve until Ctrl-C (``leave``: stop at the end). 0 if every entry ended as expected. A
-    data folder of a development version stays as it is: the demo then runs in another one next to it."""
+    """Run the demo and serve until Ctrl-C, or stop at the end with ``leave``. Returns 0 if every entry ended as
+    expected. If the data folder belongs to a development version, the demo uses another folder next to it.
+    """
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PAPER_WIDTH
@@ -60,7 +61,7 @@ def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, l
         except KeyboardInterrupt:
             return 130
         except Refused as error:
-            # The sentence about a crashed part explains more than that about the request which failed because of it.
+            # the sentence about a crashed part explains more than the failed request's
             raise Unavailable("demo", supervisor.failure or str(error)) from error
         if not leave:
             console.print("Kennel keeps running until Ctrl-C.")
@@ -78,7 +79,7 @@ def _photographs_of(plan: DemoPlan) -> Photographs:
 
 
 def total_time_line(seconds: float) -> str:
-    """How long the demo took: ``The demo took 6 min 37 s.``"""
+    """The demo's duration: ``The demo took 6 min 37 s.``"""
     minutes, rest = divmod(round(seconds), 60)
     return f"The demo took {f'{minutes} min ' if minutes else ''}{rest} s."
 
@@ -92,8 +93,9 @@ def run_competition(
     start: float,
     leave: bool,
 ) -> bool:
-    """Create a competition, submit all entries, print the report and, unless the service is to stop (``leave``), pages
-    to open. True if every entry ended as expected. ``start`` is when the demo began."""
+    """Create a competition, submit all entries and print the report; unless ``leave``, also print pages to open.
+    Returns True if every entry ended as expected. ``start`` is the demo's start time.
+    """
     token = new_token(running.settings, ORGANIZER, "organizer", name="The organizers")
     with ApiClient(running.url, token) as organizer:
         slug = competition.create_competition(organizer, plan)
@@ -113,8 +115,8 @@ def run_competition(
             console.print_exception()
             console.print("[bold red]The report failed.[/] The service keeps running.")
             fine = False
-    for each in submitted:
-        each.client.close()
+    for submission in submitted:
+        submission.client.close()
     if not leave:
         print_pages(running, slug, submitted, console=console)
     return fine
@@ -122,7 +124,7 @@ def run_competition(
 
 @dataclass(frozen=True)
 class Page:
-    """A page to open: its path, what it shows, and the handle of an account that uses it."""
+    """A page to open: its path, its content, and the handle of an account that uses it."""
 
     path: str
     shows: str
@@ -130,8 +132,8 @@ class Page:
 
 
 def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
-    """The five pages, each for another account: an account has one sign-in link at a time."""
-    entries = [each for each in submitted if each.entry is not None]
+    """The five pages, each for another account, because an account has only one sign-in link at a time."""
+    entries = [submission for submission in submitted if submission.entry is not None]
     return [
         Page(f"/competitions/{slug}", "the leaderboard, as a participant", entries[0].handle),
         Page(f"/submissions/{entries[-1].submission_id}", "an entry, as its team", entries[-1].handle),
@@ -142,8 +144,8 @@ def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
 
 
 def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], *, console: Console) -> None:
-    """Print the pages; to a terminal also the links, which would be secrets in a log."""
-    console.print("\n[bold]To open:[/]")
+    """Print the pages; on a terminal also the links, which must not appear in a log."""
+    console.print("\n[bold]Pages to open:[/]")
     for page in pages_of(slug, submitted):
         console.print(f"{running.url}{page.path}  {page.shows}", markup=False, soft_wrap=True)
         if console.is_terminal:

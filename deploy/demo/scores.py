@@ -1,4 +1,4 @@
-"""Waiting for the scores of the demo's entries; each is printed as it arrives."""
+"""Wait for the scores of the demo's entries and print each as it arrives."""
 
 import time
 from collections import deque
@@ -14,40 +14,41 @@ from kennel_client.waiting import follow
 from scorer.lifecycle import UNFINISHED, Status, TrackKind
 
 POLL_SECONDS = 0.5
-"""Between two looks at a private score, about which the stream of an entry's states says nothing."""
+"""The polling interval for private scores, which are not in an entry's event stream."""
 
 
 @dataclass(frozen=True)
 class SubmittedEntry:
-    """A submitted entry: what it is, its client, its id in the service."""
+    """A submitted entry: its generator, its client, its ID in the service."""
 
     entry: DemoEntry | None
-    """None: the benchmark."""
+    """None for the benchmark."""
     client: ApiClient
     submission_id: str
     handle: str
-    """Of the account that submitted it."""
+    """The handle of the account that submitted it."""
 
 
 class Scores:
-    """Prints the scores of entries, with the seconds since ``start``. The service scores entries in the order in which
-    they were submitted, on the public track before the private one."""
+    """Prints the scores of entries, with the seconds since ``start``. The service scores entries in the order of
+    submission, on the public track before the private one.
+    """
 
     def __init__(self, organizer: ApiClient, console: Console, start: float) -> None:
         self._organizer = organizer
         self._console = console
         self._start = start
         self._private: deque[str] = deque()
-        """The ids of the entries whose private score is not printed yet."""
+        """IDs of the entries without a printed private score."""
         self.first: float | None = None
-        """The seconds until the first score."""
+        """Seconds until the first score."""
 
     def print_all(self, submitted: Sequence[SubmittedEntry]) -> None:
-        """Print every score; returns when all entries have ended on both tracks."""
+        """Print all scores; returns when all entries have ended on both tracks."""
         with self._console.status("waiting for scores"):
-            for each in submitted:
-                each.client.run(follow(each.submission_id, lambda _state: None))
-                self._print_public(self._view(each.submission_id))
+            for submission in submitted:
+                submission.client.run(follow(submission.submission_id, lambda _state: None))
+                self._print_public(self._view(submission.submission_id))
                 while self._private and self._print_private():
                     pass
             while self._private:
@@ -65,7 +66,7 @@ class Scores:
             self._private.append(view["id"])
 
     def _print_private(self) -> bool:
-        """Print the next private score if it has arrived, or failed; whether it has."""
+        """Print the next private score if it has arrived or failed; returns whether it has."""
         view = self._view(self._private[0])
         if view["private_state"] in UNFINISHED:
             return False
@@ -81,8 +82,8 @@ class Scores:
 
 
 def score_text(view: Mapping[str, Any], track: TrackKind) -> str:
-    """An entry's score on a track, or why it has none."""
-    measured = next((each for each in view["measurements"] if each["track"] == track), None)
+    """An entry's score on a track, or the reason why it has none."""
+    measured = next((measurement for measurement in view["measurements"] if measurement["track"] == track), None)
     if measured is None:
         return f"{view['status']}: {view['reason']}" if view["reason"] else "not scored"
     if measured["mifid"] is None:

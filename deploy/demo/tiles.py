@@ -17,7 +17,7 @@ Part = Literal["train", "held_out", "private_extra"]
 PARTS: tuple[Part, ...] = ("train", "held_out", "private_extra")
 
 MIN_TILE_CONTRAST = 8.0
-"""Grey levels of 255: a tile is near-constant, and dropped, if no channel's standard deviation reaches this."""
+"""In grey levels of 255: a tile is dropped as near-constant if no channel's standard deviation reaches this."""
 
 
 class Rectangle(NamedTuple):
@@ -39,24 +39,22 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Tiles:
-    """One part, in random order: images (n, size, size, 3) uint8, and source and rectangle of each."""
+    """One part, in random order: images (n, size, size, 3) uint8, with source and rectangle of each."""
 
     images: Pixels
     sources: tuple[str, ...]
     rectangles: tuple[Rectangle, ...]
 
     def __len__(self) -> int:
-        """The number of tiles."""
         return len(self.sources)
 
     def first(self, count: int) -> "Tiles":
-        """The first ``count`` tiles; all if there are fewer."""
         return Tiles(self.images[:count], self.sources[:count], self.rectangles[:count])
 
 
 @dataclass
 class TileCollection:
-    """Collects the tiles of all parts; near-constant tiles, repeats and mirror images are left out."""
+    """Collects the tiles of all parts, without near-constant tiles, repeats and mirror images."""
 
     tiles: dict[Part, list[Tile]] = field(default_factory=lambda: {part: [] for part in PARTS})
     seen: set[bytes] = field(default_factory=set)
@@ -77,8 +75,8 @@ def tiles_at(
 ) -> Iterator[Tile]:
     """The centred grid of whole tiles in a box (left, top, right, bottom) of the photograph, at each scale.
 
-    Tiles of one scale never overlap. The box is cut out before it is scaled, so that no filter carries
-    pixels across its border (Pillow's ``resize(box=...)`` would).
+    Tiles of one scale never overlap. The box is cut out before it is scaled: Pillow's ``resize(box=...)`` would carry
+    pixels across its border.
     """
     left, top, right, bottom = box
     region = photograph.crop(box)
@@ -110,5 +108,5 @@ def contrast(image: Pixels) -> float:
 
 
 def identity_up_to_mirror(image: Pixels) -> bytes:
-    """A hash that an image shares with its mirror image and with no other image."""
+    """A hash that an image shares only with its mirror image."""
     return min(sha256(image.tobytes()).digest(), sha256(image[:, ::-1].tobytes()).digest())

@@ -1,4 +1,4 @@
-"""Checks of the blob store: that everything that the service does with it is allowed, and that it is the right one."""
+"""Checks of the blob store: that it is the right one and allows everything that the service needs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,21 +21,22 @@ URL_LIFE = timedelta(minutes=1)
 
 @contextmanager
 def _step(what: str) -> Iterator[None]:
-    """An error inside is a fault that names what the store does not let us do."""
+    """Turn an error in the block into a fault that names the refused operation."""
     try:
         yield
     except StoreUnavailable as error:
-        raise Fault(f"It cannot be {what}: {error.reason}") from error
+        raise Fault(f"The blob store cannot be {what}: {error.reason}") from error
     except Exception as error:
         raise Fault(
-            f"It cannot be {what}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            f"The blob store cannot be {what}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         ) from error
 
 
 @contextmanager
 def _as_its_owner(installation: Installation) -> Iterator[None]:
-    """Root asks as the account that the folder belongs to: root may write where the service may not, and the service
-    could not write to a folder that root has made."""
+    """Act as the account that owns the folder: root can write where the service cannot, and the service could not write
+    to a folder that root created.
+    """
     folder = folder_of(installation.settings.blob_url)
     with acting_as(owner_of(folder) if folder is not None else None):
         yield
@@ -43,7 +44,7 @@ def _as_its_owner(installation: Installation) -> Iterator[None]:
 
 @contextmanager
 def _temporary_key(installation: Installation) -> Iterator[str]:
-    """A key that is free, and is so again afterwards; what a killed command leaves there goes with lost uploads."""
+    """A key that is free before and after; the cleanup of lost uploads removes what a killed command leaves there."""
     key = f"uploads/doctor-{new_public_id()}"
     written = [key, f"{key}-2"]
     try:
@@ -64,11 +65,11 @@ def _store(installation: Installation) -> str:
                 blobs.write(key, CONTENT)
             with _step("read"):
                 if blobs.read(key) != CONTENT:
-                    raise ValueError("what was written is not what is read")
+                    raise ValueError("the data read differs from the data written")
             with _step("listed"):
                 moment = installation.now() + timedelta(days=1)
                 if not any(key in keys for keys in blobs.older_than("uploads/", moment)):
-                    raise ValueError("what was written is not in the list")
+                    raise ValueError("the written blob is missing from the list")
     return "it can be written, read, listed and deleted from"
 
 
@@ -83,11 +84,11 @@ def _large_blobs(installation: Installation) -> str:
 def _free_space(installation: Installation) -> str:
     folder = folder_of(installation.settings.blob_url)
     if folder is None:
-        raise Skipped("the store is on no disk of this machine")
+        raise Skipped("the store is not on a disk of this machine")
     free = installation.free_bytes(folder)
     wanted = 4 * installation.settings.max_upload_bytes
     if free < wanted:
-        raise Fault(f"{free:,} bytes are free where zips are stored, fewer than four of the largest ones need.")
+        raise Fault(f"{free:,} bytes are free where zips are stored, less than the four largest zips need.")
     try:
         require_free(folder, installation.settings.min_free_bytes)
     except OutOfSpace:
@@ -105,8 +106,8 @@ def _direct_uploads(installation: Installation) -> str:
         for method, url, content in (("PUT", put, CONTENT), ("GET", get, None)):
             answer = httpx.request(method, str(url), content=content, timeout=SECONDS, trust_env=False)
             if not answer.is_success:
-                raise Fault(f"{endpoint} answers {method} with {answer.status_code}: {answer.text[:200]}")
-    return f"participants can send to {endpoint} and fetch from it"
+                raise Fault(f"{endpoint} responds to {method} with {answer.status_code}: {answer.text[:200]}")
+    return f"participants can upload to {endpoint} and download from it"
 
 
 def _zips(installation: Installation) -> str:
@@ -114,23 +115,24 @@ def _zips(installation: Installation) -> str:
         keys = newest_zips(session, MAX_ZIPS)
     missing = [key for key in keys if not installation.blobs.exists(key)]
     if missing:
-        raise Fault(f"{len(missing)} of the {len(keys)} newest entries' zips are not there, for example {missing[0]}.")
-    return f"the {len(keys)} newest entries' zips are there"
+        raise Fault(f"{len(missing)} of the {len(keys)} newest entries' zips are missing, for example {missing[0]}.")
+    return f"the {len(keys)} newest entries' zips exist"
 
 
 CHECKS = (
     Check(
         "blob store",
         _store,
-        "For a folder: its owner and mode. For S3: AWS_ENDPOINT, the bucket, AWS_REGION, the key (AWS_ACCESS_KEY_ID, "
-        "AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and its rights s3:PutObject, s3:GetObject, s3:ListBucket and "
-        "s3:DeleteObject; and this machine's clock, which may differ from the store's by minutes only.",
+        "For a folder: check its owner and mode. For S3: check AWS_ENDPOINT, the bucket, AWS_REGION, the key "
+        "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and its rights s3:PutObject, "
+        "s3:GetObject, s3:ListBucket and s3:DeleteObject. Also check this machine's clock: it may differ from "
+        "the store's only by minutes.",
     ),
     Check(
         "large blobs",
         _large_blobs,
-        "Give the key s3:AbortMultipartUpload and s3:ListMultipartUploadParts; let nothing between here and the store "
-        "limit the size of requests below 8 MiB.",
+        "Give the key s3:AbortMultipartUpload and s3:ListMultipartUploadParts. Nothing between this machine and "
+        "the store may limit requests to less than 8 MiB.",
         ["blob store"],
     ),
     Check(
@@ -142,13 +144,13 @@ CHECKS = (
     Check(
         "direct uploads",
         _direct_uploads,
-        "Let KENNEL_S3_PUBLIC_ENDPOINT lead to the same bucket by the name that participants use, or unset it.",
+        "Set KENNEL_S3_PUBLIC_ENDPOINT to the name under which participants reach the same bucket, or unset it.",
         ["blob store"],
     ),
     Check(
         "zips",
         _zips,
-        "BLOB_URL is not the store that the entries were written to, or it has lost blobs: restore a backup.",
+        "BLOB_URL is not the store with the entries, or the store has lost blobs: restore a backup.",
         ["blob store", "migrations"],
     ),
 )

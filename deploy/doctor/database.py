@@ -1,4 +1,4 @@
-"""Checks of PostgreSQL: that it answers as fast, as safe and as large as the service needs it."""
+"""Checks of PostgreSQL: that it responds, and is as fast, safe and large as the service needs."""
 
 import migrations
 from deploy.doctor.installation import Check, Fault, Installation, Skipped
@@ -16,7 +16,7 @@ from scorer.db.session import (
 )
 
 MIN_VERSION = 15
-"""The oldest major version of PostgreSQL that its project still mends."""
+"""The oldest major version of PostgreSQL that its project still supports."""
 
 
 def _answers(installation: Installation) -> str:
@@ -27,7 +27,7 @@ def _answers(installation: Installation) -> str:
 def _clock(installation: Installation) -> str:
     require_right_clock(installation.sessions, installation.now)
     skew = abs(clock_skew(installation.sessions, installation.now)).total_seconds()
-    return f"this machine's and the database's differ by {skew:.1f} s"
+    return f"the clocks of this machine and the database differ by {skew:.1f} s"
 
 
 def _tables(installation: Installation) -> str:
@@ -35,7 +35,11 @@ def _tables(installation: Installation) -> str:
         migrations.require_migrated(session.connection())
         current = migrations.current_revision(session.connection())
     newest = migrations.newest_revision()
-    return f"those of this version, {newest}" if current == newest else f"{current}, later than this version's {newest}"
+    return (
+        f"the tables are those of this version, {newest}"
+        if current == newest
+        else f"the tables are {current}, later than this version's {newest}"
+    )
 
 
 def _version(installation: Installation) -> str:
@@ -52,15 +56,17 @@ def _durability(installation: Installation) -> str:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     off = [name for name in names if getattr(settings, name) == "off"]
     if off:
-        raise Fault(f"{', '.join(off)}: off. A power cut can lose entries that were accepted, or damage the database.")
-    return "what is committed survives a power cut"
+        raise Fault(f"{', '.join(off)}: off. A power cut can lose accepted entries or damage the database.")
+    return "committed data survives a power cut"
 
 
 def _encoding(installation: Installation) -> str:
     with installation.sessions() as session:
         encoding = server_settings(session).encoding
     if encoding != "UTF8":
-        raise Fault(f"The database's encoding is {encoding}: names of people and files outside of it are refused.")
+        raise Fault(
+            f"The database's encoding is {encoding}: names of people and files with other characters are refused."
+        )
     return encoding
 
 
@@ -68,23 +74,23 @@ def _connections(installation: Installation) -> str:
     sessions, settings = installation.sessions, installation.settings
     require_connections(sessions, settings)
     if settings.database_pooler:
-        return f"all processes may open {max_open_connections(settings)}, to a pooler"
-    return f"all processes may open {max_open_connections(settings)} of {server_connections(sessions)}"
+        return f"all processes can open {max_open_connections(settings)}, to a pooler"
+    return f"all processes can open {max_open_connections(settings)} of {server_connections(sessions)}"
 
 
 def _rights(installation: Installation) -> str:
     with installation.sessions() as session:
         missing = grants.missing_rights(session)
     if missing:
-        raise Fault(f"The role of DATABASE_URL has no {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}.")
-    return "the service's role may read and write what it must"
+        raise Fault(f"The role of DATABASE_URL lacks {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}.")
+    return "the service's role has all rights that it needs"
 
 
 def _role(installation: Installation) -> str:
     with installation.sessions() as session:
         excess = grants.excessive_rights(session)
     if excess:
-        raise Fault(f"The role of DATABASE_URL is {' and '.join(excess)}: a flaw in the service could drop history.")
+        raise Fault(f"The role of DATABASE_URL is {' and '.join(excess)}: a flaw in the service could delete history.")
     return "the service's role can neither change tables nor rewrite history"
 
 
@@ -92,7 +98,7 @@ def _admin(installation: Installation) -> str:
     with installation.sessions() as session:
         if not any_admin(session):
             raise Fault("No account is an admin.")
-    return "there is one"
+    return "there is at least one"
 
 
 def _organizers(installation: Installation) -> str:
@@ -100,8 +106,8 @@ def _organizers(installation: Installation) -> str:
         titles = list(without_organizer(session).values())
     if titles:
         named = ", ".join(titles[:3]) + (" ..." if len(titles) > 3 else "")
-        raise Fault(f"Nobody could decide disputes in {len(titles)} of the competitions: {named}.")
-    return "every competition has somebody to decide disputes"
+        raise Fault(f"Nobody can decide disputes in {len(titles)} of the competitions: {named}.")
+    return "every competition has somebody who can decide disputes"
 
 
 def _sessions_of_a_pooler(installation: Installation) -> str:
@@ -110,19 +116,19 @@ def _sessions_of_a_pooler(installation: Installation) -> str:
         raise Skipped("DATABASE_URL is PostgreSQL itself")
     if url is None or url == installation.settings.database_url:
         raise Fault("Migrations would go through the pooler: DATABASE_OWNER_URL is not set.")
-    return "migrations go past the pooler"
+    return "migrations bypass the pooler"
 
 
 CHECKS = (
-    Check("database", _answers, "Start PostgreSQL, and compare DATABASE_URL and its password with the server's."),
+    Check("database", _answers, "Start PostgreSQL, and check that DATABASE_URL and its password match the server's."),
     Check(
-        "clock", _clock, "Synchronise the clocks of both machines by NTP (`timedatectl set-ntp true`).", ["database"]
+        "clock", _clock, "Synchronise the clocks of both machines with NTP (`timedatectl set-ntp true`).", ["database"]
     ),
     Check("database version", _version, "Restore a backup into a newer PostgreSQL; 18 is tested.", ["database"]),
-    Check("migrations", _tables, "`kennel migrate`, once a backup is made.", ["database"]),
+    Check("migrations", _tables, "Make a backup, then run `kennel migrate`.", ["database"]),
     Check("durability", _durability, "Set these to `on` in postgresql.conf and reload the server.", ["database"]),
     Check(
-        "encoding", _encoding, "Make the database with `ENCODING 'UTF8'` and restore a backup into it.", ["database"]
+        "encoding", _encoding, "Create the database with `ENCODING 'UTF8'` and restore a backup into it.", ["database"]
     ),
     Check(
         "connections",
@@ -133,22 +139,25 @@ CHECKS = (
     Check(
         "rights",
         _rights,
-        "`kennel migrate` with DATABASE_OWNER_URL set renews the rights of the role in DATABASE_URL.",
+        "Run `kennel migrate` with DATABASE_OWNER_URL set: it renews the rights of the role in DATABASE_URL.",
         ["migrations"],
     ),
     Check(
         "role",
         _role,
-        "Make a role without rights (`CREATE ROLE kennel_app LOGIN PASSWORD ...`), name it in DATABASE_URL and the "
-        "owner in DATABASE_OWNER_URL, then `kennel migrate`.",
+        "Create a role without rights (`CREATE ROLE kennel_app LOGIN PASSWORD ...`), set it in DATABASE_URL and "
+        "the owner in DATABASE_OWNER_URL, then run `kennel migrate`.",
         ["database"],
     ),
     Check("pooler", _sessions_of_a_pooler, "Set DATABASE_OWNER_URL to PostgreSQL itself, for `kennel migrate`."),
-    Check("admin", _admin, "`kennel admin account create-admin NAME` where the service runs.", ["migrations"]),
+    Check("admin", _admin, "Run `kennel admin account create-admin NAME` where the service runs.", ["migrations"]),
     Check(
         "organizers",
         _organizers,
-        "`kennel admin account set-role NAME admin` for somebody who has not competed there: they name an organizer.",
+        (
+            "Run `kennel admin account set-role NAME admin` for somebody who has not competed there; an admin can "
+            "appoint an organizer."
+        ),
         ["migrations"],
     ),
 )

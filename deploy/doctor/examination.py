@@ -1,4 +1,4 @@
-"""The examination: every check in order."""
+"""The examination: all checks in order."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ CHECKS: tuple[Check, ...] = (
 
 
 def examine(installation: Installation) -> Iterator[Outcome]:
-    """The outcome of every check, as they are made."""
+    """The outcome of every check, one by one."""
     unmet: set[str] = set()
     for check in CHECKS:
         lacking = [name for name in check.needs if name in unmet]
         if lacking:
-            outcome = Outcome(check.name, "skipped", f"not looked at, because of {lacking[0]}")
+            outcome = Outcome(check.name, "skipped", f"not checked, because of {lacking[0]}")
         else:
             outcome = outcome_of(check, installation)
         if lacking or outcome.state == "wrong":
@@ -31,7 +31,6 @@ def examine(installation: Installation) -> Iterator[Outcome]:
 
 
 def outcome_of(check: Check, installation: Installation) -> Outcome:
-    """What one check finds."""
     try:
         return Outcome(check.name, "ok", check.look(installation))
     except Skipped as reason:

@@ -1,8 +1,8 @@
-"""The installation as checks see it: settings, environment and connections, opened when the first check needs
-them; a check: its name, what it looks at, and what to do where something is wrong.
+"""The installation as checks see it (settings, environment, connections opened on demand), and the type of a check: its
+name, test and remedy.
 
-Workers that check, score or compute evidence have no way out in a container or a pod, and need none: what they cannot
-reach is no fault there, and the same is a fault where the web process runs.
+In a container or pod, workers that check, score or compute evidence need no access to other networks. A check that
+fails there for lack of access is skipped; on a machine that runs the web process it is a fault.
 """
 
 import shutil
@@ -27,17 +27,17 @@ Command = Sequence[str]
 
 
 def command_lines() -> Iterator[Command]:
-    """Those of all processes that are seen from here: a container sees its own."""
+    """The command lines of all visible processes; a container sees only its own."""
     for _, command in _processes():
         yield command
 
 
 def variable_of_web_process(name: str) -> str | None:
-    """The variable ``name`` in the environment of a web process; None where no process that has it is to be seen."""
+    """The variable ``name`` in the environment of a web process; None if no visible web process has it."""
     for folder, command in _processes():
         if WEB in command:
             with suppress(OSError):
-                variables = dict(each.partition("=")[::2] for each in _strings(folder / "environ"))
+                variables = dict(variable.partition("=")[::2] for variable in _strings(folder / "environ"))
                 if name in variables:
                     return variables[name]
     return None
@@ -46,7 +46,7 @@ def variable_of_web_process(name: str) -> str | None:
 def _processes() -> Iterator[tuple[Path, Command]]:
     """The folder in ``/proc`` and the command line of each process."""
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is hidden
+        with suppress(OSError):  # the process has ended, or is hidden
             yield folder, _strings(folder / "cmdline")
 
 
@@ -55,8 +55,9 @@ def _strings(file: Path) -> list[str]:
 
 
 def only_workers_run(commands: Iterable[Command], *, without: Collection[str] = SWEEPING_QUEUES) -> bool:
-    """Whether workers run, none of them takes a queue of ``without`` (those of mails and webhooks), and no web process
-    runs."""
+    """Whether only workers run: no web process, and none that takes a queue of ``without`` (those of mails and
+    webhooks).
+    """
     workers = False
     for command in commands:
         if WEB in command:
@@ -78,13 +79,14 @@ def _queues(command: Command) -> set[str] | None:
 
 
 SECONDS = 5.0
-"""How long a server may take to answer."""
+"""How long a server may take to respond."""
 
 
 @dataclass
 class Installation:
-    """Settings and connections. ``environ``: this process's environment. ``secret_files``: files with secrets besides
-    those that variables name."""
+    """Settings and connections. ``environ``: this process's environment. ``secret_files``: files with secrets in
+    addition to those that variables name.
+    """
 
     settings: Settings
     sessions: Sessions
@@ -97,19 +99,18 @@ class Installation:
 
     @cached_property
     def blobs(self) -> Blobs:
-        """The blob store; ``Unavailable`` if it cannot be opened."""
+        """The blob store; raises ``Unavailable`` if it cannot be opened."""
         return blobs_of(self.settings)
 
     @contextmanager
     def queue_server(self) -> Iterator[Any]:
-        """A client of the queue server."""
         url = self.settings.redis_url.get_secret_value()
         with Redis.from_url(url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS) as client:
             yield client
 
     @cached_property
     def workers(self) -> Sequence[WorkerReport]:
-        """What running workers report of themselves."""
+        """The reports of running workers."""
         with self.sessions() as session:
             return worker_reports.recent_reports(session)
 
@@ -118,27 +119,27 @@ State = Literal["ok", "wrong", "skipped"]
 
 
 class Fault(Exception):
-    """What is wrong, in a sentence."""
+    """A fault, as a sentence."""
 
 
 class Skipped(Exception):
-    """Why there is nothing to look at here."""
+    """The reason why a check does not apply here."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """``look`` returns what is well, in words, or raises ``Fault`` or ``Skipped``; any other error is a fault, too."""
+    """``look`` returns a positive finding, or raises ``Fault`` or ``Skipped``; any other error also is a fault."""
 
     name: str
     look: Callable[[Installation], str]
     remedy: str
     needs: Sequence[str] = ()
-    """The checks without whose success this one is skipped: what cannot be reached has no other faults."""
+    """The check is skipped unless these checks succeed, so that one cause is not reported several times."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check has found, and the remedy where it is wrong."""
+    """The finding of a check, and the remedy for a fault."""
 
     name: str
     state: State

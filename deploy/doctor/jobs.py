@@ -1,4 +1,4 @@
-"""Checks of jobs: whether workers take every queue, whether sweeps run, and what has waited for too long."""
+"""Checks of jobs: whether workers take every queue, sweeps run, and nothing waits too long."""
 
 from datetime import datetime, timedelta
 
@@ -11,16 +11,16 @@ from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.product_version import product_version
 
 MISSED_SWEEPS = 8
-"""Sweeps that may be missing before beat counts as dead: a worker that cleans up holds some back."""
+"""How many sweeps may be missing before beat counts as dead: a worker delays some while it cleans up."""
 STALLED = timedelta(minutes=10)
-"""How long a job may be due while nothing of its queue runs."""
+"""How long a job may be due while no job of its queue runs."""
 LATE = timedelta(hours=1)
-"""How long a mail or a webhook's call may be due."""
+"""How long a mail or a webhook call may be due."""
 RECENT = timedelta(days=1)
 FORGOTTEN = timedelta(days=1)
-"""The age from which a pause counts as forgotten."""
+"""The age at which a pause counts as forgotten."""
 ALWAYS_SERVED = (SWEEP_QUEUE, UPLOADS_QUEUE, Queue.CHECK)
-"""Queues that have a worker also where others start with what waits."""
+"""Queues that always have a worker, even if other workers start on demand."""
 
 
 def _workers(installation: Installation) -> str:
@@ -41,7 +41,7 @@ def _versions(installation: Installation) -> str:
         if (report.version, report.migration) != own
     ]
     if others:
-        raise Fault(f"This is version {own[0]} with migration {own[1]}, other than {', '.join(others)}.")
+        raise Fault(f"This is version {own[0]} with migration {own[1]}, unlike {', '.join(others)}.")
     if not installation.workers:
         raise Skipped("no worker runs")
     return f"all workers are of this version, {own[0]}"
@@ -51,9 +51,9 @@ def _sweep(installation: Installation) -> str:
     with installation.sessions() as session:
         age = sweeps.time_since_sweep(session)
     if age is None:
-        raise Fault("No sweep has ever begun: leases of lost workers do not expire.")
+        raise Fault("No sweep has ever run: leases of lost workers do not expire.")
     if age > timedelta(seconds=MISSED_SWEEPS * installation.settings.sweep_seconds):
-        raise Fault(f"The last sweep began {age.total_seconds():,.0f} s ago: what a lost worker held stays with it.")
+        raise Fault(f"The last sweep began {age.total_seconds():,.0f} s ago: jobs of lost workers stay with them.")
     return f"the last one began {age.total_seconds():.0f} s ago"
 
 
@@ -79,8 +79,8 @@ def _failures(installation: Installation) -> str:
         failed = failed_jobs.failed(session)
     if failed:
         last = failed[0]
-        raise Fault(f"{len(failed)} jobs have failed for good, the last on {last.queue}: {last.error}")
-    return "none is left that has failed"
+        raise Fault(f"{len(failed)} jobs have failed permanently, the last on {last.queue}: {last.error}")
+    return "there are no failed jobs"
 
 
 def _pauses(installation: Installation) -> str:
@@ -90,7 +90,7 @@ def _pauses(installation: Installation) -> str:
     if old:
         names = [pause.queue or pause.competition or pause.worker or "" for pause in old]
         raise Fault(f"Paused for more than a day: {', '.join(names)}.")
-    return f"{len(held)} hold" if held else "nothing is paused"
+    return f"{len(held)} pauses are active" if held else "nothing is paused"
 
 
 def _mails(installation: Installation) -> str:
@@ -99,9 +99,9 @@ def _mails(installation: Installation) -> str:
         unsent = unsent_mails(session, now - RECENT)
         lost = [fault for fault in mail_faults(session, now - RECENT) if fault.lost]
     if unsent.waiting and installation.settings.smtp_url is None:
-        raise Skipped(f"{unsent.waiting} stay in the outbox: KENNEL_SMTP_URL names no server")
+        raise Skipped(f"{unsent.waiting} mails stay in the outbox: KENNEL_SMTP_URL is not set")
     if lost:
-        raise Fault(f"{unsent.failed} mails were not sent within a day, the newest because: {lost[0].error}")
+        raise Fault(f"{unsent.failed} mails could not be sent within a day; the newest error: {lost[0].error}")
     return _require_sent("mails", unsent, now)
 
 
@@ -129,16 +129,23 @@ CHECKS = (
     Check(
         "queues",
         _queues,
-        "`kennel admin job show` and the log of that queue's worker say why it takes none.",
+        "See `kennel admin job show` and the log of that queue's worker.",
         ["migrations"],
     ),
-    Check("failed jobs", _failures, "Mend the cause, then `kennel admin job requeue`.", ["migrations"]),
-    Check("pauses", _pauses, "`kennel admin queue resume`, `competition resume` or `worker resume`.", ["migrations"]),
+    Check("failed jobs", _failures, "Fix the cause, then run `kennel admin job requeue`.", ["migrations"]),
+    Check(
+        "pauses", _pauses, "Run `kennel admin queue resume`, `competition resume` or `worker resume`.", ["migrations"]
+    ),
     Check(
         "mails",
         _mails,
-        "See to the mail server (below); the sweep's worker sends them and logs why not.",
+        "Check the mail server (below); the sweep's worker sends mails and logs errors.",
         ["migrations"],
     ),
-    Check("webhooks", _webhooks, f"Start beat, and a worker for `{SWEEP_QUEUE}` with a way out.", ["migrations"]),
+    Check(
+        "webhooks",
+        _webhooks,
+        f"Start beat, and a worker for `{SWEEP_QUEUE}` with access to other networks.",
+        ["migrations"],
+    ),
 )

@@ -23,42 +23,42 @@ from worker.runtime.device_probe import device_found
 from worker.runtime.startup import require_device, require_weights
 
 MIN_SCRATCH_BYTES = 4_000_000_000
-"""Room for some decoded entries of 10,000 images; a reference set takes as much again."""
+"""Space for several decoded entries of 10,000 images; a reference set needs the same again."""
 MIN_OPEN_FILES = 4096
 MIN_SECRET_LENGTH = 16
 MOUNTED_SECRETS = (Path("/run/secrets"), Path("/run/credentials"))
-"""Where container engines and systemd put secrets: who else sees them there is their affair."""
+"""Container engines and systemd put secrets here and control who can read them."""
 
 
 def _variables(installation: Installation) -> str:
     unknown = unknown_settings(installation.environ)
     if unknown:
-        named = (f"{name} (is {meant} meant?)" if meant else name for name, meant in unknown.items())
-        raise Fault(f"No settings, and so without effect: {', '.join(named)}.")
-    return "every variable that begins like a setting is one"
+        named = (f"{name} (did you mean {meant}?)" if meant else name for name, meant in unknown.items())
+        raise Fault(f"These variables are not settings and have no effect: {', '.join(named)}.")
+    return "every variable with a setting's prefix is a setting"
 
 
 def _scratch(installation: Installation) -> str:
     folder = installation.settings.scratch
     try:
-        with acting_as(owner_of(folder)):  # the service could not write to a folder that root has made
+        with acting_as(owner_of(folder)):  # the service could not write to a folder that root created
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
     except OSError as error:
         if error.errno == errno.EROFS:
-            raise Skipped(f"{folder} is read-only here: look where workers run") from None
+            raise Skipped(f"{folder} is read-only here: check where workers run") from None
         raise
     free = installation.free_bytes(folder)
     if free < MIN_SCRATCH_BYTES:
         raise Fault(f"{free:,} bytes are free in {folder}; decoded entries need {MIN_SCRATCH_BYTES:,}.")
-    return f"{folder} can be written to, and {free:,} bytes are free"
+    return f"{folder} is writable, and {free:,} bytes are free"
 
 
 def _open_files(installation: Installation) -> str:  # noqa: ARG001 - every check is asked alike
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # web processes raise the soft limit to it
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # web processes raise the soft limit to the hard one
     if hard < MIN_OPEN_FILES:
-        raise Fault(f"A process may open {hard} files and connections; a web process needs {MIN_OPEN_FILES}.")
-    return f"a process may open {hard:,}"
+        raise Fault(f"A process can open {hard} files and connections; a web process needs {MIN_OPEN_FILES}.")
+    return f"a process can open {hard:,}"
 
 
 def _secret_files(installation: Installation) -> str:
@@ -71,7 +71,7 @@ def _secret_files(installation: Installation) -> str:
     if open_:
         raise Fault(f"Every account of this machine can read {', '.join(open_)}.")
     if not files:
-        raise Skipped("no secrets are in files of this machine")
+        raise Skipped("no secrets are in files on this machine")
     return "only their owner can read them"
 
 
@@ -92,7 +92,7 @@ def _secrets(installation: Installation) -> str:
 
 
 def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Variables and secrets, without those that are not set and those that another service has chosen."""
+    """Variables and secrets that are set and that this service chooses."""
     for name in PASSWORDS:
         url: SecretStr | None = getattr(settings, name)
         password = urlsplit(url.get_secret_value()).password if url is not None else None
@@ -109,7 +109,7 @@ def _weights(installation: Installation) -> str:
     if folder is not None and not folder.is_dir():
         return _weights_of_workers(installation, folder)
     require_weights(installation.settings)
-    return "those of all tracks are there and are the required ones"
+    return "the required weights of all tracks are installed"
 
 
 def _weights_of_workers(installation: Installation, folder: Path) -> str:
@@ -128,23 +128,23 @@ def _weights_of_workers(installation: Installation, folder: Path) -> str:
             )
         if len(set(hashes.values())) > 1:
             raise Fault(f"The weights of {identity} differ between {' and '.join(hashes)}.")
-    return "every scoring worker has those of all tracks"
+    return "every scoring worker has the weights of all tracks"
 
 
 def _gpu(installation: Installation) -> str:
     device = device_found(installation.settings.device)
     if not device.startswith("cuda"):
-        raise Skipped("KENNEL_DEVICE asks for none here")
+        raise Skipped("KENNEL_DEVICE requests no GPU here")
     if device == installation.settings.device:
         require_device(installation.settings)
-    return f"{device} computes"
+    return f"{device} works"
 
 
 def _sandbox(installation: Installation) -> str:
     measures = available_measures()
     lacking = missing_measures(measures)
     if lacking and not installation.settings.accept_weaker_sandbox:
-        raise Fault(f"Uploaded generators are not audited here, which lacks {'; '.join(lacking)}.")
+        raise Fault(f"Uploaded generators cannot be audited on this machine, which lacks {'; '.join(lacking)}.")
     absent = [name.replace("_", " ") for name, is_there in measures.items() if not is_there]
     return "uploaded generators can be confined" + (f", but without {' and '.join(absent)}" if absent else "")
 
@@ -152,36 +152,38 @@ def _sandbox(installation: Installation) -> str:
 def _metrics_folder(installation: Installation) -> str:
     settings = installation.settings
     if settings.metrics_port is None and (settings.metrics_token is None or settings.web_processes == 1):
-        raise Skipped("no processes add up their metrics")
+        raise Skipped("processes do not share metrics")
     folder = installation.environ.get(FOLDER_VARIABLE) or installation.web_variable(FOLDER_VARIABLE)
     if not folder or not Path(folder).is_dir():
-        raise Fault(f"{FOLDER_VARIABLE} names no folder: each process would tell metrics of its own alone.")
-    return "processes add up their metrics in it"
+        raise Fault(f"{FOLDER_VARIABLE} is not a folder: each process would report only its own metrics.")
+    return "processes share it for their metrics"
 
 
 CHECKS = (
-    Check("variables", _variables, "Write them as `docs/reference/settings.md` does, or remove them."),
-    Check("scratch", _scratch, "Set KENNEL_SCRATCH to a folder of the service's account on a disk with more room."),
+    Check("variables", _variables, "Use the names in `docs/reference/settings.md`, or remove them."),
+    Check("scratch", _scratch, "Set KENNEL_SCRATCH to a folder of the service's account on a disk with more space."),
     Check(
         "open files",
         _open_files,
-        "`ulimit -Hn 65536` before the start; with systemd `LimitNOFILE=65536`; with compose `ulimits`.",
+        "Run `ulimit -Hn 65536` before the start; with systemd set `LimitNOFILE=65536`; with compose set `ulimits`.",
     ),
-    Check("secret files", _secret_files, "`chmod 600` these files, or `chmod 700` their folder."),
-    Check("secrets", _secrets, "Exchange it for 32 random bytes (`openssl rand -hex 32`), there and here."),
+    Check("secret files", _secret_files, "Run `chmod 600` on these files, or `chmod 700` on their folder."),
+    Check("secrets", _secrets, "Replace it with 32 random bytes (`openssl rand -hex 32`), there and here."),
     Check(
         "weights",
         _weights,
-        "Where workers run, look with `kennel weights check`, run `kennel weights install`, and set "
+        "Where workers run: check with `kennel weights check`, run `kennel weights install`, and set "
         "KENNEL_WEIGHTS_SHA256 (docs/how-to/weights.md).",
         ["migrations"],
     ),
-    Check("GPU", _gpu, "`nvidia-smi` shows the driver's side; KENNEL_DEVICE and CUDA_VISIBLE_DEVICES name the GPU."),
+    Check("GPU", _gpu, "Check the driver with `nvidia-smi`; KENNEL_DEVICE and CUDA_VISIBLE_DEVICES select the GPU."),
     Check(
         "sandbox",
         _sandbox,
-        "A kernel with Landlock (`lsm=` of its command line) and seccomp, and no profile of the container that forbids "
-        "them; or KENNEL_ACCEPT_WEAKER_SANDBOX=true.",
+        "Use a kernel with Landlock (`lsm=` on its command line) and seccomp, and a container profile that "
+        "allows them; or set KENNEL_ACCEPT_WEAKER_SANDBOX=true.",
     ),
-    Check("metrics folder", _metrics_folder, "Set PROMETHEUS_MULTIPROC_DIR to an empty folder that processes share."),
+    Check(
+        "metrics folder", _metrics_folder, "Set PROMETHEUS_MULTIPROC_DIR to an empty folder that all processes share."
+    ),
 )

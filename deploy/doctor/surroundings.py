@@ -1,5 +1,6 @@
-"""Checks of what lies around the service: its public address, the proxy, the mail server, the malware scanner,
-the OpenID Connect issuer. Web processes need these, and the worker that sends mails; others may have no way to them."""
+"""Checks of the surroundings: public address, proxy, mail server, malware scanner, OpenID Connect issuer. The web
+process and the worker that sends mails need them; other processes may have no access.
+"""
 
 import secrets
 import ssl
@@ -34,24 +35,24 @@ def _public_address(installation: Installation) -> str:
         answer = _probe(url)
     except httpx.HTTPError as error:
         if _is_local(installation.settings):
-            raise Skipped(f"{url} is for the machine of the web process alone") from None
+            raise Skipped(f"{url} only works on the machine of the web process") from None
         raise _unreached(installation, f"{url} cannot be reached: {error}", error) from error
     if answer.status_code != httpx.codes.OK or answer.headers.get("content-type") != "application/json":
-        raise Fault(f"{url}{PROBE} answers {answer.status_code}, and not as this service does.")
+        raise Fault(f"{url}{PROBE} responds with {answer.status_code}, not like this service.")
     return f"{url} answers"
 
 
 def _unreached(installation: Installation, finding: str, error: BaseException) -> Fault | Skipped:
-    """What the ``error`` means: nothing where no connection was made, and what runs on this machine needs none."""
+    """Decide what the ``error`` means: skipped if there was no connection and this machine needs none, else a fault."""
     if _is_without_connection(error) and only_workers_run(installation.commands()):
         return Skipped(
-            f"there is no way out from here, and the workers here need none: look where web runs ({finding})"
+            f"this machine has no access to other networks, and its workers need none: check where web runs ({finding})"
         )
     return Fault(finding)
 
 
 def _is_without_connection(error: BaseException) -> bool:
-    """Whether nobody was reached, as far as the error tells, rather than somebody with a wrong certificate."""
+    """Whether no connection was made, as far as the error shows; a wrong certificate means that there was one."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):
@@ -67,31 +68,35 @@ def _probe(url: str, **headers: str) -> httpx.Response:
 def _encryption(installation: Installation) -> str:
     settings = installation.settings
     if settings.public_url.startswith("https:"):
-        return "cookies are sent over HTTPS only"
+        return "cookies are sent only over HTTPS"
     if _is_local(settings):
-        return "the service is for this machine alone"
-    raise Fault(f"{settings.public_url} is not HTTPS: passwords, tokens and cookies travel readable.")
+        return "only this machine can reach the service"
+    raise Fault(f"{settings.public_url} is not HTTPS: passwords, tokens and cookies are sent unencrypted.")
 
 
 def _proxy(installation: Installation) -> str:
-    """The web process takes an id of a request, as it takes an address, from a proxy that it trusts alone."""
+    """Check that the web process trusts the proxy: it accepts a request's ID, like an address, only from a trusted
+    proxy.
+    """
     url = installation.settings.public_url
     if not url.startswith("https:"):
         raise Skipped("without HTTPS there is no proxy")
     if any(network.prefixlen == 0 for network in installation.settings.trusted_proxies):
-        raise Fault("KENNEL_TRUSTED_PROXIES is everybody: each visitor may claim any address, and pass rate limits.")
+        raise Fault(
+            "KENNEL_TRUSTED_PROXIES contains all addresses: any visitor can claim any address, and evade rate limits."
+        )
     name = f"doctor-{secrets.token_hex(8)}"
     try:
         answer = _probe(url, **{"X-Request-ID": name})
     except httpx.HTTPError:
-        raise Skipped(f"{url} was not reached from here") from None
+        raise Skipped(f"{url} was not reachable from here") from None
     if answer.headers.get("x-request-id") != name:
-        raise Fault("The web process does not believe the proxy: all visitors share one address and its rate limits.")
-    return "the web process learns visitors' addresses from the proxy"
+        raise Fault("The web process does not trust the proxy: all visitors share one address and its rate limits.")
+    return "the web process gets visitors' addresses from the proxy"
 
 
 def _request_size(installation: Installation) -> str:
-    """A proxy with a limit refuses a body by its announced length, before a byte of it."""
+    """A proxy with a limit refuses a body because of its announced length, before any byte of it."""
     settings = installation.settings
     parts = urlsplit(settings.public_url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -102,22 +107,22 @@ def _request_size(installation: Installation) -> str:
             connection.endheaders()
             status = connection.getresponse().status
         except (OSError, HTTPException) as error:
-            raise Skipped(f"{settings.public_url} gave no answer: {error}") from None
+            raise Skipped(f"{settings.public_url} did not respond: {error}") from None
     if status == TOO_LARGE:
         raise Fault(f"{settings.public_url} refuses requests of {settings.max_upload_bytes:,} bytes (413).")
-    return f"requests of {settings.max_upload_bytes:,} bytes are let through"
+    return f"requests of {settings.max_upload_bytes:,} bytes pass"
 
 
 def _mail_server(installation: Installation) -> str:
     url = installation.settings.smtp_url
     if url is None and installation.settings.require_confirmed_address and not installation.settings.oidc_issuer:
         raise Fault(
-            "KENNEL_REQUIRE_CONFIRMED_ADDRESS is set, and without KENNEL_SMTP_URL nobody can confirm an address."
+            "KENNEL_REQUIRE_CONFIRMED_ADDRESS is set, but nobody can confirm an address without KENNEL_SMTP_URL."
         )
     if url is None:
-        raise Skipped("KENNEL_SMTP_URL is not set: links are made by `kennel admin account reset-link`")
+        raise Skipped("KENNEL_SMTP_URL is not set: create links with `kennel admin account reset-link`")
     smtp.check(url.get_secret_value(), installation.settings.mail_from)
-    return f"it takes mails from {installation.settings.mail_from}"
+    return f"it accepts mails from {installation.settings.mail_from}"
 
 
 def _mail_sender(installation: Installation) -> str:
@@ -126,7 +131,7 @@ def _mail_sender(installation: Installation) -> str:
         raise Skipped("no mails are sent")
     domain = parseaddr(settings.mail_from)[1].rpartition("@")[2]
     if "." not in domain:
-        raise Fault(f"Mails come from {settings.mail_from!r}, which no other server takes mails from.")
+        raise Fault(f"Mails come from {settings.mail_from!r}; other servers accept no mails from there.")
     return f"mails come from {settings.mail_from}"
 
 
@@ -138,7 +143,7 @@ def _issuer(installation: Installation) -> str:
     try:
         document = httpx.get(address, timeout=SECONDS).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
-        raise _unreached(installation, f"{address} does not answer as an issuer: {error}", error) from error
+        raise _unreached(installation, f"{address} does not respond as an issuer: {error}", error) from error
     told = str(document.get("issuer", "")) if isinstance(document, dict) else ""
     if not is_issuer(told, issuer):
         raise Fault(f"{address} names another issuer: {told or 'none'}.")
@@ -146,32 +151,34 @@ def _issuer(installation: Installation) -> str:
 
 
 def _malware_scanner(installation: Installation) -> str:
-    """A scanner whose signatures are missing finds nothing, and says so of nothing."""
+    """A scanner without signatures finds nothing and does not report that."""
     address = installation.settings.clamd
     if address is None:
         raise Skipped("KENNEL_CLAMD is not set: uploads are not scanned")
     try:
         clamd.require_clean(address, BytesIO(clamd.EICAR))
     except Invalid:
-        return f"clamd at {address} finds the test file of EICAR"
+        return f"clamd at {address} detects the EICAR test file"
     except Unavailable as error:
         cause = error.__cause__ or error
         if not only_workers_run(installation.commands(), without=(*SWEEPING_QUEUES, *CHECKING_QUEUES)):
             raise Fault(f"clamd at {address} does not scan: {cause}") from error
         raise _unreached(installation, f"clamd at {address} does not scan: {cause}", cause) from error
-    raise Fault(f"clamd at {address} finds nothing in the test file of EICAR.")
+    raise Fault(f"clamd at {address} does not detect the EICAR test file.")
 
 
 CHECKS = (
-    Check("public address", _public_address, "See to the name, its certificate, the proxy and KENNEL_PUBLIC_URL."),
+    Check("public address", _public_address, "Check the name, its certificate, the proxy and KENNEL_PUBLIC_URL."),
     Check(
-        "encryption", _encryption, "Put a proxy with TLS before the service and set KENNEL_PUBLIC_URL to https://..."
+        "encryption",
+        _encryption,
+        "Put a proxy with TLS in front of the service and set KENNEL_PUBLIC_URL to https://...",
     ),
     Check(
         "proxy",
         _proxy,
-        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address, and let the proxy send X-Forwarded-For "
-        "and pass X-Request-ID on.",
+        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address. Let the proxy send "
+        "X-Forwarded-For and pass X-Request-ID on.",
         ["public address"],
     ),
     Check(
@@ -180,8 +187,8 @@ CHECKS = (
         "Raise the proxy's limit (nginx: client_max_body_size), or lower KENNEL_MAX_UPLOAD_BYTES.",
         ["public address"],
     ),
-    Check("mail server", _mail_server, "Compare KENNEL_SMTP_URL with what your mail server wants."),
-    Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address of a domain of yours."),
-    Check("malware scanner", _malware_scanner, "Start clamd, load its signatures (freshclam), see to KENNEL_CLAMD."),
+    Check("mail server", _mail_server, "Check KENNEL_SMTP_URL against your mail server's requirements."),
+    Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address in your own domain."),
+    Check("malware scanner", _malware_scanner, "Start clamd, load its signatures (freshclam), and check KENNEL_CLAMD."),
     Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER as the issuer writes itself in that document."),
 )

@@ -21,11 +21,11 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/api.md": operations_page,
     ".env.example": env_example,
 }
-"""What makes each page, by its path. The page of commands imports the client, and so its answers, when it is made."""
+"""The function for each page, by path. The page of commands imports the client, and so its answers, on demand."""
 
 
 def stale_pages() -> Iterator[tuple[str, str]]:
-    """The path and new content of each page that differs from what the code generates, page after page."""
+    """The path and new content of each page that differs from the generated one."""
     for name, make in PAGES.items():
         content = make()
         if _written(name) != content:
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name} is stale: run `make reference`.", file=sys.stderr)
         else:
             (ROOT / name).write_text(content)
-            print(f"{name} is written.")
+            print(f"{name} updated.")
     return 1 if stale and "--check" in arguments else 0
 
 

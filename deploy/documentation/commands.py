@@ -13,14 +13,14 @@ from kennel_client.cli import exit_codes
 
 TYPES = {int: "integer", float: "number", Path: "path"}
 OF_EVERY_COMMAND = """\
-Every command explains itself by `-h` or `--help`, and so does every group of them; what follows `kennel kaggle` is the
-official client's. `kennel --version` prints the version. `kennel --install-completion` has the shell (bash, zsh, fish,
-PowerShell) complete commands, options and choices by the Tab key.
+Every command and every group prints its help with `-h` or `--help`; arguments after `kennel kaggle` go to the official
+client. `kennel --version` prints the version. `kennel --install-completion` installs completion of commands, options
+and choices with the Tab key for your shell (bash, zsh, fish or PowerShell).
 
-A command with `--json` prints one JSON document on standard output and nothing else, of a refusal
-`{"problem": {"type": ..., "title": ...}}`. One that prints a list takes `--format table`, `csv` or `json`.
-JSON and CSV are in UTF-8, whatever the encoding of the terminal is."""
-PASSED_ON = "Arguments are passed on to the official client as they are."
+A command with `--json` prints one JSON document on standard output and nothing else. For an error it is
+`{"problem": {"type": ..., "title": ...}}`. A command that prints a list has the option
+`--format table`, `csv` or `json`. JSON and CSV are always in UTF-8."""
+PASSED_ON = "Arguments are passed to the official client unchanged."
 
 
 def commands_page() -> str:
@@ -37,7 +37,7 @@ def commands_page() -> str:
 
 @cache
 def all_commands() -> dict[str, Any]:
-    """Every command by its full name, as it is typed: ``kennel up``, ``kennel admin competition create``, ..."""
+    """Every command by its full name: ``kennel up``, ``kennel admin competition create``, ..."""
     return dict(_commands(typer.main.get_command(app), "kennel"))
 
 
@@ -46,30 +46,34 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield name, command
         return
-    for each, inner in command.commands.items():
-        yield from _commands(inner, f"{name} {each}")
+    for parameter, inner in command.commands.items():
+        yield from _commands(inner, f"{name} {parameter}")
 
 
 def _section(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}"
     yield "\n\n".join(text(paragraph) for paragraph in (command.help or "").split("\n\n"))
-    parameters = [each for each in command.params if each.name != "help" and not getattr(each, "hidden", False)]
+    parameters = [
+        parameter
+        for parameter in command.params
+        if parameter.name != "help" and not getattr(parameter, "hidden", False)
+    ]
     if command.ignore_unknown_options and command.allow_extra_args:
         yield PASSED_ON
     if parameters:
-        yield table(("argument", "type", "default", "meaning"), [_row(each) for each in parameters])
+        yield table(("argument", "type", "default", "meaning"), [_row(parameter) for parameter in parameters])
 
 
 def _row(parameter: Any) -> tuple[str, str, str, str]:
     argument = parameter.param_type_name == "argument"
     names = [parameter.metavar or parameter.name.upper()] if argument else [*parameter.opts, *parameter.secondary_opts]
-    usage = ", ".join(code(each) for each in names) + (" ..." if parameter.nargs == -1 or parameter.multiple else "")
+    usage = ", ".join(code(name) for name in names) + (" ..." if parameter.nargs == -1 or parameter.multiple else "")
     variable = f" ({code(parameter.envvar)})" if getattr(parameter, "envvar", None) else ""
     return usage + variable, _type(parameter), _default(parameter), text(getattr(parameter, "help", None))
 
 
 def _type(parameter: Any) -> str:
-    """The type of a parameter as text, with its bounds, or its choices."""
+    """The type of a parameter as text, with bounds or choices."""
     annotation = parameter.type_descriptor.annotation
     if getattr(parameter, "is_flag", False):
         return "flag"

@@ -1,4 +1,4 @@
-"""``.env.example``: the variables of ``docker-compose.yml``, with what they mean and their defaults."""
+"""``.env.example``: the variables of ``docker-compose.yml`` with meanings and defaults."""
 
 import json
 import textwrap
@@ -14,13 +14,13 @@ FIXED = frozenset(
     {"database_url", "database_owner_url", "redis_url", "blob_url", "scratch", "weights_dir", "public_url", "device"}
     | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
-"""Settings to which ``docker-compose.yml`` gives values of its own."""
+"""Settings that ``docker-compose.yml`` fixes."""
 OWN_DEFAULTS = {"worker_processes": "7"}
-"""Defaults of ``docker-compose.yml`` that are not those of the service."""
+"""Defaults of ``docker-compose.yml`` that differ from the service's."""
 
 
 def env_example() -> str:
-    """The file: what is written there of the compose file itself, then the settings that are passed on."""
+    """The file: the handwritten variables of the compose file, then the settings that it passes on."""
     own, _, _ = (ROOT / ".env.example").read_text().partition(SETTINGS)
     return "\n\n".join([f"{own}{SETTINGS}", *_settings()]) + "\n"
 

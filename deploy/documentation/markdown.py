@@ -19,9 +19,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def text(docstring: str | None) -> str:
-    """A docstring or description as one line of Markdown: reStructuredText's code marks become Markdown's, links stay,
-    and special characters of Markdown and of tables are escaped."""
-    parts = LINK_OR_CODE.split(plain(docstring))  # every second one is a link or code
+    """A docstring or description as one line of Markdown. Converts reStructuredText's code marks, keeps links, and
+    escapes special characters of Markdown and tables.
+    """
+    parts = LINK_OR_CODE.split(plain(docstring))  # every second part is a link or code
     return "".join(_kept(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
@@ -35,7 +36,7 @@ def _escaped(content: str) -> str:
 
 
 def _kept(content: str) -> str:
-    """As it is but for what would end a table's cell."""
+    """Escape only what would end a table's cell."""
     return content.replace("|", "\\|")
 
 

@@ -24,8 +24,8 @@ def operations_page() -> str:
     """The page: how to call the API, then a section for each group of operations."""
     return page(
         "The API",
-        "Calls carry `Authorization: Bearer TOKEN`. Bodies are JSON unless said otherwise. Errors are "
-        "[problems](problems.md). A running service describes itself in full, with all fields, at "
+        "Send `Authorization: Bearer TOKEN` with each request. Bodies are JSON unless stated otherwise. Errors "
+        "are [problems](problems.md). A running service describes its API completely, with all fields, at "
         "`/api/v1/openapi.json`.",
         *(part for tag, group in operations_by_tag(openapi()).items() for part in _group(tag, group)),
     )
@@ -44,9 +44,9 @@ def _group(tag: str, operations: list[Operation]) -> Iterator[str]:
         body = _body(operation)
         if body:
             yield f"Body: {body}."
-        parameters = [each for each in operation.get("parameters", ()) if each["in"] != "path"]
+        parameters = [parameter for parameter in operation.get("parameters", ()) if parameter["in"] != "path"]
         if parameters:
-            yield table(("parameter", "in", "meaning"), [_parameter(each) for each in parameters])
+            yield table(("parameter", "in", "meaning"), [_parameter(parameter) for parameter in parameters])
 
 
 def _parameter(parameter: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -57,5 +57,5 @@ def _parameter(parameter: Mapping[str, Any]) -> tuple[str, str, str]:
 def _body(operation: Mapping[str, Any]) -> str:
     """The names of the schemas of a JSON body; empty if there is none."""
     schemas = [content.get("schema", {}) for content in operation.get("requestBody", {}).get("content", {}).values()]
-    references = [each for schema in schemas for each in schema.get("anyOf", [schema]) if "$ref" in each]
-    return " or ".join(code(each["$ref"].rpartition("/")[2]) for each in references)
+    references = [reference for schema in schemas for reference in schema.get("anyOf", [schema]) if "$ref" in reference]
+    return " or ".join(code(reference["$ref"].rpartition("/")[2]) for reference in references)

@@ -17,12 +17,12 @@ KINDS: Mapping[str, int] = {kind.__name__: status for kind, status in STATUS_BY_
 STATUS_FIRST = frozenset({"TusError", "problem"})
 """Functions of ``api`` that take (status, slug, sentence)."""
 VARIABLES: Mapping[str, tuple[str, ...]] = {"refusal": tuple(Refusal), "slug": ()}
-"""The possible values of a variable in place of a slug; those of a parameter ``slug`` are found at its calls."""
+"""The possible values of a variable used as a slug; those of a parameter ``slug`` are found at its calls."""
 FILLED_IN = "…"
 
 
 class Problem(NamedTuple):
-    """One place in the code that makes a problem; "…" in ``sentence`` stands for an inserted value."""
+    """One place in the code that raises a problem; "…" in ``sentence`` stands for an inserted value."""
 
     slug: str
     status: int
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
 
 class Construction(NamedTuple):
-    """A call that makes an error: its status, and the expressions for slug and sentence."""
+    """A call that creates an error: its status, and the expressions for slug and sentence."""
 
     status: int
     slug: ast.expr
@@ -45,16 +45,16 @@ def problems_page() -> str:
         of_slug[problem.slug].append(problem)
     return page(
         "Problems",
-        "An error of the API is a JSON object of [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457): `type` is "
-        "`urn:kennel:problem:` and a slug, `title` a sentence for people, `faults` a list of particulars where there "
-        "are any. Slugs are stable, sentences are not. The same errors end commands and jobs, where only the sentence "
-        "is shown. In sentences, … stands for what is filled in.",
+        "An error of the API is a JSON object as in [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457): `type` "
+        "is `urn:kennel:problem:` and a slug, `title` a sentence for people, `faults` an optional list of "
+        "details. Slugs are stable, sentences are not. Commands and jobs end with the same errors, but show only "
+        "the sentence. In sentences, … stands for an inserted value.",
         table(("slug", "status", "sentences", "raised in"), (_row(slug, of_slug[slug]) for slug in sorted(of_slug))),
     )
 
 
 def problem_slugs() -> str:
-    """The slugs that the API can answer with, by status, as JSON: for the OpenAPI document."""
+    """The slugs of the API by status, as JSON, for the OpenAPI document."""
     of_status: dict[int, set[str]] = defaultdict(set)
     for problem in problems():
         if problem.place.startswith(("api/", "client/kennel_client/archive/", "scorer/")):
@@ -71,7 +71,7 @@ def _row(slug: str, places: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def problems() -> list[Problem]:
-    """Every problem in the code, in the order of its files; ``LookupError`` for a slug that cannot be determined."""
+    """Every problem in the code, in file order; raises ``LookupError`` for a slug that cannot be determined."""
     files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     wrappers = dict(pair for tree in trees.values() for pair in _wrappers(tree))
@@ -87,7 +87,7 @@ def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
 
 
 def _wrappers(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Functions that make an error from their parameter ``slug``: (name, kind of error)."""
+    """Functions that create an error from their parameter ``slug``: (name, kind of error)."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for name, call in _calls(function):
@@ -115,19 +115,19 @@ def _construction(name: str, arguments: Sequence[ast.expr], wrappers: Mapping[st
 
 
 def _slugs(expression: ast.expr, place: str) -> tuple[str, ...]:
-    """The possible slugs of an expression; none where it passes on another problem's slug."""
+    """The possible slugs of an expression; none if it passes on another problem's slug."""
     if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
         return (expression.value,)
     if isinstance(expression, ast.Attribute) and expression.attr == "slug":
         return ()
     if isinstance(expression, ast.Name) and expression.id in VARIABLES:
         return VARIABLES[expression.id]
-    raise LookupError(f"{place}:{expression.lineno}: no telling which slug `{ast.unparse(expression)}` is")
+    raise LookupError(f"{place}:{expression.lineno}: cannot determine the slug of `{ast.unparse(expression)}`")
 
 
 def _sentence(expression: ast.expr | None) -> str:
     if isinstance(expression, ast.Constant):
         return str(expression.value)
     if isinstance(expression, ast.JoinedStr):
-        return "".join(str(each.value) if isinstance(each, ast.Constant) else FILLED_IN for each in expression.values)
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else FILLED_IN for part in expression.values)
     return FILLED_IN

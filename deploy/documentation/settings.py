@@ -12,12 +12,12 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
 
 CLIENT = (
-    ("KENNEL_URL", "Where the service is: for all commands that call it."),
-    ("KENNEL_TOKEN", "The API token with which they call it; it wins over the one that `kennel login` has kept."),
+    ("KENNEL_URL", "The service's URL, for all commands that call it."),
+    ("KENNEL_TOKEN", "The API token for these commands; takes precedence over the token stored by `kennel login`."),
 )
 STORE = (
-    ("AWS_ENDPOINT", "The address of the S3-compatible server; Amazon's own if left out."),
-    ("AWS_REGION", "Its region: `auto` where the server has none."),
+    ("AWS_ENDPOINT", "The address of the S3-compatible server. Default: Amazon's own."),
+    ("AWS_REGION", "Its region; `auto` if the server has none."),
     ("AWS_ACCESS_KEY_ID", "The key's name."),
     ("AWS_SESSION_TOKEN", "The token of a temporary key."),
     ("AWS_ALLOW_HTTP", "`true` for a server without TLS."),
@@ -30,31 +30,35 @@ def settings_page() -> str:
     return page(
         "Settings",
         "## The service",
-        "Every setting is an environment variable, read once when a process starts. `kennel up` finds "
-        "values of its own for those that are required. An empty variable is one that is not set. A secret "
-        "may be in a file instead: `DATABASE_PASSWORD_FILE` names the one with `DATABASE_PASSWORD`, and so on.",
+        "Every setting is an environment variable, read once when a process starts. `kennel up` chooses values "
+        "for required settings. An empty variable counts as unset. A secret can be in a file instead: "
+        "`DATABASE_PASSWORD_FILE` names the file with `DATABASE_PASSWORD`, and so on.",
         table(("variable", "type", "default", "meaning"), _settings()),
         "## Rate limits",
-        "What `KENNEL_RATES` (JSON, by name) replaces.",
+        "`KENNEL_RATES` (JSON, by name) replaces these defaults.",
         table(("name", "limit"), ((code(name), code(limit)) for name, limit in RATE_LIMITS.items())),
         "## Latent recovery",
-        "What `KENNEL_RECOVERY` (JSON, by name) replaces: how thoroughly a generator is searched for images.",
+        (
+            "`KENNEL_RECOVERY` (JSON, by name) replaces these defaults, which determine how thoroughly a generator "
+            "is searched for images."
+        ),
         table(
             ("name", "default"),
             ((code(name), code(json.dumps(value))) for name, value in AuditPlan().as_json().items()),
         ),
         "## S3",
-        "Where `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others of its kind. The "
-        "key needs the rights `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject`, `s3:AbortMultipartUpload`, "
-        "`s3:ListMultipartUploadParts` and, on the bucket, `s3:ListBucket`: without it the cleanup finds no lost "
-        "files, and Amazon's S3 answers 403 for a file that does not exist.",
+        "If `BLOB_URL` begins with `s3://`, the store's client reads these variables, and others with the same "
+        "prefix. The key needs the rights `s3:GetObject`, `s3:PutObject`, `s3:DeleteObject`, "
+        "`s3:AbortMultipartUpload`, `s3:ListMultipartUploadParts` and, on the bucket, `s3:ListBucket`. Without "
+        "`s3:ListBucket` the cleanup finds no lost files, and Amazon's S3 responds with 403 for a file that does "
+        "not exist.",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in STORE)),
         "## The command",
         table(("variable", "meaning"), ((code(name), meaning) for name, meaning in CLIENT)),
         "## A competition",
-        "The fields of the TOML file of `kennel admin competition create` and of `POST /api/v1/competitions`. In a "
-        "draft, `kennel admin competition update` and `PATCH` change every one of them. The last column says which may "
-        "change later, and how far.",
+        "The fields of the TOML file of `kennel admin competition create` and of `POST /api/v1/competitions`. In "
+        "a draft, `kennel admin competition update` and `PATCH` can change all of them. The last column shows "
+        "which fields can change later, and how.",
         table(("field", "type", "default", "meaning", "later"), _competition()),
     )
 
@@ -102,8 +106,8 @@ def _inner(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, 
 
 def _type(field: Mapping[str, Any]) -> str:
     """The type of a field as text, from its JSON schema, with its bounds."""
-    choices = [each for each in field.get("anyOf", [field]) if each.get("type") != "null"]
-    return " or ".join(_one_type(each) for each in choices)
+    choices = [choice for choice in field.get("anyOf", [field]) if choice.get("type") != "null"]
+    return " or ".join(_one_type(choice) for choice in choices)
 
 
 def _one_type(field: Mapping[str, Any]) -> str:

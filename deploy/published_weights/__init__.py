@@ -1,1 +1,1 @@
-"""Published weight files turned into the files that extractors load. Run by an operator, outside the service."""
+"""Convert published weight files to files that extractors load. An operator runs this, outside the service."""

@@ -1,7 +1,7 @@
 """The constants of a frozen TensorFlow graph, read without TensorFlow.
 
-A frozen graph is a serialised ``GraphDef``: nodes, of which those with the operator ``Const`` hold the weights. Field
-numbers are those of TensorFlow's ``graph.proto``, ``node_def.proto``, ``attr_value.proto`` and ``tensor.proto``.
+A frozen graph is a serialised ``GraphDef``: its nodes with the operator ``Const`` hold the weights. Field numbers come
+from TensorFlow's ``graph.proto``, ``node_def.proto``, ``attr_value.proto`` and ``tensor.proto``.
 """
 
 from collections.abc import Mapping
@@ -25,14 +25,14 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, int | str]]] = {
     "Shape": {"dimensions": (2, "Dimension")},
     "Dimension": {"size": (1, _INTEGER)},
 }
-"""By message its fields: number and type. Plural ones are repeated."""
+"""The fields of each message: number and type. Plural names are repeated fields."""
 _FLOAT32 = 1
 
 
 def constants_of(graph: bytes) -> Mapping[str, NDArray[np.float32]]:
-    """The float32 constants of a serialised ``GraphDef`` by the names of their nodes; others are left out.
+    """The float32 constants of a serialised ``GraphDef`` by node name.
 
-    Raises ``Invalid`` (``bad-graph``) for anything else than such a file.
+    Raises ``Invalid`` (``bad-graph``) if it is not a frozen graph.
     """
     try:
         constants = {
@@ -49,7 +49,7 @@ def constants_of(graph: bytes) -> Mapping[str, NDArray[np.float32]]:
 
 
 def _graph_class() -> Any:
-    """The class of ``Graph``, with the fields that are asked for."""
+    """The class of ``Graph``, with the required fields."""
     file = FileDescriptorProto(name="graph", package="frozen")
     for message, fields in _MESSAGES.items():
         made = file.message_type.add(name=message)
@@ -65,7 +65,7 @@ def _graph_class() -> Any:
 
 
 def _array(tensor: Any) -> NDArray[np.float32]:
-    """A ``TensorProto`` of float32 as an array. A single value stands for all."""
-    shape = tuple(each.size for each in tensor.shape.dimensions)
+    """A ``TensorProto`` of float32 as an array. A single value fills the whole array."""
+    shape = tuple(dimension.size for dimension in tensor.shape.dimensions)
     values = np.frombuffer(tensor.content, "<f4") if tensor.content else np.array(tensor.floats, "<f4")
     return np.broadcast_to(values, shape) if len(values) == 1 else values.reshape(shape)

@@ -1,7 +1,7 @@
-"""From a published file, on this machine or at a URL, to an extractor's weights in the operator's folder.
+"""Install an extractor's weights in the operator's folder, from a published file on this machine or at a URL.
 
-The result is loaded by the extractor's own loader before it is returned, so that it fits the network or is refused.
-Files of tensors are read as tensors alone, and TorchScript archives, which are programs, not at all.
+The extractor's own loader loads the result, so weights that do not fit are refused. Files of tensors are read as
+tensors only; TorchScript archives, which are programs, are refused.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ from scorer.extractors.networks import build_network, unfilled_network
 from scorer.extractors.weights import SUFFIXES, Weights
 
 _WRAPPERS = ("model", "state_dict")
-"""Names under which checkpoints keep their tensors."""
+"""Keys under which checkpoints store their tensors."""
 _TRUNK = "backbone."
 
 
 def converted(spec: ExtractorSpec, source: Path, published: bytes) -> bytes:
     """The content of ``NAME.safetensors`` from the bytes of the published file ``source``: a frozen TensorFlow graph
-    (``.pb``), safetensors, or a checkpoint of torch. Numbers become float32 and are otherwise unchanged.
+    (``.pb``), safetensors, or a torch checkpoint. Numbers become float32 and are otherwise unchanged.
 
     Raises ``Invalid`` (``bad-graph``, ``no-graph-names``, ``not-tensors``) and ``Unavailable`` (``unfit-weights``).
     """
@@ -55,11 +55,11 @@ def _tensors(source: Path, published: bytes) -> dict[str, Tensor]:
             return safetensors.torch.load(published)
         state = torch.load(BytesIO(published), map_location="cpu", weights_only=True)
     except Exception as error:
-        raise Invalid("not-tensors", f"{source} cannot be read as a file of tensors alone.") from error
+        raise Invalid("not-tensors", f"{source} cannot be read as a file of tensors.") from error
     for wrapper in _WRAPPERS:
         state = state.get(wrapper, state) if isinstance(state, Mapping) else state
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
-        raise Invalid("not-tensors", f"{source} holds something else than named tensors.")
+        raise Invalid("not-tensors", f"{source} contains something other than named tensors.")
     return dict(state)
 
 
@@ -72,18 +72,21 @@ def _renamed(spec: ExtractorSpec, state: dict[str, Tensor]) -> dict[str, Tensor]
 
 
 OTHER_FORMATS = (".safetensors", ".pb")
-"""Those of other published files than the checkpoint whose hash a publisher states."""
+"""Other published formats than the checkpoint whose hash a publisher states."""
 SECONDS = 60.0
 """How long a server may be silent."""
 
 
 @contextmanager
 def published_file(source: str) -> Iterator[Path]:
-    """The file at the path or URL ``source``, under its own name; a downloaded one is gone after the block. Raises
-    ``Unavailable`` (``no-weights-file``) if it cannot be read."""
+    """The file at the path or URL ``source``, with its own name; a download is deleted after the block. Raises
+    ``Unavailable`` (``no-weights-file``) if it cannot be read.
+    """
     if not source.lower().startswith(("http://", "https://")):
         if not Path(source).is_file():
-            raise Unavailable("no-weights-file", f"There is no file {source}: name the published file or its URL.")
+            raise Unavailable(
+                "no-weights-file", f"There is no file {source}: give the path of the published file, or its URL."
+            )
         yield Path(source)
         return
     with TemporaryDirectory() as folder:
@@ -96,15 +99,15 @@ def published_file(source: str) -> Iterator[Path]:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise Unavailable(
                 "no-weights-file",
-                f"{source} cannot be downloaded ({error}): download it elsewhere, and name the file.",
+                f"{source} cannot be downloaded ({error}): download it on another machine, and give the file's path.",
             ) from error
         yield file
 
 
 def install(spec: ExtractorSpec, source: Path, folder: Path, *, sha256: str | None) -> Weights:
-    """Install the published file ``source``, whose SHA-256 the operator has confirmed as ``sha256``, in ``folder``, and
-    the hash of the installed file in ``NAME.sha256``. A file that the extractor can load stays as it is, any other is
-    converted. Either way all names and shapes of tensors are checked. Nothing is overwritten.
+    """Install the published file ``source`` in ``folder``, and write the installed file's hash to ``NAME.sha256``. The
+    operator has confirmed the file's SHA-256 as ``sha256``. Converts a file that the extractor cannot load. Always
+    checks the names and shapes of all tensors; never overwrites a file.
 
     Raises ``Invalid`` (``weights-exist``, ``wrong-weights-file``, ``unconfirmed-weights``, and those of ``converted``)
     and ``Unavailable`` (``unfit-weights``, ``weights-folder``).
@@ -112,8 +115,8 @@ def install(spec: ExtractorSpec, source: Path, folder: Path, *, sha256: str | No
     record = folder / f"{spec.name}.sha256"
     for path in (record, *(folder / f"{spec.name}{suffix}" for suffix in SUFFIXES)):
         if path.exists():
-            raise Invalid("weights-exist", f"{path} exists already.")
-    published = source.read_bytes()  # once: what is hashed is what is installed
+            raise Invalid("weights-exist", f"{path} already exists.")
+    published = source.read_bytes()  # read once, so that exactly the hashed bytes are installed
     found = hashlib.sha256(published).hexdigest()
     _require_confirmed(spec, source, found, confirmed=sha256)
     weights = _weights(spec, source, folder, published=published, sha256=found)
@@ -134,26 +137,26 @@ def _require_confirmed(spec: ExtractorSpec, source: Path, found: str, *, confirm
     if stated is not None and source.suffix not in OTHER_FORMATS and not found.startswith(stated):
         raise Invalid(
             "wrong-weights-file",
-            f"The SHA-256 of {source.name} is {found}. That of the published file begins with {stated} "
+            f"The SHA-256 of {source.name} is {found}, but that of the published file begins with {stated} "
             f"({spec.stated_in}). Download it again from {spec.weights_url}.",
         )
     if confirmed is None:
         raise Invalid(
             "unconfirmed-weights",
-            f"The SHA-256 of {source.name} is {found}. Compare it with the one that its publisher shows, then confirm "
-            f"it with --sha256 {found}.",
+            f"The SHA-256 of {source.name} is {found}. Compare it with the SHA-256 that its publisher shows, then "
+            f"confirm it with --sha256 {found}.",
         )
     if found != confirmed.strip().lower():
         raise Invalid(
-            "wrong-weights-file", f"The SHA-256 of {source.name} is {found}, not {confirmed}: it is another file."
+            "wrong-weights-file", f"The SHA-256 of {source.name} is {found}, not {confirmed}: it is a different file."
         )
 
 
 def _weights(spec: ExtractorSpec, source: Path, folder: Path, *, published: bytes, sha256: str) -> Weights:
-    """The weights to install: the file as it is if the extractor loads it, else converted."""
+    """The weights to install: the unchanged file if the extractor loads it, else converted."""
     if source.suffix in SUFFIXES:
         weights = Weights(folder / f"{spec.name}{source.suffix}", published, sha256)
-        with suppress(Exception):  # the conversion says what is wrong with the file
+        with suppress(Exception):  # the conversion explains what is wrong with the file
             build_network(spec, weights)
             return weights
     content = converted(spec, source, published)

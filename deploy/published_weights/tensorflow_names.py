@@ -1,9 +1,8 @@
-"""What the tensors of ``inception_2015`` and ``nasnetalarge`` are called in TensorFlow's graphs, and how they lie
-there.
+"""Names and layouts of the tensors of ``inception_2015`` and ``nasnetalarge`` in TensorFlow's graphs.
 
-The names of the first are those of ``classify_image_graph_def.pb`` (2015-12-05), those of the second TF-slim's
-(``nets/nasnet``). Convolutions lie there as (height, width, in, out), depthwise ones as (height, width, channels, 1),
-matrices as (in, out).
+The names of ``inception_2015`` come from ``classify_image_graph_def.pb`` (2015-12-05), those of ``nasnetalarge`` from
+TF-slim (``nets/nasnet``). In the graphs, convolutions have the layout (height, width, in, out), depthwise ones (height,
+width, channels, 1), matrices (in, out).
 """
 
 import re
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scorer.errors import Invalid
 
 Shapes = Mapping[str, Sequence[int]]
-"""By name: the shape of each tensor that an extractor's network has."""
+"""The shapes of an extractor's tensors by name."""
 Arrays = Mapping[str, NDArray[np.float32]]
 
 _NORM = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
@@ -42,11 +41,10 @@ _LAYERS_NASNET = {
 
 
 def arrays_of_graph(extractor: str, constants: Arrays, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
-    """A graph's constants under the names, and with the axes, of an extractor's tensors.
+    """A graph's constants with the names and axes of an extractor's tensors.
 
-    A classifier that the graph does not have is left out. All names of a graph may stand under one scope. Raises
-    ``Invalid``: ``no-graph-names`` for an extractor that comes from no TensorFlow graph, ``bad-graph`` with the first
-    tensor that is missing.
+    A classifier that the graph lacks is omitted. All names of a graph may have a common scope. Raises ``Invalid``:
+    ``no-graph-names`` for an extractor without a TensorFlow graph, ``bad-graph`` with the first missing tensor.
     """
     if extractor not in _NAMES:
         raise Invalid("no-graph-names", f"{extractor} does not come from a TensorFlow graph; {', '.join(_NAMES)} do.")
@@ -67,13 +65,15 @@ def arrays_of_graph(extractor: str, constants: Arrays, shapes: Shapes) -> dict[s
 
 
 def _scope(constants: Arrays, name: str) -> str:
-    """The scope that the graph's names stand under: empty, or one that ends in a slash."""
-    scopes = (each.removesuffix(name) for each in constants if each == name or each.endswith(f"/{name}"))
+    """The common scope of the graph's names: empty, or ending with a slash."""
+    scopes = (
+        constant.removesuffix(name) for constant in constants if constant == name or constant.endswith(f"/{name}")
+    )
     return min(scopes, key=len, default="")
 
 
 def _turned(name: str, array: NDArray[np.float32], shape: Sequence[int]) -> NDArray[np.float32]:
-    """An array with the axes of torch, without the background class that TF-slim's classifier has in addition."""
+    """An array with the axes of torch, without the additional background class of TF-slim's classifier."""
     if array.ndim == 4:
         return array.transpose((2, 3, 0, 1) if "depthwise" in name else (3, 2, 0, 1))
     turned = array.T

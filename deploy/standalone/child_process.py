@@ -27,9 +27,9 @@ FORCE_TIMEOUT = 3.0  # seconds
 class Child:
     """A part to run: ``argv`` under ``user`` (None: our own account) with ``env`` (None: our own).
 
-    It is stopped by ``stop_signal``; after ``stop_timeout`` seconds by SIGQUIT, then by SIGKILL.
-    ``ready`` is polled, for up to ``ready_timeout`` seconds, until it returns True; it may raise if the part will
-    never be ready. With ``restart`` it is started again after every crash; otherwise a crash ends all parts.
+    ``stop_signal`` stops it; after ``stop_timeout`` seconds SIGQUIT follows, then SIGKILL. ``ready`` is polled for up
+    to ``ready_timeout`` seconds until it returns True; it may raise if the part will never be ready. With ``restart``,
+    the part is started again after every crash; otherwise a crash ends all parts.
     """
 
     name: str
@@ -43,17 +43,17 @@ class Child:
     ready: Callable[[], bool] | None = None
     ready_timeout: float = 60.0
     niceness: int = 0
-    """How far it stands back where all want the processor, as ``nice`` counts it."""
+    """Its niceness: a larger number means a lower priority for the processor."""
     reached: Sequence[Path] = ()
-    """Folders that ``user`` must reach, also through closed ones: the interpreter, the code."""
+    """Folders that ``user`` must reach, also through closed folders: the interpreter, the code."""
     preloaded: bool = False
-    """Whether it is a module of Python, which may begin as a fork of the preloaded process."""
+    """Whether it is a Python module, which may start as a fork of the preloaded process."""
     files: Sequence[int] = ()
-    """Open files that it has from us."""
+    """Open files that it inherits from us."""
 
 
 class ForkedPart:
-    """A part that was forked, as :class:`subprocess.Popen` has one that was executed."""
+    """A forked part, with the interface of :class:`subprocess.Popen`."""
 
     def __init__(self, pid: int, stdout: IO[bytes]) -> None:
         self.pid = pid
@@ -61,7 +61,7 @@ class ForkedPart:
         self.returncode: int | None = None
 
     def wait(self) -> int:
-        """Block until it has ended; the exit status, or -N for signal N."""
+        """Block until it has ended; returns the exit status, or -N for signal N."""
         if self.returncode is None:
             _, status = os.waitpid(self.pid, 0)
             self.returncode = os.waitstatus_to_exitcode(status)
@@ -72,8 +72,9 @@ StartedProcess = subprocess.Popen[bytes] | ForkedPart
 
 
 class RestartPolicy:
-    """The delay before each restart: it doubles from ``first`` to ``longest`` seconds, and begins again at ``first``
-    after a process that ran for more than ``longest`` seconds."""
+    """The delay before each restart: it doubles from ``first`` to ``longest`` seconds, and is ``first`` again after a
+    process that ran for more than ``longest`` seconds.
+    """
 
     def __init__(self, first: float = 0.5, longest: float = 60.0) -> None:
         self.first = first
@@ -95,7 +96,7 @@ def launch_command(
     niceness: int = 0,
     reached: Sequence[Path] = (),
 ) -> list[str]:
-    """The command that runs ``child_argv`` as ``user``, with ``signum`` to it when this process dies."""
+    """The command that runs ``child_argv`` as ``user``; it gets the signal ``signum`` when this process dies."""
     uid, gid = (user.uid, user.gid) if user is not None else (launch.STAY, launch.STAY)
     stage = [sys.executable, "-I", "-S", launch.__file__, int(signum), os.getpid(), uid, gid, niceness]
     stage.append(os.pathsep.join(map(str, reached)))
@@ -105,11 +106,11 @@ def launch_command(
 def installation(weights: Path | None = None) -> list[Path]:
     """The folders that a part reads: Python's, the code's, and that of the ``weights``."""
     named = (sys.prefix, sys.base_prefix, *sys.path, *([weights] if weights is not None else ()))
-    return sorted({Path(each).resolve() for each in named if Path(each).is_dir()})
+    return sorted({Path(folder).resolve() for folder in named if Path(folder).is_dir()})
 
 
 def server_environment() -> dict[str, str]:
-    """A minimal environment for the servers: no settings, no secrets; with it, Python itself still starts."""
+    """A minimal environment for the servers, without settings and secrets; Python still starts with it."""
     inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"} | inherited
 
@@ -129,8 +130,9 @@ def execute(child: Child) -> subprocess.Popen[bytes]:
 
 
 class ChildProcess:
-    """One process of a child, in its own session and process group (so a terminal's Ctrl-C reaches only us). ``start``
-    is what starts it."""
+    """One process of a child, in its own session and process group, so a terminal's Ctrl-C reaches only us. ``start``
+    starts it.
+    """
 
     def __init__(self, child: Child, log: Log, start: Callable[[Child], StartedProcess] = execute) -> None:
         self._child = child
@@ -154,11 +156,11 @@ class ChildProcess:
                 self._log.line(self._child.name, text)
 
     def last_lines(self) -> list[str]:
-        """The last ten lines of its output, without the empty ones."""
+        """The last ten non-empty lines of its output."""
         return [line for line in tuple(self._last_lines) if line.strip()]
 
     def wait(self) -> None:
-        """Block until it ended, then kill the rest of its group. For one thread only; others wait for ``ended``."""
+        """Block until it has ended, then kill the rest of its group. For one thread only; others wait for ``ended``."""
         self.status = self._process.wait()
         self._end_group()
         self._reader.join(timeout=2.0)  # the limit matters only if a process left the group with the pipe
@@ -183,9 +185,9 @@ class ChildProcess:
                 os.kill(self.pid, signum)
 
     def stop(self) -> bool:
-        """End it: the stop signal to the process, then SIGQUIT, then SIGKILL to its group.
+        """End it: send the stop signal to the process, then SIGQUIT, then SIGKILL to its group.
 
-        False if the stop signal was not enough.
+        Returns False if the stop signal did not suffice.
         """
         self._signal(self._child.stop_signal)
         if self.ended.wait(self._child.stop_timeout):
@@ -193,12 +195,12 @@ class ChildProcess:
         self._signal(FORCE)
         if not self.ended.wait(FORCE_TIMEOUT):
             self.kill()
-            self.ended.wait(FORCE_TIMEOUT)  # not for ever: a process may hang in the kernel
+            self.ended.wait(FORCE_TIMEOUT)  # with a limit: a process may hang in the kernel
         return False
 
 
 def describe_exit(status: int) -> str:
-    """'ended with status N' or 'was ended by SIGNAL', from a status as subprocess gives it."""
+    """'ended with status N' or 'was ended by SIGNAL', from a status of subprocess."""
     if status >= 0:
         return f"ended with status {status}"
     try:

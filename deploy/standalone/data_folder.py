@@ -26,7 +26,7 @@ from deploy.standalone.unix_account import (
 from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
 
-if TYPE_CHECKING:  # `kennel up` opens its folder before it loads what takes a second
+if TYPE_CHECKING:  # `kennel up` opens its folder before it loads slow modules
     from scorer.settings import Settings
 
 LOCK = "lock"
@@ -34,28 +34,29 @@ SECRETS = "secrets.json"
 ADDRESSES = "addresses.json"
 SCRATCH = "scratch"
 METRICS = "metrics"
-"""The folder in which all parts add up their metrics."""
+"""The folder in which all parts collect their metrics."""
 FOLDERS = {
     SERVERS: ("postgres", "redis"),
     SERVICE: ("beat", "blobs", METRICS, SCRATCH),
 }
-"""The folders in a data folder, by the account to which they belong if root starts Kennel."""
+"""The folders in a data folder, with the account that owns them if root starts Kennel."""
 ROOTS_FOLDER = Path("/var/lib")
 
 
 def default_data_folder(name: str = "kennel") -> Path:
-    """The user's data directory, or /var/lib/kennel for root (whose home the servers cannot enter). ``name``
-    distinguishes several Kennels of one user. ``Unavailable`` for a user without a home."""
+    """The user's data directory, or /var/lib/kennel for root (the servers cannot enter root's home). ``name``
+    distinguishes several Kennels of one user. Raises ``Unavailable`` for a user without a home.
+    """
     if os.geteuid() == 0:
         return ROOTS_FOLDER / name
     try:
         return user_data_path(name)
     except RuntimeError:
-        raise Unavailable("no-home", "This account has no home directory: name a folder with --data.") from None
+        raise Unavailable("no-home", "This account has no home directory: choose a folder with --data.") from None
 
 
 class DataFolder:
-    """An open data folder, made by :func:`open_data_folder`."""
+    """An open data folder, created by :func:`open_data_folder`."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -67,16 +68,16 @@ class DataFolder:
         return system_account(SERVICE)
 
     def private_folder(self, name: str) -> Path:
-        """The folder ``name``, made if it is not there: it and all that is in it are private to ``account``."""
+        """The folder ``name``, created if necessary; it and its contents are private to ``account``."""
         folder = self.path / name
         folder.mkdir(mode=0o700, exist_ok=True)
-        folder.chmod(0o700)  # it may have been there
+        folder.chmod(0o700)  # it may already have existed
         if self.account is not None:
             hand_over(folder, self.account)
         return folder
 
     def secret(self, name: str) -> str:
-        """The random secret of that name (43 URL-safe characters), made at the first call and stored."""
+        """The random secret with that name (43 URL-safe characters), created and stored by the first call."""
         known = self._secrets()
         if name not in known:
             known[name] = secrets.token_urlsafe(32)
@@ -84,11 +85,11 @@ class DataFolder:
         return known[name]
 
     def has_secret(self, name: str) -> bool:
-        """Whether ``secret(name)`` was made before."""
+        """Whether ``secret(name)`` has been created."""
         return name in self._secrets()
 
     def forget_secrets(self, *names: str) -> None:
-        """Forget the secrets of these names, so that the next use makes new ones."""
+        """Delete the secrets with these names, so that the next use creates new ones."""
         left = {name: secret for name, secret in self._secrets().items() if name not in names}
         self.write_private(SECRETS, json.dumps(left, indent=1) + "\n")
 
@@ -103,7 +104,7 @@ class DataFolder:
         return known
 
     def write_private(self, name: str, text: str, account: UnixAccount | None = None) -> Path:
-        """Replace the file ``name`` atomically by one that only its owner (``account``, default: ours) may read."""
+        """Replace the file ``name`` atomically; only its owner (``account``, default: ours) can read it."""
         file, draft = self.path / name, self.path / f"{name}.new"
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -116,7 +117,7 @@ class DataFolder:
         return draft.replace(file)
 
     def require_in_place(self) -> None:
-        """Raise ``Unavailable`` if the folder has been moved or removed, or another one is in its place."""
+        """Raise ``Unavailable`` if the folder was moved, removed or replaced."""
         try:
             is_in_place = os.path.samestat(os.fstat(self.lock), (self.path / LOCK).stat())
         except (FileNotFoundError, NotADirectoryError):
@@ -124,14 +125,14 @@ class DataFolder:
         if not is_in_place:
             raise Unavailable(
                 "data-folder-moved",
-                f"The folder {self.path} was moved or removed while Kennel ran. Kennel stops, so that nothing is "
-                "stored outside it: start it again with --data and the new place.",
+                f"The folder {self.path} was moved or removed while Kennel ran. Kennel stops so that it stores "
+                "nothing outside the folder: start it again with --data and the new path.",
             )
 
 
 @contextmanager
 def full_disk_in_words(path: Path) -> Iterator[None]:
-    """Raise ``Unavailable`` where the disk of the folder ``path`` is full."""
+    """Raise ``Unavailable`` if the disk of the folder ``path`` is full."""
     try:
         yield
     except OSError as error:
@@ -152,21 +153,21 @@ def addresses_in(path: Path) -> dict[str, str]:
 
 
 def secret_files(path: Path) -> list[Path]:
-    """The files of the folder ``path`` that have secrets in them, as far as they are there."""
+    """The existing files with secrets in the folder ``path``."""
     return [file for file in (path.expanduser() / SECRETS, path.expanduser() / ADDRESSES) if file.exists()]
 
 
 def settings_of(path: Path | None) -> "Settings":
-    """The settings of the environment, with the addresses of the Kennel that runs on the folder ``path`` if there is
-    one."""
+    """The settings from the environment, with the addresses of the Kennel that runs on the folder ``path``, if any."""
     from scorer.settings import read_settings  # noqa: PLC0415 - see above
 
     return read_settings(addresses_in(path) if path else {})
 
 
 def with_own_scratch(settings: "Settings") -> "Settings":
-    """The settings, with root's own scratch folder in place of one that belongs to the account of the parts, which
-    could not read what root leaves there."""
+    """The settings with root's own scratch folder, because the account of the parts could not read files that root
+    leaves in theirs.
+    """
     if owner_of(settings.scratch) is None:
         return settings
     return settings.model_copy(update={"scratch": user_cache_path("kennel") / "scratch"})
@@ -174,12 +175,12 @@ def with_own_scratch(settings: "Settings") -> "Settings":
 
 @contextmanager
 def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFolder]:
-    """Make or open the data folder ``path`` and lock it for the block, or for as long as the watchdog holds a copy of
+    """Create or open the data folder ``path`` and lock it for the block, or for as long as the watchdog holds a copy of
     the lock's descriptor.
 
-    ``patience`` is how long (seconds) to wait for the parts of an earlier Kennel that was killed.
-    Raises Unavailable, in one sentence, when the folder cannot be written, cannot be reached by the
-    accounts of the parts, has another owner, holds other things, or belongs to a Kennel that runs.
+    ``patience`` is the time (seconds) to wait for the parts of a killed Kennel. Raises Unavailable, with one sentence,
+    if the folder is not writable, cannot be reached by the accounts of the parts, has another owner, contains other
+    files, or belongs to a running Kennel.
     """
     path = path.expanduser().absolute()
     try:
@@ -190,7 +191,7 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFold
     except OSError as error:
         raise Unavailable(
             "data-folder-unwritable",
-            f"Kennel cannot write to the folder {path} ({error.strerror}): name another with --data.",
+            f"Kennel cannot write to the folder {path} ({error.strerror}): choose another with --data.",
         ) from None
     try:
         _let_parts_through(path)
@@ -214,9 +215,9 @@ def _refuse_other_owners(path: Path) -> None:
         if owner not in allowed:
             raise Unavailable(
                 "data-folder-of-another",
-                f"The folder {folder} belongs to the account '{account_name(owner)}', which is not the one that Kennel "
-                f"would use for it: hand the data over with `{_hand_over_command(path)}`, or name another folder with "
-                "--data.",
+                f"The folder {folder} belongs to the account '{account_name(owner)}', but Kennel would use "
+                f"another account for it: hand the data over with `{_hand_over_command(path)}`, or choose another "
+                "folder with --data.",
             )
 
 
@@ -236,7 +237,7 @@ def _refuse_foreign(path: Path) -> None:
     if content and LOCK not in content:
         raise Unavailable(
             "data-folder-foreign",
-            f"The folder {path} was not made by Kennel and holds other things: name a new or empty one.",
+            f"The folder {path} was not created by Kennel and contains other files: choose a new or empty folder.",
         )
 
 
@@ -259,7 +260,7 @@ def _take_lock(path: Path, patience: float) -> int:
             break
         except BlockingIOError:
             holder = file.read_text().strip()
-            # The holder is dead: its watchdog still ends what it left behind, which takes seconds.
+            # The holder is dead: its watchdog is still ending its processes, which takes seconds.
             if holder.isdigit() and not _is_alive(int(holder)) and time.monotonic() < until:
                 time.sleep(0.05)
                 continue
@@ -267,7 +268,10 @@ def _take_lock(path: Path, patience: float) -> int:
             holder_text = f" (process {holder})" if holder else ""
             raise Unavailable(
                 "data-folder-in-use",
-                f"Another Kennel{holder_text} is running on the folder {path}: stop it, or name another with --data.",
+                (
+                    f"Another Kennel{holder_text} is running on the folder {path}: stop it, or choose another folder "
+                    "with --data."
+                ),
             ) from None
     os.truncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())

@@ -1,7 +1,7 @@
-"""The database's roles and grants. The only SQL outside of ``scorer/db`` and the migrations.
+"""The database's roles and grants. The only SQL outside ``scorer/db`` and the migrations.
 
-The owner makes and changes tables (migrations). The service reads and writes rows, and is neither
-superuser nor owner, so that a flaw in it can neither drop a table nor read the server's files.
+The owner creates and changes tables (migrations). The service reads and writes rows, and is neither superuser nor
+owner, so that a flaw in it can neither drop a table nor read the server's files.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ DATABASE = "kennel"
 
 
 def accepts_connections(url: str) -> bool:
-    """Whether the server behind ``url`` (libpq's form) takes connections yet.
+    """Whether the server at ``url`` (libpq's form) accepts connections yet.
 
-    Raises Unavailable if it never will: the password is wrong.
+    Raises Unavailable if it never will, because the password is wrong.
     """
     try:
         psycopg2.connect(url, connect_timeout=2).close()
@@ -30,8 +30,8 @@ def accepts_connections(url: str) -> bool:
         if "password authentication failed" in str(error):
             raise Unavailable(
                 "secrets-mismatch",
-                "The password in secrets.json is not the one of this folder's database: restore both from "
-                "the same backup.",
+                "The password in secrets.json is not that of this folder's database: restore both from the same "
+                "backup.",
             ) from None
         return False
     return True
@@ -40,11 +40,11 @@ def accepts_connections(url: str) -> bool:
 def provision(admin_url: str, passwords: Mapping[str, str]) -> None:
     """Create or update the roles and the database; idempotent.
 
-    ``admin_url`` is the superuser's, of the database ``postgres``; ``passwords`` maps OWNER and APP to
-    theirs. The migrations grant APP its rights on the owner's tables.
+    ``admin_url`` is the superuser's URL of the database ``postgres``; ``passwords`` has the passwords of OWNER and APP.
+    The migrations grant APP its rights on the owner's tables.
     """
     with closing(psycopg2.connect(admin_url)) as admin, admin.cursor() as query:
-        admin.autocommit = True  # a database cannot be made in a transaction
+        admin.autocommit = True  # a database cannot be created in a transaction
         for role, password in passwords.items():
             _provision_role(admin, query, role, password=password)
         query.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])

@@ -16,7 +16,7 @@ from deploy.standalone.supervisor import Supervisor
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of one's own is made in it
 MIN_FREE_BYTES = 2 * 1024**3
-"""Free space that the folder in memory needs: for many small databases at a time."""
+"""Free space needed in memory, for many small databases at a time."""
 
 
 class Servers(NamedTuple):
@@ -28,10 +28,10 @@ class Servers(NamedTuple):
 
 @contextmanager
 def ephemeral_servers() -> Iterator[Servers]:
-    """Run PostgreSQL and Redis in a temporary folder, without durability and without log.
+    """Run PostgreSQL and Redis in a temporary folder, without durability and log.
 
-    The folder is made directly in one that everybody can enter, because the unprivileged account under which root
-    runs the servers must reach it. Raises Unavailable when they cannot start.
+    The folder is directly in one that everybody can enter, because the unprivileged account under which root runs the
+    servers must reach it. Raises Unavailable if they cannot start.
     """
     folder = Path(tempfile.mkdtemp(prefix="kennel-", dir=_memory_folder()))
     try:
@@ -48,7 +48,8 @@ def ephemeral_servers() -> Iterator[Servers]:
 
 
 def _memory_folder() -> Path | None:
-    """A folder in memory if it has enough space, because copying a database takes a tenth of the time there; None: the
-    system's temporary folder."""
+    """A folder in memory if it has enough space, because copying a database takes a tenth of the time there. None: the
+    system's temporary folder.
+    """
     usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
     return MEMORY if usable and shutil.disk_usage(MEMORY).free >= MIN_FREE_BYTES else None

@@ -1,9 +1,9 @@
-"""The launcher of a part: drops root for good, keeps its files private, has it end when the runner dies, executes the
+"""The launcher of a part: drops root permanently, keeps its files private, ends it when the runner dies, executes the
 command.
 
-It runs as a script between fork and exec, because code in the forked copy of a threaded runner may
-deadlock, and because the unprivileged account may be unable to reach this interpreter: root starts
-it, and only then becomes that account. Imports nothing of Kennel, so that it starts in milliseconds.
+It runs as a script between fork and exec, because code in the forked copy of a threaded runner may deadlock. The
+unprivileged account may be unable to reach this interpreter, so root starts it and then becomes that account. It
+imports nothing of Kennel, so it starts in milliseconds.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38  # from Linux's <sys/prctl.h>
 MAX_CAPABILITIES = 64
-CANNOT_EXECUTE = 127  # what a shell answers too
+CANNOT_EXECUTE = 127  # as shells do
 STAY = -1
 CLONE_NEWNS = 0x20000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from Linux's <sys/mount.h>
@@ -24,26 +24,27 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18  # from Linux's <sys/mount.h>
 def main(
     signum: int, parent: int, uid: int, *, gid: int, niceness: int, reached: Sequence[str], command: list[str]
 ) -> None:
-    """Execute ``command`` as ``uid:gid`` (STAY: unchanged), with ``signum`` to it when ``parent`` dies. It can reach
-    the folders ``reached``, whatever closed folders lie on the way."""
+    """Execute ``command`` as ``uid:gid`` (STAY: unchanged); it gets the signal ``signum`` when ``parent`` dies. It can
+    reach the folders ``reached`` also through closed folders.
+    """
     os.nice(niceness)
     if uid != STAY and not all(_is_reachable(folder, uid, gid) for folder in reached):
         try:
             open_ways(reached, uid, gid)
         except OSError as error:
             print(
-                f"user {uid} cannot reach {' and '.join(reached)} ({error.strerror}): install Kennel where everybody "
-                "may read it, such as /opt/kennel, or start it as an ordinary user",
+                f"user {uid} cannot reach {' and '.join(reached)} ({error.strerror}): install Kennel in a folder "
+                "that everybody can read, such as /opt/kennel, or start it as an ordinary user",
                 file=sys.stderr,
             )
             sys.exit(CANNOT_EXECUTE)
-    os.umask(0o077)  # blobs, decoded images, databases: what a part writes is private to its account
+    os.umask(0o077)  # a part's files (blobs, decoded images, databases) are private to its account
     if uid != STAY:
         become(uid, gid)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         _require(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        # After the change of user, which clears it. On other systems the watchdog alone ends what a dead runner left.
+        # After the change of user, which clears it. On other systems only the watchdog ends what a dead runner left.
         libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
     if os.getppid() != parent:  # the runner died before the request took effect
         sys.exit(CANNOT_EXECUTE)
@@ -57,7 +58,7 @@ def main(
 
 
 def become(uid: int, gid: int) -> None:
-    """Become ``uid:gid``, without other groups and without any capability that a program could give back."""
+    """Become ``uid:gid``, without other groups and without any capability that a program could restore."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         for capability in range(MAX_CAPABILITIES):
@@ -68,14 +69,15 @@ def become(uid: int, gid: int) -> None:
 
 
 def open_ways(folders: Sequence[str], uid: int, gid: int) -> None:
-    """Let ``uid:gid`` reach ``folders`` through folders that are closed to it, such as /root: in a view of the file
-    system of this process's own, where an empty folder covers the closed one, with nothing in it but the ways to
-    ``folders``. Raises ``OSError`` without the right to."""
+    """Let ``uid:gid`` reach ``folders`` through folders closed to it, such as /root. In this process's own view of the
+    file system, an empty folder covers the closed one and contains only the ways to ``folders``. Raises ``OSError``
+    without the right to do that.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     _require(libc.unshare(CLONE_NEWNS))
     _require(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
     opened = [(folder, os.open(folder, os.O_PATH | os.O_CLOEXEC)) for folder in folders]
-    os.umask(0o066)  # the ways can be passed and not read
+    os.umask(0o066)  # passable, but not readable
     for folder, descriptor in opened:
         if _is_reachable(folder, uid, gid):
             continue
@@ -97,7 +99,7 @@ def _is_reachable(folder: str, uid: int, gid: int) -> bool:
 
 
 def closed_folder(folder: str, uid: int, gid: int) -> Path | None:
-    """The first folder on the way to ``folder`` that ``uid:gid`` may not pass."""
+    """The first folder on the way to ``folder`` that ``uid:gid`` cannot pass."""
     for way in reversed(Path(folder).resolve().parents):
         if not way.is_dir():
             return None

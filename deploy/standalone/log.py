@@ -7,14 +7,15 @@ from typing import TextIO
 
 RUNNER = "kennel"
 """The runner's own name in the log."""
-WIDTH = 10  # columns for names; a longer one widens what follows it
+WIDTH = 10  # columns for names; a longer name shifts its line
 # A part may print text from users, which must not control the terminal.
 HARMLESS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != ord("\t")}
 
 
 class Log:
-    """Writes ``name | line`` to ``out``, from any thread; None writes nowhere. A line of JSON stays one and has the
-    name as its field ``part``. What the runner says is also printed on ``terminal``."""
+    """Writes ``name | line`` to ``out``, from any thread; None writes nowhere. A line of JSON stays JSON and gets the
+    name as its field ``part``. The runner's lines are also printed on ``terminal``.
+    """
 
     def __init__(self, out: TextIO | None, *, terminal: TextIO | None = None) -> None:
         self._out = out
@@ -23,7 +24,7 @@ class Log:
         self._lock = threading.Lock()
 
     def line(self, name: str, text: str) -> None:
-        """Write one line of the part ``name``; control characters of ``text`` become visible escapes."""
+        """Write one line of the part ``name``; control characters in ``text`` become visible escapes."""
         text = text.translate(HARMLESS)
         with self._lock:
             if name == RUNNER:

@@ -13,29 +13,29 @@ LISTENING = "0A"  # TCP_LISTEN in the column `st` of /proc/net/tcp
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on now; bind it soon, because another process may choose it too.
+    """A port on which nobody listens now; bind it soon, because another process may choose it as well.
 
-    Systems assign none of these to the many connections of clients, so a process that binds one wants that very one.
+    Systems assign none of these ports to clients' connections, so only a process that wants exactly this port binds it.
     """
     for port in random.SystemRandom().sample(SERVER_PORTS, k=100):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, contextlib.suppress(OSError):
             probe.bind((host, port))
             return port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))  # raises for an address that is not of this machine
+        probe.bind((host, 0))  # raises if the address is not of this machine
         return int(probe.getsockname()[1])
 
 
 def require_port(port: int, host: str = "127.0.0.1") -> None:
-    """Raises Unavailable when ``port`` of ``host`` cannot be bound, naming the process where known."""
+    """Raises Unavailable if ``port`` of ``host`` cannot be bound; names the process if it is known."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do: a port that only lingers in TIME_WAIT is free.
+        # as servers do: a port that only lingers in TIME_WAIT is free
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except PermissionError:
             raise Unavailable(
-                "port-forbidden", f"Only root may listen on port {port}: choose one above 1023."
+                "port-forbidden", f"Only root can listen on port {port}: choose a port above 1023."
             ) from None
         except OSError as error:
             raise Unavailable("port-taken", _why_not(port, host, error)) from None
@@ -44,12 +44,12 @@ def require_port(port: int, host: str = "127.0.0.1") -> None:
 def _why_not(port: int, host: str, error: OSError) -> str:
     holder = holder_of(port)
     if holder is not None:
-        return f"Port {port} is taken by {holder}: stop that, or choose another port."
+        return f"Port {port} is used by {holder}: stop that process, or choose another port."
     return f"Kennel cannot listen on port {port} of {host} ({error.strerror}): choose another port."
 
 
 def holder_of(port: int) -> str | None:
-    """'NAME (process PID)' that listens on ``port``; None where Linux does not show it to us."""
+    """'NAME (process PID)' that listens on ``port``; None if Linux does not show it to us."""
     wanted = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     if not wanted:
         return None

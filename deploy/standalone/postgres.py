@@ -1,7 +1,7 @@
-"""PostgreSQL for a standalone Kennel: a foreground child of the runner, on this machine's loopback only.
+"""PostgreSQL for a standalone Kennel: a foreground child of the runner, on the loopback interface only.
 
-The wheel's own start-up code is not used: as root it makes every parent folder world-readable, becomes a
-daemon, and accepts anybody as superuser.
+The wheel's own start-up code is not used: as root it makes every parent folder world-readable, becomes a daemon, and
+accepts anybody as superuser.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ SETTINGS = {
     "max_connections": "300",  # for several web processes, see scorer.db.session
     "shared_buffers": "128MB",
     "jit": "off",  # compiling costs more than these short queries
-    # PostgreSQL's own advice for solid-state disks, which find a page as fast anywhere. Its default is that of disks
-    # that turn, and it would rather read a whole table than an index that has all that a query asks for.
+    # PostgreSQL recommends this for solid-state disks, which find all pages equally fast. The default is for rotating
+    # disks, and prefers reading a whole table to an index that answers the query.
     "random_page_cost": "1.1",
     "timezone": "UTC",
     "log_timezone": "UTC",
@@ -62,8 +62,8 @@ NON_DURABLE_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_
 class Postgres:
     """A PostgreSQL server in ``data``, on a free port.
 
-    It is started again if it is killed. ``durable=False``, for tests, trades safety after a power cut for speed, and it
-    is not started again. The URLs are known once ``start`` has chosen the port.
+    It is restarted if it is killed. ``durable=False``, for tests, trades safety after a power cut for speed, and
+    disables restarts. The URLs are known once ``start`` has chosen the port.
     """
 
     def __init__(self, data: DataFolder, *, durable: bool = True) -> None:
@@ -87,7 +87,7 @@ class Postgres:
 
     @property
     def admin_url(self) -> str:
-        """The superuser in the database ``postgres``: for tests that make databases, and for backups."""
+        """The superuser in the database ``postgres``, for backups and for tests that create databases."""
         return self.url(ADMIN, "postgres")
 
     def url(self, role: str, database: str = DATABASE) -> str:
@@ -98,10 +98,10 @@ class Postgres:
         return f"postgresql://{role}:{self._data.secret(role)}@{HOST}:{self.port}/{database}"
 
     def start(self, supervisor: Supervisor) -> None:
-        """Make the cluster if there is none, run the server under ``supervisor``, provide roles and database.
+        """Create the cluster if there is none, run the server under ``supervisor``, provide roles and database.
 
-        Returns when all of that is done. Raises Unavailable: data of another major version, secrets lost, port
-        taken, or the server's own last line.
+        Returns when all of that is done. Raises Unavailable: data of another major version, lost secrets, a port in
+        use, or the server's own last line.
         """
         bin_folder = self._trees[0]
         if self._cluster.exists():
@@ -120,29 +120,29 @@ class Postgres:
         if written_by != ours:
             raise Unavailable(
                 "postgres-version",
-                f"The database in {self._cluster} was written by PostgreSQL {written_by}, and this Kennel "
-                f"brings PostgreSQL {ours}: dump it with the old Kennel and restore it into a new folder.",
+                f"The database in {self._cluster} was written by PostgreSQL {written_by}, but this Kennel "
+                f"contains PostgreSQL {ours}: dump it with the old Kennel and restore it into a new folder.",
             )
         if not self._data.has_secret(ADMIN):
             raise Unavailable(
                 "secrets-lost",
-                f"{self._data.path / 'secrets.json'} does not have the password of the database beside it: "
-                "restore both from the same backup.",
+                f"{self._data.path / 'secrets.json'} does not have the password of its database: restore both "
+                "from the same backup.",
             )
 
         self._refuse_copy()
 
     def _refuse_copy(self) -> None:
-        """Refuse files that were copied from a server that ran: the server there has left its own place in them."""
+        """Refuse files copied from a running server: it has left its own path in them."""
         file = self._cluster / "postmaster.pid"
         lines = file.read_text().splitlines() if file.exists() else []
         place = Path(lines[1]) if len(lines) > 1 else self._cluster
         if place.resolve() != self._cluster.resolve():
             raise Unavailable(
                 "postgres-copied",
-                f"The database in {self._cluster} was copied or moved from {place} without being stopped first, and "
-                "files that are copied while they change can be broken: restore a backup instead. If nothing ran "
-                f"during the copy, or it is a snapshot of the whole disk, remove {file} and start again.",
+                f"The database in {self._cluster} was copied or moved from {place} without being stopped first, "
+                "so its files can be damaged: restore a backup instead. If nothing ran during the copy, or it is "
+                f"a snapshot of the whole disk, remove {file} and start again.",
             )
 
     def _initialise(self, initdb: Path) -> None:
@@ -154,7 +154,7 @@ class Postgres:
             os.chown(draft, self._account.uid, self._account.gid)
         password = self._data.write_private("postgres.password", self._data.secret(ADMIN), self._account)
         options = ["--auth=scram-sha-256", f"--username={ADMIN}", f"--pwfile={password}"]
-        # PostgreSQL's own locale: text sorts the same whatever C library comes with an upgrade.
+        # PostgreSQL's own locale: text sorts the same with any C library.
         options += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         options += ["--data-checksums", *([] if self._durable else ["--no-sync"])]
         try:
@@ -174,7 +174,7 @@ class Postgres:
             password.unlink()
         if result.returncode != 0:
             reason = (result.stderr.strip() or f"status {result.returncode}").splitlines()[0]
-            raise Unavailable("postgres-initdb", f"PostgreSQL could not make a database in {draft}: {reason}")
+            raise Unavailable("postgres-initdb", f"PostgreSQL could not create a database in {draft}: {reason}")
         draft.rename(self._cluster)
 
     def _child(self, program: Path) -> Child:
@@ -196,10 +196,10 @@ class Postgres:
 
 
 def _stale_pid(cluster: Path) -> dict[str, str]:
-    """Environment that lets the server start over a stale ``postmaster.pid`` whose process number is in use again.
+    """Environment that lets the server start despite a stale ``postmaster.pid`` with a reused process number.
 
-    PostgreSQL takes a number for stale if it is its own, its parent's or its grandparent's, and reads
-    the last from this variable. It still refuses while any process of the old server holds its memory.
+    PostgreSQL considers a number stale if it is its own, its parent's or its grandparent's, and reads the last from
+    this variable. It still refuses while a process of the old server holds its memory.
     """
     file = cluster / "postmaster.pid"
     if not file.exists():
@@ -208,11 +208,11 @@ def _stale_pid(cluster: Path) -> dict[str, str]:
 
 
 def end_survivors(cluster: Path, patience: float = 5.0) -> None:
-    """End the processes of a PostgreSQL on ``cluster`` whose runner and watchdog were both killed.
+    """End the processes of a PostgreSQL on ``cluster`` after its runner and watchdog were both killed.
 
-    The caller holds the folder's lock, so no other Kennel uses these. ``patience`` (seconds) passes
-    between SIGQUIT, PostgreSQL's immediate shutdown, and SIGKILL. Linux only; elsewhere PostgreSQL
-    itself refuses to start beside them. Raises Unavailable if one cannot be ended.
+    The caller holds the folder's lock, so no other Kennel uses these. ``patience`` (seconds) passes between SIGQUIT,
+    PostgreSQL's immediate shutdown, and SIGKILL. Linux only; elsewhere PostgreSQL itself refuses to start while they
+    run. Raises Unavailable if one cannot be ended.
     """
     until = time.monotonic() + patience
     while pids := _postgres_processes(cluster):
@@ -220,8 +220,8 @@ def end_survivors(cluster: Path, patience: float = 5.0) -> None:
         if late > patience:
             raise Unavailable(
                 "postgres-survives",
-                f"A PostgreSQL of an earlier start (process {pids[0]}) is still at work on {cluster} and "
-                "cannot be ended: end it, or start the machine again.",
+                f"A PostgreSQL of an earlier start (process {pids[0]}) still works on {cluster} and cannot be "
+                "ended: end it, or restart the machine.",
             )
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
@@ -234,7 +234,7 @@ def _postgres_processes(cluster: Path) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             working, program = (process / "cwd").readlink(), (process / "exe").readlink()
-        except OSError:  # ended meanwhile, or not readable for us
+        except OSError:  # it has ended, or we cannot read it
             continue
         if working == cluster.resolve() and program.name == "postgres":
             pids.append(int(process.name))

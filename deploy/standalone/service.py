@@ -56,17 +56,19 @@ LOOPBACK = {HOST, "localhost"}
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only compared
 ADMIN = "admin"
 PATHS = re.compile(r"KENNEL_SCRATCH|KENNEL_WEIGHTS_DIR|\w+_FILE|UVICORN_SSL_(KEY|CERT)FILE")
-"""The variables that hold paths, those of secrets in files among them."""
+"""The variables with paths, including those of files with secrets."""
 ANY_ADDRESSES = {
     "DATABASE_URL": "postgresql://localhost/",
     "REDIS_URL": "redis://localhost",
     "BLOB_URL": "file:///",
     "KENNEL_SCRATCH": "/",
 }
-"""In place of those of the embedded parts, with which all other settings can be looked at before these are started."""
+"""Placeholders for the addresses of the embedded parts, so that all other settings can be checked before these
+start.
+"""
 PROCESSES_VARIABLE = "KENNEL_WORKER_PROCESSES"
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
-"""Uvicorn's own: with it, and with ``UVICORN_SSL_KEYFILE``, web processes speak TLS alone."""
+"""Uvicorn's own variable: with it and ``UVICORN_SSL_KEYFILE``, web processes accept only TLS."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,10 @@ def start_service(
     environ: Mapping[str, str] = os.environ,
     durable: bool = True,
 ) -> RunningService:
-    """Start every part and return when the service answers. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
-    ``environ`` replace the embedded parts. ``host`` is the address on which the web process listens. Raises
-    ``Unavailable`` with one clear sentence."""
+    """Start every part and return when the service responds. ``DATABASE_URL``, ``REDIS_URL`` and ``BLOB_URL`` in
+    ``environ`` replace the embedded parts. The web process listens on ``host``. Raises ``Unavailable`` with one
+    sentence.
+    """
     require_public_url(host, environ)
     supervisor.preload(preloading(data, environ))
     given = read_settings({name: address for name, address in ANY_ADDRESSES.items() if name not in environ})
@@ -131,7 +134,7 @@ def _ready_with_report(child: Child, sessions: Sessions) -> Child:
         return child
     worker = f"{child.name}@{socket.gethostname()}"
     with sessions.begin() as session:
-        worker_reports.remove_report(session, worker)  # of the process before this one
+        worker_reports.remove_report(session, worker)  # the report of the previous process
 
     def has_reported() -> bool:
         with sessions() as session:
@@ -141,9 +144,10 @@ def _ready_with_report(child: Child, sessions: Sessions) -> Child:
 
 
 def environment_of_parts(data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, str]:
-    """The variables of all parts: ``environ``, the ``addresses`` of the embedded parts, the device that is found here,
-    so that a GPU's worker is known before one of them starts, and how many worker processes that makes, by which each
-    process counts database connections. The password of the tables' owner is not among them."""
+    """The variables of all parts, without the password of the tables' owner: ``environ`` and the ``addresses`` of the
+    embedded parts. Also the device found on this machine, so that a GPU's worker is known before a part starts, and the
+    number of worker processes, from which each process computes the database connections.
+    """
     own = {"KENNEL_LOG_FORMAT": "text", FOLDER_VARIABLE: str(data.private_folder(METRICS))}
     everything = {**own, **absolute_paths(environ), **addresses}
     environment = {name: value for name, value in everything.items() if not name.startswith(OF_THE_OWNER)}
@@ -151,30 +155,31 @@ def environment_of_parts(data: DataFolder, environ: Mapping[str, str], addresses
     environment[PROCESSES_VARIABLE] = environ.get(PROCESSES_VARIABLE) or str(worker_processes(environment))
     if data.account is not None:
         environment["HOME"] = str(data.private_folder(SCRATCH))
-    environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process has those of the workers, too
+    environment.pop("KENNEL_METRICS_PORT", None)  # /metrics of the web process includes the workers' metrics
     return environment
 
 
 def require_public_url(host: str, environ: Mapping[str, str]) -> None:
-    """``Unavailable`` if others reach the web process (``host`` is not this machine's loopback) and nobody has said
-    under which address: it speaks HTTP without TLS, so what stands before it has to be known."""
+    """Raise ``Unavailable`` if others can reach the web process (``host`` is not loopback) and KENNEL_PUBLIC_URL is
+    unset: it speaks HTTP without TLS, so the address of the proxy in front of it must be known.
+    """
     if host not in LOOPBACK and not environ.get("KENNEL_PUBLIC_URL"):
         raise Unavailable(
             "no-public-url",
-            f"On {host} others reach the service, and it speaks HTTP without TLS. Put a proxy with TLS before it and "
-            "set KENNEL_PUBLIC_URL to its https:// address and KENNEL_TRUSTED_PROXIES to the proxy's own; or set "
-            "KENNEL_PUBLIC_URL to http://..., where passwords may travel readable.",
+            f"On {host} others can reach the service, which speaks HTTP without TLS. Put a proxy with TLS in "
+            "front of it, and set KENNEL_PUBLIC_URL to its https:// address and KENNEL_TRUSTED_PROXIES to the "
+            "proxy's own address. Or set KENNEL_PUBLIC_URL to http://..., which sends passwords unencrypted.",
         )
 
 
 def absolute_paths(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with absolute paths in the settings that are paths, for parts that work in another folder."""
+    """The environment with absolute paths in settings that are paths, for parts that work in another folder."""
     paths = {name for name, value in environ.items() if value and PATHS.fullmatch(name)}
     return {name: str(Path(value).absolute()) if name in paths else value for name, value in environ.items()}
 
 
 def _reachable(host: str) -> str:
-    """The address by which this machine reaches what listens on ``host``, as URLs have it."""
+    """The address in URLs through which this machine reaches a server on ``host``."""
     return HOST if host == ALL_ADDRESSES else host
 
 
@@ -197,18 +202,18 @@ def _addresses(
 
 
 def ensure_admin(settings: Settings) -> None:
-    """Make the first admin, unless there is an admin."""
+    """Create the first admin, unless there is an admin."""
     with connected(settings) as sessions, sessions.begin() as session:
         if not any_admin(session):
             accounts.create_account(session, handle=ADMIN, name="Admin", role="admin", now=datetime.now(UTC))
 
 
 WORKER_NICENESS = 5
-"""Workers use every core for minutes; pages and uploads on the same machine come first."""
+"""Workers use all cores for minutes; pages and uploads on the same machine have priority."""
 
 
 def worker_processes(environment: Mapping[str, str]) -> int:
-    """How many worker processes the children of this ``environment`` are."""
+    """The number of worker processes with this ``environment``."""
     return 1 + (PROCESSES_OF_A_GPU + 1 if _has_gpu(environment) else 1)
 
 
@@ -219,13 +224,14 @@ def _has_gpu(environment: Mapping[str, str]) -> bool:
 def service_children(
     environment: Mapping[str, str], state: Path, port: int, *, web_processes: int = 1, host: str = HOST
 ) -> list[Child]:
-    """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat, which
-    keeps in the folder ``state`` what it has sent. Where scores are made on a GPU, its worker only scores, by two
-    processes that take turns, and another has what needs no GPU; these share the cores."""
+    """The service's own processes: web on ``port`` of ``host``, a worker for each group of queues, and beat with its
+    state in the folder ``state``. If scores are computed on a GPU, its worker only scores, in two processes that take
+    turns; another worker does the rest, and they share the cores.
+    """
     scheme = "https" if environment.get(TLS_VARIABLE) else "http"
     url = f"{scheme}://{_reachable(host)}:{port}/api/v1/ready"
 
-    # Uvicorn and Celery import from the working directory first, where others may have packages of the same names.
+    # Uvicorn and Celery import from the working directory first, which may contain packages with the same names.
     import_path = os.pathsep.join(filter(None, (IMPORT_PATH, environment.get("PYTHONPATH"))))
     environment = {**environment, "PYTHONPATH": import_path}
 
@@ -236,7 +242,7 @@ def service_children(
         command = worker_command(name, queues, processes=processes)
         return child(name, command, niceness=WORKER_NICENESS, **how)
 
-    # A score that takes minutes is not waited for: its lease expires and the job is claimed again.
+    # Stopping does not wait for a long score: its lease expires and the job is claimed again.
     scorer = partial(worker_child, "scorer", stop_timeout=5.0)
     if _has_gpu(environment):
         cores = usable_cores()
@@ -250,7 +256,7 @@ def service_children(
     else:
         scoring = [scorer(1, (*SCORING_QUEUES, *BACKGROUND_QUEUES))]
     return [
-        # All web processes begin at once and share the cores.
+        # All web processes start at the same time and share the cores.
         child(
             "api",
             web_command(host, port, web_processes),
@@ -275,8 +281,9 @@ def _is_healthy(url: str) -> bool:
 
 
 def sign_in_address(settings: Settings, handle: str, onward: str = "/") -> str:
-    """The address at which the account signs in, and from which it comes to the page ``onward``: a link that works
-    once; the sign-in page if there is no such account any more."""
+    """The sign-in address of the account, which then leads to the page ``onward``: a link that works once. The sign-in
+    page if the account no longer exists.
+    """
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with connected(settings) as sessions, sessions.begin() as session:
         account = account_by_handle(session, handle)

@@ -1,7 +1,7 @@
 """A process supervisor in the foreground: starts the parts in order, restarts them, ends all of them.
 
-Three levels end processes: the supervisor ends its parts and their groups; the kernel ends each part when the
-supervisor dies (:mod:`deploy.standalone.launch`); the watchdog ends what even that does not reach.
+Processes end on three levels: the supervisor ends its parts and their groups; the kernel ends each part when the
+supervisor dies (:mod:`deploy.standalone.launch`); the watchdog ends the remaining processes.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from scorer.errors import Unavailable
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CHECK_SECONDS = 1.0
-READY_SECONDS = 0.02  # between two looks at parts that start
+READY_SECONDS = 0.02  # pause between two readiness checks
 SAME_INTERRUPT_SECONDS = 0.3  # a second signal within this time is the same Ctrl-C
 
 
@@ -70,7 +70,7 @@ class SupervisedChild:
         self._lock = threading.Lock()
 
     def set_outcome(self, outcome: Literal["ready", "failed"]) -> bool:
-        """Set the outcome of the first start, unless it is set; whether it is ``outcome`` now."""
+        """Set the outcome of the first start, unless it is set; returns whether it is ``outcome`` now."""
         with self._lock:
             self._outcome = self._outcome or outcome
             return self._outcome == outcome
@@ -79,11 +79,10 @@ class SupervisedChild:
 class Supervisor:
     """Runs children; a context manager that ends all of their processes on exit.
 
-    ``log`` receives their lines. With ``signals`` (main thread only) the first Ctrl-C, SIGTERM or
-    SIGHUP raises KeyboardInterrupt in the main thread, so that the block unwinds and all parts stop in
-    order; a second Ctrl-C kills them. ``hold``: file descriptors (the data folder's lock) that stay
-    open until the last process is gone, even if this one is killed. ``first_delay``: seconds before
-    the first restart of a crashed part.
+    ``log`` receives their lines. With ``signals`` (main thread only) the first Ctrl-C, SIGTERM or SIGHUP raises
+    KeyboardInterrupt in the main thread, so that the block unwinds and all parts stop in order; a second Ctrl-C kills
+    them. ``hold``: file descriptors (the data folder's lock) that stay open until the last process is gone, even if
+    this one is killed. ``first_delay``: seconds before the first restart of a crashed part.
     """
 
     def __init__(self, log: Log, *, signals: bool = False, hold: Sequence[int] = (), first_delay: float = 0.5) -> None:
@@ -115,7 +114,7 @@ class Supervisor:
     ) -> None:
         self.stop()
         for watcher in self._watchers:
-            watcher.join(timeout=10.0)  # not for ever: a process may hang in the kernel
+            watcher.join(timeout=10.0)  # with a limit: a process may hang in the kernel
         self._spawner.shutdown()
         self._watchdog.close()
         for signum, handler in self._handlers.items():
@@ -138,7 +137,9 @@ class Supervisor:
         return self._stopping.is_set() or self._interrupted_at is not None
 
     def preload(self, child: Child) -> None:
-        """Begin the process of which parts are forked, unless it runs. It loads its modules while other parts start."""
+        """Start the process from which parts are forked, unless it runs. It loads its modules while other parts
+        start.
+        """
         if self._preloaded is None and sys.platform == "linux":
             self._spawner.submit(self._begin_preload, child).result()
 
@@ -147,7 +148,7 @@ class Supervisor:
         self._watchdog.send_line(f"+ {self._preloaded.process.pid} {child.stop_signal.value}")
 
     def end_preload(self) -> None:
-        """End that process."""
+        """End the preloaded process."""
         self._spawner.submit(self._end_preload).result()
 
     def _end_preload(self) -> None:
@@ -170,7 +171,7 @@ class Supervisor:
                 time.sleep(READY_SECONDS)
 
     def _is_ready(self, part: SupervisedChild) -> bool:
-        """Whether a part has become ready; ``Unavailable`` if it will not."""
+        """Whether a part has become ready; raises ``Unavailable`` if it cannot."""
         child, running = part.child, part.running
         if running is None:
             raise Unavailable("stopping", self.failure or f"{child.name} was not started: Kennel is stopping.")
@@ -209,7 +210,7 @@ class Supervisor:
             watcher.start()
 
     def _watch(self, part: SupervisedChild, running: ChildProcess) -> None:
-        """Restart one part after each crash, or stop all parts where it may not be restarted; runs in a thread."""
+        """Restart one part after each crash, or stop all parts if it may not be restarted; runs in a thread."""
         while True:
             running.wait()
             self._watchdog.send_line(f"- {running.pid}")
@@ -227,11 +228,11 @@ class Supervisor:
             running = restarted
 
     def _restart(self, part: SupervisedChild, crashed: ChildProcess, what: str) -> ChildProcess | None:
-        """Start a crashed part again, as often as it takes; None if stopping began before."""
+        """Start a crashed part again, repeatedly if necessary; None if stopping has begun."""
         ran = time.monotonic() - crashed.started_at
         while True:
             delay = part.restarts.delay(ran)
-            self.log.line(RUNNER, f"{what.rstrip('.')}; starting it again in {delay:g} s.")
+            self.log.line(RUNNER, f"{what.rstrip('.')}; restarting it in {delay:g} s.")
             if self._stopping.wait(delay):
                 return None
             try:
@@ -243,14 +244,15 @@ class Supervisor:
 
     def run(self, children: Iterable[Child] = (), *, check: Callable[[], object] = lambda: None) -> int:
         """Start ``children`` in order, then block until a stop is requested (0) or a crash ends all parts (1).
-        ``check`` is called every second; if it raises ``Unavailable``, all parts end."""
+        ``check`` is called every second; if it raises ``Unavailable``, all parts end.
+        """
         try:
             for child in children:
                 self.start(child)
             while not self._stopping.wait(CHECK_SECONDS):
                 check()
         except KeyboardInterrupt:
-            self.log.line(RUNNER, "stopping (once more to kill).")
+            self.log.line(RUNNER, "stopping (press Ctrl-C again to kill).")
         except Unavailable as error:
             self.failure = error.message
             self.log.line(RUNNER, self.failure)
@@ -258,7 +260,7 @@ class Supervisor:
         return 0 if self.failure is None else 1
 
     def stop(self) -> None:
-        """Stop all parts one after the other, the last started first. Callable from any thread, repeatedly."""
+        """Stop all parts one after the other, the last started first. Can be called from any thread, repeatedly."""
         self._stopping.set()
         if (preloaded := self._preloaded) is not None:
             preloaded.process.kill()  # no part waits for its modules
@@ -270,4 +272,4 @@ class Supervisor:
             running = part.running
             if running is not None and not running.ended.is_set() and not running.stop():
                 seconds = part.child.stop_timeout
-                self.log.line(RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was forced to.")
+                self.log.line(RUNNER, f"{part.child.name} did not stop within {seconds:g} s and was killed.")

@@ -1,6 +1,6 @@
-"""The Unix accounts under which the parts run: the caller's own, or two system accounts if the caller is root.
+"""The Unix accounts of the parts: the caller's own, or two system accounts if the caller is root.
 
-PostgreSQL and Valkey have one account and the service has the other, so that a flaw in the web process or in a worker
+PostgreSQL and Valkey have one account and the service has the other, so that a flaw in the web process or a worker
 opens neither the machine nor the files of the database.
 """
 
@@ -18,7 +18,7 @@ from scorer.confinement.privileges import account_name
 from scorer.errors import Unavailable
 
 SERVERS, SERVICE = "kennel-db", "kennel"
-"""Root's accounts: of PostgreSQL and Valkey, and of the web process, the workers and beat."""
+"""Root's accounts: one for PostgreSQL and Valkey, one for the web process, the workers and beat."""
 CREATE = (
     *("useradd", "--system", "--user-group", "--no-create-home"),
     *("--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"),
@@ -36,8 +36,9 @@ class UnixAccount:
 
 
 def system_account(name: str) -> UnixAccount | None:
-    """The system account ``name``, which is created if it is missing. None, which means the caller's own account,
-    unless the caller is root. Raises Unavailable if the account cannot be created."""
+    """The system account ``name``, created if it is missing. None, the caller's own account, unless the caller is root.
+    Raises Unavailable if the account cannot be created.
+    """
     if os.geteuid() != 0:
         return None
     try:
@@ -65,8 +66,9 @@ def _created(name: str) -> pwd.struct_passwd:
 
 
 def hand_over(folder: Path, account: UnixAccount) -> None:
-    """Give ``folder`` and all of root's that is in it to ``account``. Of a file with several names nothing is known of
-    the others, so it stays."""
+    """Give ``folder`` and root's files in it to ``account``. A file with several names stays, because the other names
+    are unknown.
+    """
     for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
         for name in (*files, *folders):
             status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
@@ -76,19 +78,21 @@ def hand_over(folder: Path, account: UnixAccount) -> None:
 
 
 def owner_of(folder: Path) -> UnixAccount | None:
-    """The account to which a command of root should leave what it writes to ``folder``: the owner of the folder, or of
-    the nearest one above it that exists. None if that is root, or if the caller is not."""
+    """The account for files that a command of root writes to ``folder``: the owner of the folder or of its nearest
+    existing parent. None if that is root, or if the caller is not.
+    """
     if os.geteuid() != 0:
         return None
     path = folder.absolute()
-    status = next(each for each in (path, *path.parents) if each.exists()).stat()
+    status = next(parent for parent in (path, *path.parents) if parent.exists()).stat()
     return UnixAccount(account_name(status.st_uid), status.st_uid, status.st_gid) if status.st_uid != 0 else None
 
 
 @contextmanager
 def acting_as(account: UnixAccount | None) -> Iterator[None]:
-    """A block in which root reads and writes files as ``account``, all threads of this process included, and what it
-    makes is private to that account. None changes nothing."""
+    """A block in which root reads and writes files as ``account``, in all threads of this process; new files are
+    private to that account. None changes nothing.
+    """
     if account is None:
         yield
         return
@@ -106,15 +110,15 @@ def acting_as(account: UnixAccount | None) -> Iterator[None]:
 
 
 def require_account_entry() -> None:
-    """``Unavailable`` if the caller's user id has no name, without which PostgreSQL makes no database."""
+    """Raise ``Unavailable`` if the caller's user ID has no name: PostgreSQL would create no database."""
     uid = os.geteuid()
     try:
         pwd.getpwuid(uid)
     except KeyError:
         raise Unavailable(
             "no-account-entry",
-            f"The user id {uid} has no entry in /etc/passwd, and PostgreSQL makes no database without one: add an "
-            "entry, or set DATABASE_URL to a database of your own.",
+            f"The user ID {uid} has no entry in /etc/passwd, without which PostgreSQL creates no database: add an "
+            "entry, or set DATABASE_URL to your own database.",
         ) from None
 
 
@@ -126,7 +130,7 @@ def require_reachable(path: Path, account: UnixAccount) -> None:
     mode = stat.S_IMODE(blocking.stat().st_mode)
     raise Unavailable(
         "data-folder-unreachable",
-        f"No part of Kennel runs as root, all run as '{account.name}', but {blocking} "
-        f"(mode {mode:04o}) keeps that account out of {path}: name another folder with --data, such as "
-        "/var/lib/kennel, or start Kennel as an ordinary user.",
+        f"No part of Kennel runs as root, all run as '{account.name}', but {blocking} (mode {mode:04o}) keeps "
+        f"that account out of {path}: choose another folder with --data, such as /var/lib/kennel, or start Kennel "
+        "as an ordinary user.",
     )

@@ -1,8 +1,8 @@
-"""The watchdog: a process that ends what a killed runner left behind, even after a SIGKILL of the runner.
+"""The watchdog: a process that ends the processes of a killed runner, even after a SIGKILL of the runner.
 
-A script with a pipe from the runner as its input. Lines ``+ PID SIGNAL`` and ``- PID`` add and remove process
-groups; the end of the input means that the runner is gone. A death signal alone
-(:mod:`deploy.standalone.launch`) reaches only direct children, not a worker's own processes.
+A script with a pipe from the runner as its input. Lines ``+ PID SIGNAL`` and ``- PID`` add and remove process groups;
+the end of the input means that the runner is gone. A death signal alone (:mod:`deploy.standalone.launch`) reaches only
+direct children, not a worker's own processes.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ GRACE_SECONDS = 3.0  # between the stop signal and SIGKILL
 
 
 def main(lines: Iterable[str], grace: float = GRACE_SECONDS) -> None:
-    """Maintain the list of groups until ``lines`` end, then end every group that is still on it."""
+    """Maintain the list of groups until ``lines`` end, then end every group that is still in it."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)  # it ends with the runner, not before
     groups: dict[int, int] = {}
@@ -56,7 +56,7 @@ def is_alive(group: int) -> bool:
 
 def _runs_in(stat: Path, group: int) -> bool:
     try:
-        # "PID (NAME) STATE PARENT GROUP ...", where NAME may hold anything, parentheses too.
+        # "PID (NAME) STATE PARENT GROUP ...", where NAME may contain anything, also parentheses.
         state, _, its_group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
     except OSError:  # it ended meanwhile
         return False

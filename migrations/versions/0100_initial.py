@@ -9,8 +9,8 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# A statement that touches more than a thousand entries names none of them. What participants do not see has its own
-# kind, so that it changes no ETag of theirs.
+# A statement that changes more than a thousand entries names none of them. Changes that participants do not see have
+# their own kind, so that they do not change participants' ETags.
 ADDED = {
     "measurements": """
         SELECT track.competition_id, track.id, 'entries',
@@ -82,8 +82,9 @@ def upgrade() -> None:
 
 
 def _watch(table: str, rows: str, act: str, *, transition: str) -> None:
-    """Write ``rows`` into the feed after each statement that does ``act`` to ``table``, as the role that does it:
-    everybody may add to the feed."""
+    """Write ``rows`` into the feed after each statement that does ``act`` to ``table``, with the role of that
+    statement: every role may add to the feed.
+    """
     name = NAMES.get((table, act), table)
     op.execute(
         f"CREATE FUNCTION note_{name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"

@@ -1,5 +1,6 @@
-"""Accounts: creating them, checking names and mail addresses, changing roles and passwords. No act takes the
-last organizer, who decides disputes, from a competition.
+"""Accounts: creating them, checking names and mail addresses, changing roles and passwords.
+
+No action may leave a competition without an organizer, who decides disputes.
 """
 
 import re
@@ -22,9 +23,11 @@ from scorer.notifications import outbox
 
 @contextmanager
 def keep_organizers(session: Session) -> Iterator[None]:
-    """``Conflict`` (``last-organizer``) if what is done within takes the last organizer from a competition: the last of
-    the people named for it and of the admins who have not competed in it, without those who are suspended. Of two who
-    go at once, the second is the last. What had none before hinders nobody."""
+    """``Conflict`` (``last-organizer``) if the block leaves a competition without an organizer that had one before.
+
+    Active accounts count: organizers named for the competition, and admins who have not competed in it. The lock makes
+    concurrent removals wait for each other.
+    """
     accounts.lock_names(session)
     before = competition_roles.without_organizer(session)
     yield
@@ -34,34 +37,35 @@ def keep_organizers(session: Session) -> Iterator[None]:
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise Conflict(
             "last-organizer",
-            f"Nobody would be left to decide disputes in {lost[0]}{more}. Name another organizer there first, or make "
-            "somebody an admin who has not competed in it.",
+            f"This would leave nobody to decide disputes in {lost[0]}{more}. First add another organizer there, or "
+            "make somebody an admin who has not competed in it.",
         )
 
 
 HANDLE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
 EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
-"""Less than RFC 5322 allows, but every address in practical use. Only a mail shows whether an address works."""
+"""Stricter than RFC 5322, but matches every address in practical use. Only a mail shows whether an address works."""
 MAX_EMAIL_LENGTH = 254
 CREDENTIAL_CHANGED = """the password of your Kennel account {handle} was changed.
 
-If it was not you, set a new one with "Forgotten the password?" on the page where you sign in: that ends every session,
+If this was not you, set a new password with "Forgotten the password?" on the sign-in page. This ends every session,
 API token and webhook of your account.
 """
 
 
 def create_account(session: Session, *, handle: str, name: str, role: str, now: datetime) -> Account:
-    """Make an account; ``Conflict`` if the handle is taken (letter case does not count)."""
+    """Create an account; ``Conflict`` if the handle is taken, regardless of case."""
     handle = unicodedata.normalize("NFKC", handle)
     if not HANDLE_PATTERN.fullmatch(handle):
         raise Invalid(
             "bad-handle",
-            f"The handle {handle!r} needs 2 to 39 letters, digits, dots, dashes or underscores, and no sign first.",
+            f"{handle!r} is not a valid handle. Use 2 to 39 letters, digits, dots, dashes or underscores, and begin "
+            "with a letter or a digit.",
         )
     _require_known_role(role)
     accounts.lock_names(session)
     if accounts.account_by_handle(session, handle) is not None:
-        raise Conflict("handle-taken", f"The handle {handle!r} is taken.")
+        raise Conflict("handle-taken", f"The handle {handle!r} is taken. Please choose another one.")
     account = Account(handle=handle, name=name or handle, role=role, created_at=now)
     session.add(account)
     session.flush()
@@ -69,7 +73,7 @@ def create_account(session: Session, *, handle: str, name: str, role: str, now: 
 
 
 def find_account(session: Session, handle: str) -> Account:
-    """The account with this handle; ``NotFound`` if there is none."""
+    """Return the account with this handle; ``NotFound`` if there is none."""
     account = accounts.account_by_handle(session, handle)
     if account is None:
         raise NotFound("no-account", f"There is no account {handle!r}.")
@@ -77,18 +81,21 @@ def find_account(session: Session, handle: str) -> Account:
 
 
 def change_role(acting: Acting[Account | None], handle: str, role: str) -> Account:
-    """Give an account another role; ``author`` None stands for the operator. ``Conflict`` for the last admin,
-    and (``last-organizer``) for the last one who could decide disputes in a competition."""
+    """Change the role of an account; no actor means the operator.
+
+    ``Conflict`` for the last admin, and (``last-organizer``) for the last person who can decide disputes in a
+    competition.
+    """
     _require_known_role(role)
     account = find_account(acting.session, handle)
     before = account.role
     if role != "admin":
         require_another_admin(acting.session, account)
     if not reviews_any(account):
-        # Nobody prepares a token for a role that is still to come.
+        # No token from before the new role may have its rights.
         accounts.withdraw_scope(acting.session, account.id, "organize")
     if before == "admin" and role != "admin":
-        # An admin has seen every competition.
+        # An admin could see every competition.
         competition_roles.add_former_organizer(acting.session, account.id, acting.now)
     with keep_organizers(acting.session):
         account.role = role
@@ -98,33 +105,34 @@ def change_role(acting: Acting[Account | None], handle: str, role: str) -> Accou
 
 
 def require_another_admin(session: Session, account: Account) -> None:
-    """``Conflict`` if this account is the last admin who is not suspended. Of two admins who go at once, the second is
-    the last."""
+    """``Conflict`` if this account is the last active admin. The lock makes concurrent removals wait for each other."""
     accounts.lock_names(session)
     if [admin.id for admin in accounts.active_admins(session)] == [account.id]:
-        raise Conflict("last-admin", f"{account.handle} is the last admin; make another one first.")
+        raise Conflict("last-admin", f"{account.handle} is the last admin. Make another account an admin first.")
 
 
 def require_free_name(session: Session, name: str) -> None:
     """``Conflict`` if another account has this name; ``Invalid`` for a name with invisible characters."""
     if any(unicodedata.category(character)[0] == "C" for character in name):
-        raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
+        raise Invalid("bad-name", "The name contains invisible characters or line breaks. Remove them.")
     accounts.lock_names(session)
     if accounts.is_name_taken(session, name):
-        raise Conflict("name-taken", f"Somebody is called {name!r} already; please take another name.")
+        raise Conflict("name-taken", f"The name {name!r} is taken. Please choose another one.")
 
 
 def require_email(email: str) -> str:
-    """The mail address without surrounding spaces; ``Invalid`` if it cannot be one."""
+    """Return the mail address without surrounding spaces; ``Invalid`` if it is none."""
     email = email.strip()
     if not is_email(email):
-        raise Invalid("bad-email", "This is not a mail address; it may have ASCII characters only.")
+        raise Invalid("bad-email", "This is not a valid mail address. Use ASCII characters only.")
     return email
 
 
 def is_email(text: str) -> bool:
-    """Whether this can be a mail address. Of other letters than ASCII's, some equal these in one's lower case and not
-    in another's, so two people could seem to have one address."""
+    """Whether this can be a mail address, in ASCII.
+
+    Lower-casing rules for other letters differ, so two people could seem to have the same address.
+    """
     fits = len(text) <= MAX_EMAIL_LENGTH and text.isascii() and text.isprintable()
     return fits and EMAIL_PATTERN.fullmatch(text) is not None
 
@@ -132,14 +140,14 @@ def is_email(text: str) -> bool:
 def change_password(
     session: Session, account: Account, matched: str | None, *, new_hash: str, keep: Kept, now: datetime
 ) -> None:
-    """Give an account a new password and end its credentials but those to ``keep``.
+    """Set a new password and end the account's credentials except those to ``keep``.
 
-    ``matched`` is the hash that the present password matched; ``Forbidden`` if it is not the account's. An account
-    without a password (made by an admin, or authenticated by an issuer) gets its first one without this check.
+    ``matched`` is the hash that the current password matched; ``Forbidden`` if it is not the account's. An account
+    without a password (created by an admin or signed in by an issuer) gets its first one without this check.
     """
     account = session.get_one(Account, account.id, with_for_update={"key_share": True})
     if account.password_hash is not None and account.password_hash != matched:
-        raise Forbidden("wrong-password", "The present password is not right.")
+        raise Forbidden("wrong-password", "The current password is wrong.")
     account.password_hash = new_hash
     end_credentials(session, account, keep=keep, now=now)
     tell_owner(session, account, CREDENTIAL_CHANGED, now=now)
@@ -147,7 +155,7 @@ def change_password(
 
 
 def tell_owner(session: Session, account: Account, text: str, *, now: datetime, email: str | None = None) -> None:
-    """Mail the owner of an account what has been done to it, to their address or to the one that they had."""
+    """Notify the owner of an account of a change to it, at ``email`` or the account's address."""
     recipient = email or account.email
     if recipient is not None:
         body = f"Hello {account.name},\n\n{text.format(handle=account.handle)}"

@@ -1,4 +1,4 @@
-"""What admins do with others' accounts: suspend them, and end their credentials."""
+"""Admin actions on other accounts: suspend them, end their credentials."""
 
 from scorer import audit_log
 from scorer.accounts.accounts import find_account, keep_organizers, require_another_admin
@@ -9,12 +9,14 @@ from scorer.errors import Conflict
 
 
 def set_suspended(acting: Acting, handle: str, *, suspended: bool, reason: str) -> Account:
-    """Suspend an account, which ends its credentials, or let it sign in again. ``Conflict`` for one's own, and
-    (``last-organizer``) while nobody else could decide disputes in a competition: its credentials can be ended at
-    once."""
+    """Suspend an account, which ends its credentials, or restore it.
+
+    ``Conflict`` for the admin's own account, and (``last-organizer``) for the last person who can decide disputes in a
+    competition. Ending such an account's credentials is always possible.
+    """
     account = find_account(acting.session, handle)
     if account.id == acting.actor.id:
-        raise Conflict("own-account", "Another admin must do this to your account.")
+        raise Conflict("own-account", "You can't suspend your own account. Ask another admin.")
     if suspended is (account.suspended_at is not None):
         return account
     if suspended:

@@ -16,15 +16,15 @@ from scorer.identifiers import digest_of
 
 Scope = Literal["read", "submit", "organize"]
 SCOPES: tuple[Scope, ...] = ("read", "submit", "organize")
-"""``read``: reading; ``submit``: uploads and final picks; ``organize``: what organizers, reviewers and admins do."""
+"""``read``: reading; ``submit``: uploads and final picks; ``organize``: actions of organizers, reviewers and admins."""
 MAX_TOKENS = 50
-"""Active tokens of one account."""
+"""Active tokens per account."""
 TOUCH_AFTER = timedelta(minutes=1)
 """Resolution of ``last_used_at``: writing it on every request would turn every read into a write."""
 
 
 def scopes_of(account: Account) -> Sequence[Scope]:
-    """The scopes that tokens of an account may have: who judges nothing has no use for the last one."""
+    """Return the scopes that an account's tokens may have; ``organize`` only for organizers, reviewers and admins."""
     return SCOPES if reviews_any(account) else SCOPES[:2]
 
 
@@ -37,15 +37,17 @@ def issue(
     now: datetime,
     scopes: Collection[str] | None = None,
 ) -> Token:
-    """Create the token ``secret`` (random, made by the caller) for ``account``; only its hash is stored. By default it
-    has all scopes that the account's role may have."""
+    """Create the token ``secret`` (random, made by the caller); only its hash is stored. Default: all allowed scopes.
+
+    ``Invalid`` for a scope that the account may not have, ``Conflict`` for too many tokens.
+    """
     allowed = scopes_of(account)
     scopes = allowed if scopes is None else scopes
     if not scopes or not set(scopes) <= set(allowed):
-        raise Invalid("bad-scope", f"Your token needs at least one scope of {', '.join(allowed)}, and no other.")
+        raise Invalid("bad-scope", f"Choose at least one of the scopes {', '.join(allowed)}, and no others.")
     accounts.lock_account(session, account.id)
     if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
-        raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens; please revoke one first.")
+        raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens, which is the limit. Revoke one first.")
     ordered_scopes = [scope for scope in SCOPES if scope in scopes]
     token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=ordered_scopes, created_at=now)
     session.add(token)
@@ -54,7 +56,7 @@ def issue(
 
 
 def issue_own(acting: Acting, secret: str, *, name: str, scopes: Collection[str] | None) -> Token:
-    """:func:`issue` a token to the account that asks for it; the audit log says so."""
+    """:func:`issue` a token to the acting account and record it in the audit log."""
     token = issue(acting.session, acting.actor, secret, name=name, now=acting.now, scopes=scopes)
     subject, after = f"account:{acting.actor.handle}", {"scopes": token.scopes}
     audit_log.record_action(acting, "token.made", subject, after=after)
@@ -62,10 +64,10 @@ def issue_own(acting: Acting, secret: str, *, name: str, scopes: Collection[str]
 
 
 def authenticate(session: Session, secret: str, now: datetime) -> Token:
-    """The token with this secret; ``Unauthenticated`` for an unknown or revoked one."""
+    """Return the token with this secret; ``Unauthenticated`` if it is unknown or revoked."""
     token = accounts.token_by_digest(session, digest_of(secret))
     if token is None:
-        raise Unauthenticated("bad-token", "This token is not known here, or it was revoked.")
+        raise Unauthenticated("bad-token", "This token is unknown or was revoked.")
     require_active(token.account)
     if token.last_used_at is None or now - token.last_used_at > TOUCH_AFTER:
         token.last_used_at = now
@@ -73,13 +75,15 @@ def authenticate(session: Session, secret: str, now: datetime) -> Token:
 
 
 def require_scope(scopes: Collection[str], scope: Scope) -> None:
-    """``Forbidden`` unless ``scope`` is among the ``scopes`` of the token."""
+    """``Forbidden`` unless ``scope`` is among the token's ``scopes``."""
     if scope not in scopes:
-        raise Forbidden("wrong-scope", f"This needs a token with the scope {scope}; yours has {', '.join(scopes)}.")
+        raise Forbidden(
+            "wrong-scope", f"Your token has the scope {', '.join(scopes)}. Use a token with the scope {scope}."
+        )
 
 
 def revoke(acting: Acting, token_id: int) -> None:
-    """Revoke one of the account's tokens at once; ``NotFound`` if it has no such active token."""
+    """Revoke one of the account's tokens immediately; ``NotFound`` if it has no such active token."""
     if not accounts.revoke_token(acting.session, acting.actor.id, token_id, now=acting.now):
         raise NotFound("no-token-here", "You have no such token.")
     audit_log.record_action(acting, "token.revoked", f"account:{acting.actor.handle}")

@@ -1,7 +1,7 @@
-"""An account's credentials: all by which somebody acts or reads as its owner. They end together when it is taken back.
+"""An account's credentials: everything that lets somebody act or read as its owner. They end together.
 
-Besides sessions and API tokens these are webhooks, which go on telling whoever has made them, links that were asked for
-and not yet followed, which could change the address, and browsers that are known.
+Sessions and API tokens, webhooks, which report to their receiver, unused links, which could change the address, and
+known browsers.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from scorer.notifications import webhooks
 
 @dataclass(frozen=True)
 class Kept:
-    """The credentials that stay, by id."""
+    """The credentials to keep, by id."""
 
     session: int | None = None
     tokens: Collection[int] = ()
@@ -28,7 +28,7 @@ NOTHING = Kept()
 
 
 def end_credentials(session: Session, account: Account, *, keep: Kept = NOTHING, now: datetime) -> None:
-    """End all of an account's credentials but those to ``keep``; its password stays."""
+    """End all of an account's credentials except those to ``keep``. The password stays."""
     accounts.end_sessions(session, account.id, now, exclude=keep.session)
     accounts.revoke_tokens(session, account.id, now, exclude=keep.tokens)
     accounts.forget_devices(session, account.id)

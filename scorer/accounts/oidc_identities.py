@@ -1,4 +1,4 @@
-"""OpenID Connect identities: the account of a person whom an issuer has authenticated."""
+"""OpenID Connect identities: accounts of people authenticated by an issuer."""
 
 import itertools
 import re
@@ -16,16 +16,16 @@ from scorer.db.accounts import account_by_email, account_by_identity, is_name_ta
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
-LINKED = """somebody has signed in to your Kennel account {handle} by OpenID Connect for the first time.
-The issuer vouches that this mail address is theirs.
+LINKED = """somebody has signed in to your Kennel account {handle} with OpenID Connect for the first time.
+The issuer has verified that this mail address is theirs.
 
-If it was not you, write to the organizers.
+If this was not you, write to the organizers.
 """
 MAX_HANDLE_LENGTH = 30
-"""Characters of a handle derived from an issuer's claims; the rest of the allowed length is for a number."""
+"""Characters of a handle derived from an issuer's claims. The rest of the allowed length is for a number."""
 
 TENANT = "{tenantid}"
-"""What Microsoft Entra publishes in place of the tenant where several may sign in."""
+"""Microsoft Entra's placeholder for the tenant if people of several tenants may sign in."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,20 @@ class OidcIdentity:
 
 
 def is_issuer(named: str, issuer: str) -> bool:
-    """Whether the issuer that a discovery document names is the ``issuer`` of the settings, except for a slash at its
-    end. A placeholder stands for one part of the path, such as ``common``."""
+    """Whether the issuer ``named`` by a discovery document is the ``issuer`` of the settings.
+
+    A slash at the end does not count. A placeholder matches one part of the path, such as ``common``.
+    """
     pattern = re.escape(named.rstrip("/")).replace(re.escape(TENANT), "[^/]+")
     return re.fullmatch(pattern, issuer) is not None
 
 
 def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
-    """The account of an authenticated person: the one linked to this identity, else the one with the same verified
-    mail address, else a new participant's. ``Forbidden`` instead of a new one where accounts are by invitation."""
+    """Return the account of an authenticated person, or create one.
+
+    The account linked to this identity comes first, then the account with the same verified mail address.
+    ``Forbidden`` if neither exists and accounts need an invitation.
+    """
     lock_names(session)
     linked = account_by_identity(session, person.issuer, person.subject)
     if linked is not None:
@@ -69,7 +74,7 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
 
 def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     if mode == "invitation":
-        raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
+        raise Forbidden("invitation-needed", "You need an invitation to create an account. Ask the organizers for one.")
     handle = _handle_of(person)
     numbered = (f"{handle}-{number}" for number in itertools.count(2))
     candidates = itertools.chain([handle], numbered)

@@ -1,6 +1,6 @@
-"""One-time links for password resets, mail confirmations, invitations and sign-ins: secrets that work once and expire.
+"""One-time links for password resets, mail confirmations, invitations and sign-ins.
 
-The secret is the fragment of the link's address, which browsers send to no server: the page puts it into its form.
+The secret is in the fragment of the address, which browsers don't send to servers. The page puts it into its form.
 """
 
 from datetime import datetime, timedelta
@@ -32,8 +32,8 @@ def issue(
     account: Account | None = None,
     email: str | None = None,
 ) -> OneTimeLink:
-    """Create the link with ``secret`` (random, made by the caller) for ``purpose``; it voids the account's earlier
-    links of that purpose."""
+    """Create the link with ``secret`` (random, made by the caller) and void the account's earlier links for
+    ``purpose``."""
     if account is not None:
         accounts.void_links(session, account.id, purpose, now=now)
     link = OneTimeLink(
@@ -50,29 +50,31 @@ def issue(
 
 
 def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
-    """The link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used already or expired."""
+    """Return the link with ``secret``, locked for this transaction; ``NotFound`` if unknown, used or expired."""
     link = accounts.lock_link(session, digest_of(secret), purpose, now=now)
     if link is None:
-        raise NotFound("no-link", "This link does not work (any more): it works once, and not for long.")
+        raise NotFound("no-link", "This link is invalid, expired or already used. Ask for a new one.")
     return link
 
 
 def use(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
-    """Mark a link as used; ``NotFound`` if it is unknown, used already or expired."""
+    """Mark a link as used; ``NotFound`` if it is unknown, used or expired."""
     link = find(session, purpose, secret, now=now)
     link.used_at = now
     return link
 
 
 def sign_in_link(session: Session, account: Account, *, secret: str, site: str, onward: str, now: datetime) -> str:
-    """The address of a new sign-in link that leads to the page ``onward``; ``site`` is the address of the service. It
-    voids the account's earlier sign-in links."""
+    """Return the address of a new sign-in link to the page ``onward``; ``site`` is the address of the service.
+
+    Earlier sign-in links of the account are voided.
+    """
     issue(session, "sign-in", secret, account=account, now=now)
     return f"{site}/signin/link?next={quote(onward)}#{secret}"
 
 
 def use_sign_in_link(session: Session, secret: str, *, now: datetime) -> Account:
-    """The account of a sign-in link, which is used from now on; ``NotFound`` if it is used, expired or unknown."""
+    """Use a sign-in link and return its account; ``NotFound`` if it is unknown, used or expired."""
     account = use(session, "sign-in", secret, now=now).account
     assert account is not None  # noqa: S101 - sign-in links are made for accounts only
     return account

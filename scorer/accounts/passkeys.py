@@ -1,6 +1,6 @@
-"""Passkeys as second factors: WebAuthn's registration and authentication, each with a challenge that works once.
+"""Passkeys as second factors: WebAuthn registration and authentication.
 
-The challenge is kept with the browser's session, which has asked for it.
+Each uses a challenge that works once and is stored in the browser's session.
 """
 
 import json
@@ -20,25 +20,24 @@ from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Invalid, Unauthenticated
 
 MAX_CREDENTIAL_LENGTH = 1 << 16
-"""Characters of a browser's answer."""
+"""Characters of a browser's response."""
 
 
 @dataclass(frozen=True)
 class RelyingParty:
-    """The site that passkeys are made for: its host, and its origin as browsers name it."""
+    """The site of a passkey: its host and its origin."""
 
     id: str
     origin: str
 
 
 def relying_party(public_url: str) -> RelyingParty:
-    """The relying party of a service's public address."""
     parts = urlsplit(public_url)
     return RelyingParty(parts.hostname or "", f"{parts.scheme}://{parts.netloc}")
 
 
 def registration_options(session: Session, web_session: WebSession, party: RelyingParty) -> dict[str, Any]:
-    """What a browser needs to make a passkey, as JSON values."""
+    """Return the options for creating a passkey in a browser, as JSON values."""
     account = web_session.account
     options = webauthn.generate_registration_options(
         rp_id=party.id,
@@ -54,7 +53,7 @@ def registration_options(session: Session, web_session: WebSession, party: Relyi
 def register(
     session: Session, web_session: WebSession, credential: str, *, name: str, party: RelyingParty, now: datetime
 ) -> None:
-    """Add the passkey that a browser has made; ``Invalid`` if it answers another challenge or is for another site."""
+    """Add a browser's new passkey; ``Invalid`` if it is for another challenge or site."""
     challenge = _require_challenge(web_session.challenge)
     web_session.challenge = None
     try:
@@ -62,7 +61,7 @@ def register(
             credential=credential, expected_challenge=challenge, expected_rp_id=party.id, expected_origin=party.origin
         )
     except (WebAuthnException, ValueError) as error:
-        raise Invalid("bad-passkey", "This passkey could not be added; please try again.") from error
+        raise Invalid("bad-passkey", "The passkey was not added. Please try again.") from error
     factor = SecondFactor(
         kind="passkey",
         name=name or "Passkey",
@@ -74,7 +73,7 @@ def register(
 
 
 def authentication_options(session: Session, web_session: WebSession, party: RelyingParty) -> dict[str, Any]:
-    """What a browser needs to use one of the account's passkeys, as JSON values."""
+    """Return the options for using one of the account's passkeys in a browser, as JSON values."""
     options = webauthn.generate_authentication_options(
         rp_id=party.id, allow_credentials=_descriptors(session, web_session)
     )
@@ -85,15 +84,17 @@ def authentication_options(session: Session, web_session: WebSession, party: Rel
 def authenticate(
     session: Session, account: Account, credential: str, *, challenge: bytes | None, party: RelyingParty, now: datetime
 ) -> None:
-    """Check that a browser has one of the account's passkeys, which signs the ``challenge`` that the caller has taken
-    from the browser's session; ``Unauthenticated`` if not."""
+    """Check that one of the account's passkeys has signed the ``challenge``; ``Unauthenticated`` if not.
+
+    The caller has removed the challenge from the browser's session.
+    """
     challenge = _require_challenge(challenge)
     try:
         answer = webauthn.helpers.parse_authentication_credential_json(credential)
         passkey = next(
-            each
-            for each in second_factors.list_factors(session, account, lock=True)
-            if each.kind == "passkey" and each.credential_id == answer.raw_id
+            factor
+            for factor in second_factors.list_factors(session, account, lock=True)
+            if factor.kind == "passkey" and factor.credential_id == answer.raw_id
         )
         used = webauthn.verify_authentication_response(
             credential=answer,
@@ -104,19 +105,21 @@ def authenticate(
             credential_current_sign_count=passkey.counter,
         )
     except (WebAuthnException, ValueError, StopIteration) as error:
-        raise Unauthenticated("wrong-passkey", "This passkey is not one of the account's.") from error
+        raise Unauthenticated("wrong-passkey", "This passkey does not belong to the account.") from error
     passkey.counter, passkey.last_used_at = used.new_sign_count, now
 
 
 def _require_challenge(challenge: bytes | None) -> bytes:
     if challenge is None:
-        raise Invalid("no-challenge", "This passkey was not asked for; please try again.")
+        raise Invalid("no-challenge", "No passkey was requested in this session. Please try again.")
     return challenge
 
 
 def _descriptors(session: Session, web_session: WebSession) -> list[PublicKeyCredentialDescriptor]:
     factors = second_factors.list_factors(session, web_session.account)
-    return [PublicKeyCredentialDescriptor(id=each.credential_id) for each in factors if each.credential_id is not None]
+    return [
+        PublicKeyCredentialDescriptor(id=factor.credential_id) for factor in factors if factor.credential_id is not None
+    ]
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""Password rules and argon2id hashes. Length counts, and how many guesses a password withstands; there are no
-composition rules."""
+"""Password rules and argon2id hashes. The rules are about length and estimated guesses, not about composition."""
 
 import unicodedata
 from functools import cache
@@ -15,42 +14,44 @@ MIN_PASSWORD_LENGTH = 10
 MAX_PASSWORD_LENGTH = 256
 """Characters; hashing a longer password would only cost time."""
 MIN_GUESSES = 10**8
-"""Guesses that somebody must need who knows the common passwords, words, names, keyboards and dates (zxcvbn)."""
+"""Guesses that a password must withstand, as estimated by zxcvbn from common passwords, words, names, keyboards and
+dates."""
 MAX_ESTIMATED_LENGTH = 72
-"""Characters of which the guesses are estimated; estimating more would only cost time."""
+"""Characters used for the estimate; more would only cost time."""
 MAX_CONCURRENT_HASHES = 4
 
 _hashing = PasswordHash((Argon2Hasher(),))
-# A hash takes 64 MiB; many sign-ins at once must not exhaust the memory.
+# A hash takes 64 MiB; many simultaneous sign-ins must not exhaust the memory.
 _hashing_slots = BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def require_good(password: str, *, handle: str = "", email: str = "") -> None:
-    """``Invalid`` for a password that is too short, too long, or guessed soon: also by whoever knows handle and mail
-    address."""
+    """``Invalid`` for a password that is too short, too long or easy to guess, also from handle and mail address."""
     text = _normalised(password)
     if not MIN_PASSWORD_LENGTH <= len(text) <= MAX_PASSWORD_LENGTH:
-        raise Invalid("weak-password", f"A password needs {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.")
+        raise Invalid(
+            "weak-password",
+            f"The password has {len(text)} characters. Use {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters.",
+        )
     known = [word for word in (handle, email, *email.split("@")) if word]
     if zxcvbn(text[:MAX_ESTIMATED_LENGTH], user_inputs=known)["guesses"] < MIN_GUESSES:
-        raise Invalid("weak-password", "This password would be guessed soon; please take more words, or rarer ones.")
+        raise Invalid("weak-password", "This password is too easy to guess. Use more words or rarer words.")
 
 
 def new_password_hash(password: str, *, handle: str = "", email: str = "") -> str:
-    """The hash of a new password; ``Invalid`` if it is not good enough."""
+    """Return the hash of a new password; ``Invalid`` if the password is weak."""
     require_good(password, handle=handle, email=email)
     return hash_of(password)
 
 
 def hash_of(password: str) -> str:
-    """The password's argon2id hash with its salt and costs, in PHC form."""
+    """Return the argon2id hash with its salt and costs, in PHC format."""
     with _hashing_slots:
         return _hashing.hash(_normalised(password))
 
 
 def matches(password: str, stored: str | None) -> bool:
-    """Whether ``password`` matches the hash ``stored``. Takes equally long without a hash, so that timing reveals
-    nothing."""
+    """Whether ``password`` matches the hash ``stored``. It takes equally long without a hash, to hide which exist."""
     text = _normalised(password)
     with _hashing_slots:
         fits = _hashing.verify(text[:MAX_PASSWORD_LENGTH], stored or _dummy_hash())
@@ -58,17 +59,17 @@ def matches(password: str, stored: str | None) -> bool:
 
 
 def upgraded_hash(password: str, stored: str) -> str | None:
-    """A new hash, at today's cost parameters, of a password that matched ``stored``; None if ``stored`` has them
-    already."""
+    """Return a hash with current cost parameters for a password that matched ``stored``; None if ``stored`` has
+    them."""
     return hash_of(password) if _hashing.current_hasher.check_needs_rehash(stored) else None
 
 
 def _normalised(password: str) -> str:
-    # NFKC, so that a password typed on two keyboards is one password (NIST SP 800-63B).
+    # NFKC: a password must not depend on the keyboard (NIST SP 800-63B).
     return unicodedata.normalize("NFKC", password)
 
 
 @cache
 def _dummy_hash() -> str:
-    # Made on first use: importing this module must not take 64 MiB.
+    # Computed on first use: importing this module must not take 64 MiB.
     return _hashing.hash("nobody's")

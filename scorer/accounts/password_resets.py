@@ -1,5 +1,4 @@
-"""Password resets: a one-time link, mailed or made by the operator, sets a new password and ends every
-session, API token and webhook."""
+"""Password resets: a one-time link sets a new password and ends every session, API token and webhook."""
 
 from datetime import datetime
 
@@ -13,20 +12,22 @@ from scorer.db.accounts import account_by_email, has_identity, lock_account
 from scorer.db.tables import Account
 from scorer.notifications import outbox
 
-SUBJECT = "Your new password"
+SUBJECT = "Reset your Kennel password"
 BODY = """Hello {name},
 
-somebody, probably you, asked for a new password for your Kennel account {handle}. Set it here within an hour:
+somebody, probably you, asked for a new password for your Kennel account {handle}. Set it here within one hour:
 
 {link}
 
-If it was not you, ignore this mail: nothing has changed.
+If this was not you, ignore this mail: nothing has changed.
 """
 
 
 def request_reset(session: Session, email: str, *, secret: str, site: str, now: datetime) -> None:
-    """Mail a reset link to the account with this confirmed address. For an unknown address nothing happens, so that
-    the caller cannot learn which addresses have accounts."""
+    """Mail a reset link to the account with this confirmed address.
+
+    For an unknown address nothing happens: the caller must not learn which addresses have accounts.
+    """
     account = account_by_email(session, accounts.require_email(email))
     if account is None or account.email is None:
         return
@@ -38,28 +39,27 @@ def request_reset(session: Session, email: str, *, secret: str, site: str, now: 
 
 
 def link_for(session: Session, account: Account, *, secret: str, site: str, now: datetime) -> str:
-    """The address of a new reset link; ``site`` is the address of the service."""
+    """Return the address of a new reset link; ``site`` is the address of the service."""
     one_time_links.issue(session, "reset", secret, account=account, now=now)
     return f"{site}/new-password#{secret}"
 
 
 def account_of(session: Session, secret: str, *, now: datetime) -> Account:
-    """The account that a reset link is for; ``NotFound`` for a link that is used, expired or unknown."""
+    """Return the account of a reset link; ``NotFound`` if the link is unknown, used or expired."""
     account = one_time_links.find(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
     return account
 
 
 def complete(session: Session, secret: str, password_hash: str, *, now: datetime) -> Account:
-    """Set the password of the link's account and end its credentials: whoever has lost a password may have lost these,
-    too. ``NotFound`` for a link that is used, expired or unknown.
+    """Set the password of the link's account and end its credentials, which may be lost like the password.
 
-    Nobody can have stolen the account with a password that it never had: an account that had none, nor an issuer's
-    identity, keeps its credentials.
+    An account that had neither a password nor an issuer's identity keeps its credentials: nobody can have stolen it.
+    ``NotFound`` if the link is unknown, used or expired.
     """
     account = account_of(session, secret, now=now)
     one_time_links.use(session, "reset", secret, now=now)
-    lock_account(session, account.id)  # who signs in at the same time has the new password, or a session that ends here
+    lock_account(session, account.id)  # a simultaneous sign-in needs the new password, or its session ends here
     if account.password_hash is not None or has_identity(session, account.id):
         end_credentials(session, account, now=now)
     account.password_hash = password_hash

@@ -1,6 +1,6 @@
-"""Second factors: what is asked for beside the password: one-time codes (TOTP, RFC 6238), passkeys, recovery codes.
+"""Second factors for signing in: one-time codes (TOTP, RFC 6238), passkeys, recovery codes.
 
-An account with a code's key or a passkey has set its second factor up. Recovery codes replace either, once each.
+A key for codes or a passkey sets up the second factor. Each recovery code replaces either of them once.
 """
 
 import hmac
@@ -25,71 +25,74 @@ from scorer.identifiers import digest_of
 Policy = Literal["nobody", "admins", "organizers", "everybody"]
 STEP_SECONDS = 30
 CLOCK_STEPS = 1
-"""Steps by which the clock of a phone may be early or late."""
+"""Steps that a phone's clock may be early or late."""
 MAX_FACTORS = 10
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
-"""Of a recovery code: 80 random bits, 16 letters."""
+"""Bytes of a recovery code: 80 random bits, 16 letters."""
 ADDED = """a second factor for signing in was added to your Kennel account {handle}.
 
-If it was not you, set a new password at once and write to the organizers.
+If this was not you, set a new password immediately and write to the organizers.
 """
 REMOVED = """a second factor for signing in was removed from your Kennel account {handle}.
 
-If it was not you, set a new password at once and write to the organizers.
+If this was not you, set a new password immediately and write to the organizers.
 """
 
 
 def is_required(account: Account, policy: Policy) -> bool:
-    """Whether an account must have a second factor, by the operator's policy."""
+    """Whether the operator's policy requires a second factor of the account."""
     is_admin = account.role == "admin"
     required = {"nobody": False, "admins": is_admin, "organizers": is_admin or organizes_any(account)}
     return policy == "everybody" or required[policy]
 
 
 def is_missing(session: Session, account: Account, policy: Policy) -> bool:
-    """Whether an account does not have the second factor that the policy requires."""
+    """Whether an account lacks a second factor that the policy requires."""
     return is_required(account, policy) and not is_set_up(session, account)
 
 
 def is_set_up(session: Session, account: Account) -> bool:
-    """Whether an account has a second factor."""
     return bool(list_factors(session, account))
 
 
 def list_factors(session: Session, account: Account, *, lock: bool = False) -> Sequence[SecondFactor]:
-    """An account's keys of codes and passkeys, oldest first."""
+    """Return an account's keys for codes and its passkeys, oldest first."""
     return accounts.second_factors_of(session, account.id, ("totp", "passkey"), lock=lock)
 
 
 def count_recovery_codes(session: Session, account: Account) -> int:
-    """How many of an account's recovery codes are left."""
+    """Count an account's unused recovery codes."""
     return len(accounts.second_factors_of(session, account.id, ("recovery_code",)))
 
 
 def new_totp_key(web_session: WebSession) -> str:
-    """A random key for codes, in base32: 160 bits. Only the newest of a session can be set up."""
+    """Return a random key for codes: 160 bits in base32. Only the newest key of a session can be set up."""
     web_session.totp_key = pyotp.random_base32()
     return web_session.totp_key
 
 
 def totp_address(key: str, account: Account) -> str:
-    """The ``otpauth://`` address by which an authenticator takes a key over."""
+    """Return the ``otpauth://`` address for adding a key to an authenticator."""
     return pyotp.TOTP(key).provisioning_uri(name=account.handle, issuer_name="Kennel")
 
 
 def add_totp(session: Session, web_session: WebSession, key: str, *, code: str, now: datetime) -> None:
-    """Set codes up with the key of :func:`new_totp_key`, if ``code`` shows that the authenticator has it.
-    ``Conflict`` if they are set up already, ``Invalid`` for another key or a wrong code."""
+    """Set up codes with the key of :func:`new_totp_key` if ``code`` proves that the authenticator has the key.
+
+    ``Conflict`` if they are set up already, ``Invalid`` for another key or a wrong code.
+    """
     account = web_session.account
     factors = list_factors(session, account, lock=True)
     if any(factor.kind == "totp" for factor in factors):
-        raise Conflict("totp-exists", "Codes are set up already; remove them first.")
+        raise Conflict("totp-exists", "One-time codes are already set up. Remove them first.")
     if key != web_session.totp_key:
-        raise Invalid("stale-key", "This is not the newest key of this session: give the newest to your authenticator.")
+        raise Invalid(
+            "stale-key", "This is not the newest key of this session. Add the newest one to your authenticator."
+        )
     step = _step_of(key, code, now)
     if step is None:
-        raise Invalid("wrong-code", "This is not the authenticator's present code.")
+        raise Invalid("wrong-code", "The code is wrong. Enter the code that your authenticator shows now.")
     web_session.totp_key = None
     factor = SecondFactor(kind="totp", name="Authenticator", secret=key.encode(), counter=step)
     add(Acting(session, account, now), factor)
@@ -99,7 +102,9 @@ def add(acting: Acting, factor: SecondFactor) -> None:
     """Add a factor to an account; ``Conflict`` if it has too many."""
     accounts.lock_account(acting.session, acting.actor.id)
     if len(list_factors(acting.session, acting.actor)) >= MAX_FACTORS:
-        raise Conflict("too-many-factors", f"You have {MAX_FACTORS} second factors; please remove one first.")
+        raise Conflict(
+            "too-many-factors", f"You have {MAX_FACTORS} second factors, which is the limit. Remove one first."
+        )
     factor.account_id, factor.created_at = acting.actor.id, acting.now
     acting.session.add(factor)
     acting.session.flush()
@@ -109,8 +114,10 @@ def add(acting: Acting, factor: SecondFactor) -> None:
 
 
 def use_code(session: Session, account: Account, code: str, *, now: datetime) -> None:
-    """Check a code of the account's authenticator, or use one of its recovery codes up. ``Unauthenticated`` for a code
-    that is wrong, or was used before."""
+    """Check a code of the account's authenticator, or use up a recovery code.
+
+    ``Unauthenticated`` if the code is wrong or was used before.
+    """
     plain = code.replace(" ", "").replace("-", "")
     factors = list_factors(session, account, lock=True)
     for factor in factors:
@@ -125,11 +132,11 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
             acting = Acting(session, account, now)
             audit_log.record_action(acting, "recovery-code.used", f"account:{account.handle}")
             return
-    raise Unauthenticated("wrong-code", "This code is not right, or was used before.")
+    raise Unauthenticated("wrong-code", "This code is wrong or was used before.")
 
 
 def _step_of(key: str, code: str, now: datetime) -> int | None:
-    """The time step of which ``code`` is the key's; None if it is of none near now."""
+    """Return the time step of ``code``; None if it is not the key's code for a step near ``now``."""
     present = int(now.timestamp()) // STEP_SECONDS
     codes = pyotp.TOTP(key)
     steps = range(present - CLOCK_STEPS, present + CLOCK_STEPS + 1)
@@ -137,9 +144,9 @@ def _step_of(key: str, code: str, now: datetime) -> int | None:
 
 
 def new_recovery_codes(acting: Acting) -> list[str]:
-    """New recovery codes, shown once and stored as hashes; earlier ones end. ``Conflict`` without a second factor."""
+    """Replace the recovery codes; they are shown once and stored as hashes. ``Conflict`` without a second factor."""
     if not is_set_up(acting.session, acting.actor):
-        raise Conflict("no-second-factor", "Recovery codes replace a second factor; set one up first.")
+        raise Conflict("no-second-factor", "Recovery codes replace a second factor. Set up a second factor first.")
     accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
     codes = [b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode() for _ in range(RECOVERY_CODES)]
     acting.session.add_all(
@@ -159,8 +166,10 @@ def new_recovery_codes(acting: Acting) -> list[str]:
 
 
 def remove(acting: Acting, factor_id: int) -> None:
-    """Remove one of the account's second factors, with the last one the recovery codes, too; ``NotFound`` if it has no
-    such factor."""
+    """Remove one of the account's second factors. Removing the last one also removes the recovery codes.
+
+    ``NotFound`` if the account has no such factor.
+    """
     factors = list_factors(acting.session, acting.actor, lock=True)
     chosen = next((factor for factor in factors if factor.id == factor_id), None)
     if chosen is None:
@@ -174,7 +183,7 @@ def remove(acting: Acting, factor_id: int) -> None:
 
 
 def remove_all(acting: Acting[Account | None], account: Account) -> None:
-    """Remove all second factors of somebody who has lost them."""
+    """Remove all second factors of an account, for an owner who has lost them."""
     accounts.end_second_factors(acting.session, account.id, ("totp", "passkey", "recovery_code"), now=acting.now)
     tell_owner(acting.session, account, REMOVED, now=acting.now)
     audit_log.record_action(acting, "second-factors.removed", f"account:{account.handle}")

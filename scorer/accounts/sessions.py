@@ -1,7 +1,7 @@
 """Sessions of signed-in browsers: opening one with a password, resuming it, ending it.
 
-Browsers in which an account has signed in before are known by a cookie of their own. Failures to sign in from elsewhere
-do not count against them, so no stranger can keep an account's owner out.
+A separate cookie marks browsers in which an account has signed in before. Failed sign-ins from elsewhere do not count
+against them, so no stranger can lock out an account's owner.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from scorer.errors import NotFound, Unauthenticated
 from scorer.identifiers import digest_of
 
 SESSION_LIFETIME = timedelta(days=30)
-"""Since the sign-in."""
+"""Counted from the sign-in."""
 SESSION_IDLE = timedelta(days=7)
-"""Without a request a session ends earlier."""
+"""A session without requests ends after this time."""
 SECOND_STEP_LIFETIME = timedelta(minutes=10)
-"""How long a session waits for the second factor."""
+"""The longest wait of a session for the second factor."""
 TOUCH_AFTER = timedelta(minutes=1)
 """Resolution of ``last_seen_at``."""
 MAX_AGENT_LENGTH = 300
@@ -31,18 +31,18 @@ MAX_AGENT_LENGTH = 300
 
 @dataclass(frozen=True)
 class Browser:
-    """The origin of a request: its network address and the browser's User-Agent."""
+    """The origin of a request: network address, User-Agent and cookie."""
 
     address: str
     agent: str = ""
     device: str | None = None
-    """The secret of the cookie that a browser keeps in which somebody has signed in before."""
+    """The secret of the cookie of a known browser."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What an attempt to sign in is about: the account (None: there is none), its password's hash (None: it has none),
-    and whether it has signed in from that browser before."""
+    """An attempt to sign in: the account (None if unknown), its password hash (None if it has none), and whether the
+    account knows the browser."""
 
     account_id: int | None
     password_hash: str | None
@@ -50,7 +50,7 @@ class Attempt:
 
 
 def attempt_of(session: Session, login: str, browser: Browser, *, now: datetime) -> Attempt:
-    """The attempt to sign in with this handle or mail address from a browser."""
+    """Look up the account of an attempt to sign in with a handle or mail address."""
     account = accounts.account_by_login(session, login)
     if account is None:
         return Attempt(None, None, known_device=False)
@@ -71,17 +71,19 @@ def sign_in(
 ) -> WebSession | None:
     """Open the session ``secret`` (random, made by the caller) if ``matched`` is still the account's password hash.
 
-    The caller compares the password before, with no transaction held: ``matched`` is the hash that it matched, None if
-    it was wrong; ``renewed`` is its hash at today's cost parameters, if those have changed. Returns None for an unknown
-    login and for a wrong (or just changed) password alike. Only the audit log records which, so the caller must commit
-    in that case too.
+    The caller checks the password first, outside a transaction. ``matched`` is the hash that it matched, None if it was
+    wrong. ``renewed`` is a hash with current cost parameters, if those have changed.
+
+    Returns None for an unknown login and for a wrong or just changed password. Only the audit log records which, so the
+    caller must commit in this case also.
     """
     account = accounts.account_by_login(session, login)
     if account is not None and matched is not None:
-        accounts.lock_account(session, account.id)  # a new password, or a suspension, is before this session or ends it
+        # A simultaneous change of password or suspension comes before this session, or ends it.
+        accounts.lock_account(session, account.id)
         session.refresh(account)
     if account is None or matched is None or account.password_hash != matched:
-        # An unknown login is not recorded: it may be a password typed into the wrong field.
+        # An unknown login is not recorded: it may be a password in the wrong field.
         subject = f"account:{account.handle}" if account else "account"
         audit_log.record_action(Acting(session, None, now), "sign-in.failed", subject, address=browser.address)
         return None
@@ -91,7 +93,9 @@ def sign_in(
 
 def begin(session: Session, account: Account, *, secret: str, browser: Browser, now: datetime) -> WebSession:
     """Open the session ``secret`` for an authenticated account; it waits for the second factor if there is one.
-    ``Forbidden`` for an account that is suspended."""
+
+    ``Forbidden`` if the account is suspended.
+    """
     require_active(account)
     awaits = second_factors.is_set_up(session, account)
     web_session = WebSession(
@@ -110,7 +114,7 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
 
 
 def waiting(session: Session, secret: str, now: datetime) -> WebSession:
-    """The session with this secret that waits for the second factor; ``Unauthenticated`` if there is none."""
+    """Return the session with this secret that waits for a second factor; ``Unauthenticated`` if there is none."""
     web_session = accounts.waiting_session(session, digest_of(secret), now)
     if web_session is None:
         raise Unauthenticated("no-sign-in", "Please sign in with your password first.")
@@ -119,8 +123,7 @@ def waiting(session: Session, secret: str, now: datetime) -> WebSession:
 
 
 def complete(web_session: WebSession, *, secret: str, now: datetime) -> None:
-    """Open a session that has waited for the second factor. It gets another ``secret`` (random, made by the caller), so
-    that whoever knew the first one has nothing."""
+    """Open a session that has waited for the second factor. A new ``secret`` makes the first one useless."""
     web_session.awaits_second_factor = False
     web_session.digest = digest_of(secret)
     web_session.last_seen_at = now
@@ -128,7 +131,7 @@ def complete(web_session: WebSession, *, secret: str, now: datetime) -> None:
 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
-    """The active session with this secret; None if there is none, or its account is suspended."""
+    """Return the active session with this secret; None if there is none or its account is suspended."""
     web_session = accounts.session_by_digest(session, digest_of(secret), now)
     if web_session is not None and web_session.account.suspended_at is not None:
         return None
@@ -139,20 +142,22 @@ def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
 
 
 def hold(session: Session, session_id: int | None, now: datetime) -> None:
-    """Keep an active session open until this transaction ends, for the credential that is made in it: whoever ends the
-    session ends the credential, too. ``Unauthenticated`` if the session has ended."""
+    """Keep an active session open until this transaction ends; ``Unauthenticated`` if it has ended.
+
+    Ending the session then also ends a credential that this transaction creates.
+    """
     if not accounts.hold_session(session, session_id, now):
         raise Unauthenticated("no-session", "Please sign in first.")
 
 
 def end(acting: Acting, session_id: int) -> None:
-    """End one of the account's sessions at once; ``NotFound`` if it has no such active session."""
+    """End one of the account's sessions immediately; ``NotFound`` if it has no such active session."""
     if not accounts.end_session(acting.session, acting.actor.id, session_id, now=acting.now):
         raise NotFound("no-session-here", "You have no such session.")
 
 
 DEVICE_LIFETIME = timedelta(days=365)
-"""Since the last sign-in there."""
+"""Counted from the last sign-in there."""
 
 
 def is_known_device(session: Session, account: Account, secret: str | None, *, now: datetime) -> bool:
@@ -161,5 +166,5 @@ def is_known_device(session: Session, account: Account, secret: str | None, *, n
 
 
 def remember_device(session: Session, account: Account, secret: str, *, now: datetime) -> None:
-    """Make the browser with this cookie one of the account's, from now on for the whole lifetime."""
+    """Make the browser with this cookie one of the account's for ``DEVICE_LIFETIME``."""
     accounts.remember_device(session, account.id, digest_of(secret), now=now, expires_at=now + DEVICE_LIFETIME)

@@ -1,7 +1,7 @@
-"""Sign-up: creates an account at once; its mail address counts once the link mailed there has been followed.
+"""Sign-up: creates an account without a mail address. The link mailed to the address confirms it.
 
-So signing up with another person's address reveals nothing: it gives an account without an address, and the owner of
-the address gets a mail.
+Signing up with another person's address reveals nothing: the account has no address, and the owner of the address gets
+a mail.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from scorer.errors import Conflict, Forbidden
 from scorer.notifications import outbox
 
 Mode = Literal["open", "invitation"]
-# It goes to any address that was typed in, so it holds no free text of the sender.
+# Anybody can send this mail to any address, so it contains no free text of the sender.
 CONFIRM = """Hello {handle},
 
-please confirm that this is your address, so that Kennel can write to you and give you a new password when you need one:
+please confirm this address. Kennel needs it to write to you and to reset your password:
 
 {site}/confirm#{secret}
 
-If you have no Kennel account of that name, ignore this mail.
+If you have no Kennel account with this name, ignore this mail.
 """
 KNOWN = """Hello {name},
 
-somebody gave this address for the new Kennel account {other}. It belongs to your account {handle} already, so nothing
-has changed. If it was you and you have forgotten your password, set a new one here:
+somebody used this address for the new Kennel account {other}. It already belongs to your account {handle}, so nothing
+has changed. If this was you and you have forgotten your password, set a new one here:
 
 {site}/reset
 """
 INVITE = """Hello,
 
-{inviter} invites you to Kennel. Make your account here within two weeks:
+{inviter} invites you to Kennel. Create your account here within two weeks:
 
 {site}/signup#{secret}
 """
@@ -56,13 +56,13 @@ class Application:
 def sign_up(
     session: Session, wanted: Application, password_hash: str, *, mode: Mode, secret: str, site: str, now: datetime
 ) -> Account:
-    """Create a participant's account. ``secret`` (random, made by the caller) is the link that confirms the address.
+    """Create a participant's account. ``secret`` (random, made by the caller) is of the link to confirm the address.
 
-    Raises ``Forbidden`` without an invitation where one is needed, ``Conflict`` for a handle or name that is taken,
-    ``Invalid`` for a bad handle, name or address. An address that another account has raises nothing.
+    ``Forbidden`` if an invitation is needed and missing, ``Conflict`` if the handle or name is taken, ``Invalid`` for a
+    bad handle, name or address. The address of another account raises nothing.
     """
     if mode == "invitation" and not wanted.invitation:
-        raise Forbidden("invitation-needed", "Accounts here are by invitation; please ask the organizers for one.")
+        raise Forbidden("invitation-needed", "You need an invitation to create an account. Ask the organizers for one.")
     if wanted.invitation:
         one_time_links.use(session, "invitation", wanted.invitation, now=now)
     name = " ".join(wanted.name.split())
@@ -74,20 +74,19 @@ def sign_up(
     return account
 
 
-CHANGE_ASKED = """somebody, probably you, asked to give your Kennel account {handle} another mail address. It changes
-when the link that was mailed there is followed, within three days.
+CHANGE_ASKED = """somebody, probably you, asked to change the mail address of your Kennel account {handle}. It changes
+when somebody opens the link in the mail to the new address within three days.
 
-If it was not you, change your password now: that voids the link.
+If this was not you, change your password now. This invalidates the link.
 """
-CHANGED = """your Kennel account {handle} has another mail address now. This is the last mail to this one.
+CHANGED = """the mail address of your Kennel account {handle} has changed. This is the last mail to this address.
 
-If it was not you, write to the organizers.
+If this was not you, write to the organizers.
 """
 
 
 def ask_confirmation(session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime) -> None:
-    """Mail a link to ``email`` that makes it the account's address; if it belongs to another account, mail a hint
-    instead."""
+    """Mail a link to ``email`` that makes it the account's address, or a hint if it belongs to another account."""
     email = accounts.require_email(email)
     one_time_links.issue(session, "confirmation", secret, account=account, email=email, now=now)
     owner = account_by_email(session, email)
@@ -99,19 +98,22 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
             accounts.tell_owner(session, account, CHANGE_ASKED, now=now)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
-        outbox.queue_mail(session, email, "You have an account already", body=body, now=now)
+        outbox.queue_mail(session, email, "You already have an account", body=body, now=now)
 
 
 def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
-    """Make the address to which this link was mailed the account's; ``NotFound`` for a link that is used, expired or
-    unknown, ``Conflict`` if another account has confirmed the address since."""
+    """Make the link's address the account's.
+
+    ``NotFound`` if the link is unknown, used or expired; ``Conflict`` if another account has since confirmed the
+    address.
+    """
     link = one_time_links.use(session, "confirmation", secret, now=now)
     assert link.account is not None  # noqa: S101 - confirmation links are made for accounts and addresses only
     assert link.email is not None  # noqa: S101
     lock_names(session)
     owner = account_by_email(session, link.email)
     if owner is not None and owner.id != link.account.id:
-        raise Conflict("email-taken", f"This address belongs to the account {owner.handle}.")
+        raise Conflict("email-taken", f"This address belongs to the account {owner.handle}. Use another address.")
     account, before = link.account, link.account.email
     account.email = link.email
     session.flush()
@@ -122,7 +124,7 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
 
 
 def invite_account(acting: Acting[Account | None], email: str | None, *, secret: str, site: str) -> str:
-    """The address of a link for one sign-up, mailed to ``email`` if given; ``inviter`` None stands for the operator."""
+    """Return a link for one sign-up and mail it to ``email`` if given; no actor means the operator."""
     if email is not None:
         email = accounts.require_email(email)
         name = acting.actor.name if acting.actor is not None else "The operator"

@@ -1,11 +1,11 @@
 """Archives: from zips to checked images, reference images and pixel hashes, and zips written by Kennel itself.
 
-Participants' files are untrusted: every read, loop and array is bounded by the image specification before it is made.
-No database, no store: files in, arrays out.
+Participants' files are untrusted: the image specification bounds every read, loop and array before it is made. No
+database, no store: files in, arrays out.
 
-What needs the standard library alone (the directory, its limits, members, one PNG's structure) is the client's
-``kennel_client.archive``, so that participants check with the same code: zip bombs are refused by
-``kennel_client.archive.zip_bombs``, before anything is unpacked.
+Everything that needs only the standard library (the directory, its limits, members, the structure of one PNG) is in the
+client's ``kennel_client.archive``, so participants check with the same code. ``kennel_client.archive.zip_bombs``
+refuses zip bombs before anything is unpacked.
 """
 
 from kennel_client.archive.listing import ImageSpec, Listing, list_images

@@ -1,9 +1,9 @@
-"""The images of an entry or of a reference set, decoded by limited processes: what one of them does, no other entry and
-no worker feels.
+"""The images of an entry or of a reference set, decoded by limited processes. A fault in one of them affects no other
+entry and no worker.
 
-A process that ends, or that is silent for too long, is replaced, and the images that it had are decoded one by one, so
-that the one which ended it is known by name. Processes are started for one upload and end with it. Nothing that they
-answer is trusted: texts are cut and cleaned, and pixels are copied before they are hashed.
+A process that ends, or is silent for too long, is replaced, and its images are decoded one by one, which identifies the
+image that ended it. Processes are started for one upload and end with it. Their answers are not trusted: texts are cut
+and cleaned, and pixels are copied before they are hashed.
 """
 
 import json
@@ -32,11 +32,11 @@ from scorer.process_resources import usable_cores
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
-"""Pixels that a process decodes before it answers: at most these are copied out of its memory at a time."""
+"""The pixels that a process decodes before it answers: at most these are copied out of its memory at a time."""
 MAX_REFERENCES = 16
-"""Reference images that it decodes before it answers: each may have millions of pixels before it is resized."""
+"""The reference images that it decodes before it answers: each may have millions of pixels before it is resized."""
 START_SECONDS, WINDOW_SECONDS, IMAGE_SECONDS = 120.0, 60.0, 20.0
-"""How long a process may take until it is ready, for a window, and for one image: hundreds of times what they need."""
+"""The time limits for a process to start, for a window, and for one image: hundreds of times the time needed."""
 MAX_ANSWER_BYTES = 1 << 20
 _MODULE = "scorer.archive.decoder_process"
 
@@ -45,8 +45,8 @@ Result = TypeVar("Result")
 
 
 def processes_of(setting: int | None) -> int:
-    """How many limited processes there shall be by the operator's setting; None: as many as there are cores, up to
-    ``MAX_PROCESSES``, and 0, for threads instead, on systems without Linux's means to limit a process."""
+    """The number of limited processes for the operator's setting. None means one per core, at most ``MAX_PROCESSES``,
+    and 0 (threads instead) on systems without Linux's means to limit a process."""
     if setting is not None:
         return setting
     return min(MAX_PROCESSES, usable_cores()) if sys.platform == "linux" else 0
@@ -62,11 +62,11 @@ def map_pixels(
     of_references: bool = False,
     progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
-    """``receive(index, pixels)`` of every image among ``members``, as (index, result), in no particular order; a
-    ``MemberError`` of what is wrong with an image takes the result's place.
+    """``receive(index, pixels)`` for every image among ``members``, as (index, result), in no particular order. If
+    something is wrong with an image, its result is a ``MemberError``.
 
-    Pixels are (size, size, 3) uint8, or float32 in [0, 255] of a reference that was resized, and stay as they are until
-    ``receive`` returns. They are decoded by so many limited processes, or by 0 of them in threads of this one.
+    Pixels are (size, size, 3) uint8, or float32 in [0, 255] for a reference that was resized, and stay unchanged until
+    ``receive`` returns. They are decoded by ``processes`` limited processes; with 0, in threads of this process.
     """
     if processes == 0:
         decode = decode_reference if of_references else decode_png
@@ -79,7 +79,7 @@ def map_pixels(
 
 
 def _window_shape(size: int, members: Sequence[Member], *, of_references: bool) -> WindowShape:
-    """The window for these images, of ``size`` pixels a side."""
+    """The window for these images of ``size`` pixels a side."""
     largest = max(member.compressed for member in members)
     one = WindowShape(size, 1, max(WINDOW_BYTES, largest), of_references)
     slots = min(len(members), PIXEL_BYTES // one.image_bytes, *([MAX_REFERENCES] if of_references else []))
@@ -91,8 +91,8 @@ class _Ended(Exception):
 
 
 class DecoderPool(Generic[Result]):
-    """Decodes the records of ``members`` by limited processes, one for each thread that calls :meth:`outcomes`;
-    ``receive`` as in :func:`map_pixels`."""
+    """Decodes the records of ``members`` in limited processes, one for each thread that calls :meth:`outcomes`.
+    ``receive`` is that of :func:`map_pixels`."""
 
     def __init__(
         self, members: Sequence[Member], shape: WindowShape, receive: Callable[[int, NDArray[Any]], Result]
@@ -113,8 +113,8 @@ class DecoderPool(Generic[Result]):
             self._idle.get().close()
 
     def outcomes(self, records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
-        """Index, and what ``receive`` returned or what is wrong, of each record; of none any more once as many images
-        have ended a process as are listed by name."""
+        """For each record its index, and the result of ``receive`` or its fault. Stops once as many images have ended a
+        process as are listed by name."""
         found: list[tuple[int, Result | MemberError]] = []
         readable: list[tuple[int, PackedImage]] = []
         for index, record in records:
@@ -131,10 +131,10 @@ class DecoderPool(Generic[Result]):
         try:
             return self._attempt(images, WINDOW_SECONDS)
         except _Ended:
-            return [outcome for each in images for outcome in self._decode_alone(each)]
+            return [outcome for image in images for outcome in self._decode_alone(image)]
 
     def _decode_alone(self, image: tuple[int, PackedImage]) -> list[tuple[int, Result | MemberError]]:
-        """Decode an image of a window that has ended its process."""
+        """Decode an image of a window that ended its process."""
         if self._ended_by >= MAX_FAULTS_LISTED:
             return []
         try:
@@ -180,28 +180,27 @@ class _Process:
                 raise
             finally:
                 os.close(descriptor)
-            other.close()  # so that the connection ends with the process
+            other.close()  # closes the connection when the process ends
             self.pixels = self._window.pixels
             try:
                 self._answer(START_SECONDS)
             except _Ended as error:  # no byte of the upload has reached it
                 self.close()
                 errors.seek(0)
-                told = errors.read()[-2000:]
-                raise RuntimeError(f"a decoding process did not start: it {error}: {told!r}") from None
+                output = errors.read()[-2000:]
+                raise RuntimeError(f"a decoding process did not start: it {error}: {output!r}") from None
 
     def decode(self, images: Sequence[PackedImage], seconds: float) -> tuple[dict[int, str], set[int]]:
-        """Decode images into :attr:`pixels`; what is wrong, by slot, and the slots of images that were resized.
+        """Decode images into :attr:`pixels`. Returns the faults by slot, and the slots of images that were resized.
         ``_Ended`` if there is no answer in time."""
         self._window.put(images)
         try:
             self._connection.sendall(b"%d\n" % len(images))
         except ConnectionError:
-            raise _Ended("ended the process that decodes images") from None
+            raise _Ended("ended the decoding process") from None
         return _told(self._answer(seconds), len(images))
 
     def close(self) -> None:
-        """End the process."""
         self._process.close()
         self._connection.close()
 
@@ -219,12 +218,12 @@ class _Process:
                 read = b""
             answer += read
             if not read or len(answer) > MAX_ANSWER_BYTES:
-                raise _Ended("ended the process that decodes images")
+                raise _Ended("ended the decoding process")
         return answer
 
 
 def _pixels_of(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
-    """The image in a slot: of references that were not resized as uint8, else with no value beyond the range."""
+    """The image in a slot: uint8 for references that were not resized, otherwise clipped to the valid range."""
     if pixels.dtype == np.uint8:
         return pixels
     floats: NDArray[Any] = np.nan_to_num(pixels).clip(0, 255)
@@ -232,13 +231,13 @@ def _pixels_of(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
 
 
 def _told(answer: bytes, count: int) -> tuple[dict[int, str], set[int]]:
-    """The faults in an answer, by slot, and the slots that were resized; ``_Ended`` if it is not one."""
+    """The faults in an answer by slot, and the slots that were resized; ``_Ended`` if it is not an answer."""
     try:
-        told = json.loads(answer)
-        faults = {int(slot): printable_name(text) for slot, text in told["faults"].items()}
-        resized = {int(slot) for slot in told["resized"]}
+        fields = json.loads(answer)
+        faults = {int(slot): printable_name(text) for slot, text in fields["faults"].items()}
+        resized = {int(slot) for slot in fields["resized"]}
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        raise _Ended("ended the process that decodes images") from None
+        raise _Ended("ended the decoding process") from None
     if not faults.keys() | resized <= set(range(count)):
-        raise _Ended("ended the process that decodes images")
+        raise _Ended("ended the decoding process")
     return faults, resized

@@ -1,9 +1,9 @@
 """The process that decodes images of an upload, started by :mod:`scorer.confinement.fork_server`.
 
-Compressed images come in and pixels go out by the shared window, which is its fourth open file. A line on standard
-input says how many images there are, one on standard output what is wrong with which and which were resized, as JSON.
-Before it sees the first byte of an upload it has given up the network, all files and further processes, and its memory
-is limited.
+Compressed images come in and pixels go out through the shared window, which is its fourth open file. A line on standard
+input has the number of images. A line on standard output has, as JSON, the faults and which images were resized. Before
+the process sees the first byte of an upload, it has given up the network, all files and further processes, and its
+memory is limited.
 """
 
 import io
@@ -24,7 +24,7 @@ from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape
 from scorer.confinement.process import confine, limit_memory
 
 MEMORY_BYTES = 64 << 20
-"""Memory beyond what the libraries take, beside that of 32 images."""
+"""Memory beyond that of the libraries, in addition to that of 32 images."""
 REFERENCE_BYTES = 40 * MAX_PIXELS
 """Memory for one reference image: its pixels as bytes with and without transparency, and its three bands as floats."""
 STANDARD_STREAMS = 3
@@ -36,12 +36,12 @@ _BLACK_PIXEL = bytes.fromhex(
 
 
 def main(*shape: str) -> None:
-    """Decode images until standard input ends; ``shape`` as :func:`words_of` says it."""
+    """Decode images until standard input ends. ``shape`` comes from :func:`words_of`."""
     decode_images(shape_of(shape))
 
 
 def decode_images(shape: WindowShape) -> None:
-    """Decode images, which come by a window of this shape, until standard input ends."""
+    """Decode images that come through a window of this shape until standard input ends."""
     window = SharedWindow(shape, WINDOW_DESCRIPTOR)
     os.close(WINDOW_DESCRIPTOR)
     _import_decoders(shape)
@@ -54,7 +54,7 @@ def decode_images(shape: WindowShape) -> None:
 
 
 def decode_into(window: SharedWindow, images: Sequence[PackedImage], shape: WindowShape) -> dict[str, object]:
-    """Decode images into the window's pixels, one after the other; ``faults``: what is wrong, by slot; ``resized``: the
+    """Decode images into the window's pixels, one after another. Returns ``faults`` by slot, and ``resized``, the
     slots of references that had another size."""
     faults: dict[int, str] = {}
     resized: list[int] = []
@@ -64,7 +64,7 @@ def decode_into(window: SharedWindow, images: Sequence[PackedImage], shape: Wind
         except MemberError as error:
             faults[slot] = str(error)
         except MemoryError:
-            faults[slot] = "takes more memory to decode than an image may"
+            faults[slot] = "needs more memory to decode than an image may use"
         else:
             window.pixels[slot] = pixels
             resized += [slot] if pixels.dtype != np.uint8 else []
@@ -76,7 +76,7 @@ def _decoded(content: bytes, shape: WindowShape) -> NDArray[np.uint8] | NDArray[
 
 
 def _import_decoders(shape: WindowShape) -> None:
-    """Have Pillow import all that it needs: a confined process can read no file any more."""
+    """Make Pillow import everything that it needs, because a confined process can no longer read files."""
     decode_png(_BLACK_PIXEL, 1)
     if shape.of_references:
         for file_format in FORMATS:
@@ -87,11 +87,11 @@ def _import_decoders(shape: WindowShape) -> None:
 
 def words_of(shape: WindowShape) -> list[str]:
     """A window's shape as arguments of the process: size, slots, bytes, and 1 if its images are references."""
-    return [str(int(each)) for each in (shape.size, shape.slots, shape.data_bytes, shape.of_references)]
+    return [str(int(number)) for number in (shape.size, shape.slots, shape.data_bytes, shape.of_references)]
 
 
 def shape_of(words: Sequence[str]) -> WindowShape:
-    """The shape that :func:`words_of` wrote."""
+    """The shape from the arguments of :func:`words_of`."""
     size, slots, data_bytes, of_references = map(int, words)
     return WindowShape(size, slots, data_bytes, of_references=bool(of_references))
 

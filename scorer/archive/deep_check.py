@@ -1,4 +1,4 @@
-"""The deep check: every image of a participant's zip is decoded, and every fault reported."""
+"""The deep check: decodes every image of a participant's zip and reports every fault."""
 
 from collections.abc import Sequence
 from typing import BinaryIO
@@ -24,9 +24,9 @@ def check_images(
 ) -> PixelHashes:
     """Decode every image into ``out`` in canonical order and return their pixel hashes, (n, 16) uint8.
 
-    ``out`` is (n, size, size, 3) uint8, in memory or mapped. They are decoded by so many limited processes
-    (:mod:`scorer.archive.decoder_pool`), or by 0 of them in threads of this one. ``progress(done, n)`` is called now
-    and then, from the caller's thread. All images are checked even after a fault, unless they end ten processes.
+    ``out`` is (n, size, size, 3) uint8, in memory or mapped. Images are decoded by ``processes`` limited processes
+    (:mod:`scorer.archive.decoder_pool`); with 0, in threads of this process. ``progress(done, n)`` is called now and
+    then, from the caller's thread. All images are checked even after a fault, unless they end ten processes.
 
     Raises ``Invalid("bad-images")``: ``faults`` are the first ten by name with what is wrong,
     ``extra["fault_count"]`` counts them all; ``out`` is then only partly filled. Raises ``ValueError`` if
@@ -50,7 +50,7 @@ def check_images(
 def read_images_at(file: BinaryIO, listing: Listing, spec: ImageSpec, *, indexes: Sequence[int]) -> list[Images]:
     """Decode the images (size, size, 3) at ``indexes`` of the canonical order, reading no other bytes of the zip.
 
-    Raises ``Invalid("bad-images")`` as :func:`check_images` does, of these images alone.
+    Raises ``Invalid("bad-images")`` like :func:`check_images`, for these images only.
     """
     members = [listing.members[index] for index in indexes]
     decoded = map_members(file, members, lambda _, content: decode_png(content, spec.size))

@@ -1,4 +1,4 @@
-"""Directories of zips, checked in a limited process: this one finds and reads the bytes, another interprets them."""
+"""Directories of zips, checked in a limited process. This one finds and reads the bytes, another interprets them."""
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -18,29 +18,33 @@ from scorer.confinement.refusals import clean_text
 
 
 def require_images(file: BinaryIO, spec: ImageSpec, *, limited: bool) -> str | None:
-    """The sentence about ignored files. Raises ``Invalid`` as ``list_images`` does, and with the slug ``unreadable``
-    for a directory that ends the limited process, or takes too long. Without ``limited`` this process does it."""
+    """Check a participant's zip and return the sentence about ignored files. Raises the ``Invalid`` errors of
+    ``list_images``, and ``unreadable`` for a directory that ends the limited process or takes too long. Without
+    ``limited``, this process does the check."""
     return _call(check_images_listed, file, spec.directory_bytes, spec.count, spec.size, limited=limited)
 
 
 def require_references(file: BinaryIO, *, limited: bool, two: bool = False) -> str | None:
-    """Likewise for an organizer's zip, as ``list_references`` does, and with ``two`` as ``require_two``."""
+    """:func:`require_images` for an organizer's zip, with the checks of ``list_references``, and of ``require_two`` if
+    ``two``."""
     checked = check_references_listed, file, MAX_DIRECTORY_BYTES, int(two)
     return _call(*checked, limited=limited, purpose=LARGE_DIRECTORY)
 
 
 def require_features(file: BinaryIO, *, limited: bool) -> None:
-    """Likewise for an organizer's file of features: ``Invalid`` (``bad-features``) without its three arrays."""
+    """:func:`require_images` for an organizer's file of features; ``Invalid`` (``bad-features``) without its three
+    arrays."""
     _call(check_features_listed, file, MAX_DIRECTORY_BYTES, limited=limited, purpose=LARGE_DIRECTORY)
 
 
 def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, limited: bool) -> None:
-    """Likewise for a zip of whatever files, ``max_files`` at most, whose directory has not more than so many bytes."""
+    """:func:`require_images` for a zip of any files: at most ``max_files``, and a directory of at most
+    ``max_directory_bytes``."""
     _call(check_files_listed, file, max_directory_bytes, max_files, max_directory_bytes, limited=limited)
 
 
 def check_references_listed(parts: Sequence[bytes], declared: Sequence[int], two: int) -> str | None:
-    """What the process does for ``require_references``."""
+    """The part of ``require_references`` that runs in the limited process."""
     listing = references_in(directory_of(parts, declared))
     if two:
         require_two(listing)

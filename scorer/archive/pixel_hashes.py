@@ -15,10 +15,10 @@ HASH_BYTES = 16
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TrainingImageCopies:
-    """How many of n images equal a reference image: pixel by pixel, or else its mirror image.
+    """How many of n images equal a reference image pixel by pixel, or else its mirror image.
 
     ``exact_index`` is (n,) int64: the first reference image that is equal upright, -1 for none. An image that is both
-    (its original is symmetric) counts as exact alone. ``share`` is (exact + mirrored) / n.
+    (its original is symmetric) only counts as exact. ``share`` is (exact + mirrored) / n.
     """
 
     exact: int
@@ -35,11 +35,11 @@ def pixel_hash(image: Images) -> bytes:
 def hash_pixels(images: Images) -> PixelHashes:
     """The hash of each image of (n, h, w, 3) uint8, as (n, 16) uint8.
 
-    Bytes rather than numpy's ``S16``, which drops zeros at the end. Raises ``TypeError`` for another dtype:
-    the same picture as float32 would hash differently.
+    These are bytes because numpy's ``S16`` drops zeros at the end. Raises ``TypeError`` for another dtype:
+    the same picture as float32 would have another hash.
     """
     if images.dtype != np.uint8:
-        raise TypeError(f"pixel hashes are of uint8 images, not {images.dtype}")
+        raise TypeError(f"pixel hashes need uint8 images, not {images.dtype}")
     joined = b"".join(pixel_hash(image) for image in images)
     return np.frombuffer(joined, np.uint8).reshape(len(images), HASH_BYTES)
 
@@ -52,7 +52,7 @@ def mirror_images(images: NDArray[Any]) -> NDArray[Any]:
 def find_training_image_copies(
     hashes: PixelHashes, reference_hashes: PixelHashes, mirrored_reference_hashes: PixelHashes
 ) -> TrainingImageCopies:
-    """How many images (n hashes) equal one of m reference images, or its mirror image; the rule for copies is in
+    """How many images (n hashes) equal one of m reference images, or its mirror image. The rule for copies is in
     ``docs/explanation/metrics.md#copies-without-a-score``.
 
     All three are (·, 16) uint8 of :func:`hash_pixels`. Ties go to the lowest reference index.
@@ -66,7 +66,7 @@ def find_training_image_copies(
 
 
 def _first_index(hashes: PixelHashes, among: PixelHashes) -> NDArray[np.int64]:
-    """Where each hash is first found, (n,) int64, -1 for nowhere."""
+    """The index of the first equal hash, (n,) int64, -1 for none."""
     first: dict[bytes, int] = {}
     for index, row in enumerate(_rows(among)):
         first.setdefault(row, index)
@@ -82,7 +82,7 @@ class ExactDuplicates:
     """Exact duplicates of a zip, by index in canonical order."""
 
     groups: tuple[tuple[int, ...], ...]
-    """Images with equal pixels, two or more: the largest group first, ties to the group with the lowest index."""
+    """Groups of two or more images with equal pixels: the largest first, ties to the group with the lowest index."""
     mirrored_pairs: tuple[tuple[int, int], ...]
     """Images without an equal one that mirror another image, each with the first such image."""
     count: int
@@ -99,8 +99,8 @@ class ExactDuplicates:
 
 
 def find_exact_duplicates(hashes: PixelHashes, mirrored_hashes: PixelHashes) -> ExactDuplicates:
-    """Group the images of a zip by the hashes of their pixels; both are (n, 16) uint8, of the images and of their
-    mirror images."""
+    """Group the images of a zip by the hashes of their pixels. ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of
+    the images and of their mirror images."""
     places: dict[bytes, list[int]] = {}
     for place, row in enumerate(hashes):
         places.setdefault(row.tobytes(), []).append(place)

@@ -1,10 +1,11 @@
-"""Decoding and resizing of one reference image of any size to the competition's size; provenance calls it bottleneck.
+"""Decodes one reference image of any size and resizes it to the competition's size. Provenance calls this bottleneck.
 
-How references are resized moves FID more than many models differ (``docs/explanation/metrics.md#reference-images``
-and ``#preprocessing``), so the way is fixed here and its name, ``BOTTLENECK``, is part of every statistic's hash. The
-filter is Pillow's bicubic, which widens with the scale (antialiased), applied to float samples that are never rounded
-back to 8 bits: the way known as clean-fid (Parmar et al. 2022). It is also the default of ``Image.resize``, so the
-likeliest way for a participant to have resized the same images, and it rings less than Lanczos.
+The way references are resized moves FID more than the difference between many models
+(``docs/explanation/metrics.md#reference-images`` and ``#preprocessing``). So it is fixed here, and its name,
+``BOTTLENECK``, is part of every statistic's hash. The filter is Pillow's bicubic, which widens with the scale
+(antialiased), applied to float samples that are never rounded back to 8 bits. This is known as clean-fid (Parmar et al.
+2022). Bicubic is also the default of ``Image.resize``, so participants most likely resize the same images with it, and
+it rings less than Lanczos.
 """
 
 import io
@@ -27,7 +28,7 @@ BOTTLENECK = "/".join(
         "1",  # raise when the code below changes what it returns
     ]
 )
-"""The identity of decoder and filter: statistics made under different bottlenecks must not be compared."""
+"""The identity of decoder and filter. Statistics made under different bottlenecks must not be compared."""
 
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -43,11 +44,11 @@ _TURNS = {
 def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[np.float32]:
     """Decode a PNG, JPEG or WebP to RGB, (size, size, 3).
 
-    uint8, unchanged, if it has that size already; else resized as a whole (no crop, so a wide image is squeezed)
-    and float32 in [0, 255], bicubic's overshoot clipped. Rotated by its EXIF orientation; its colour profile is
-    not applied, as no training loader applies it.
-    Raises ``MemberError``: not such an image, damaged, more than ``MAX_PIXELS``, animated, 16 bits a
-    channel, or partly transparent (the organizer must choose the background).
+    uint8, unchanged, if it already has that size. Otherwise it is resized as a whole (no crop, so a wide image is
+    squeezed) to float32 in [0, 255], with bicubic's overshoot clipped. It is rotated by its EXIF orientation. Its
+    colour profile is not applied, because no training loader applies it. Raises ``MemberError``: not such an image,
+    damaged, more than ``MAX_PIXELS``, animated, 16 bits a channel, or partly transparent (the organizer must choose the
+    background).
     """
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
@@ -66,22 +67,22 @@ def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[n
 
 
 def round_to_uint8(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.uint8]:
-    """An image, or several, rounded to 8 bits, halves to even: for hashing, showing and latent recovery, never for
-    measuring. 8-bit images are returned as they are."""
+    """One or more images rounded to 8 bits, halves to even: for hashing, showing and latent recovery, never for
+    measuring. 8-bit images are returned unchanged."""
     if image.dtype == np.uint8:
         return image.astype(np.uint8, copy=False)
     return np.rint(image, out=np.empty(image.shape, np.uint8), casting="unsafe")  # out: never all of it as floats
 
 
 def _refuse_unfit(image: Image.Image, content: bytes) -> None:
-    """Raise ``MemberError`` for an image that its header alone shows to be unfit."""
+    """Raise ``MemberError`` for an image with a header that already shows it to be unfit."""
     if image.width * image.height > MAX_PIXELS:
         raise MemberError(f"has more than {MAX_PIXELS:,} pixels")
     # A JPEG of several pictures is an image with previews; its first picture is the image.
     if image.format not in {"JPEG", "MPO"} and getattr(image, "is_animated", False):
         raise MemberError("is animated")
     if image.format == "PNG" and content[24] == 16:  # the header's bit depth; Pillow would drop the low byte
-        raise MemberError("has 16 bits a channel; convert it to 8")
+        raise MemberError("has 16 bits per channel; convert it to 8")
 
 
 def _upright(image: Image.Image) -> Image.Image:
@@ -91,7 +92,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _opaque(image: Image.Image) -> Image.Image:
-    """The image in RGB, a fully opaque alpha channel dropped."""
+    """The image in RGB, without a fully opaque alpha channel."""
     if image.has_transparency_data:
         image = image.convert("RGBA")
         if image.getchannel("A").getextrema() != (255, 255):

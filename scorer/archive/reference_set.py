@@ -26,26 +26,26 @@ from scorer.archive.reference_image import round_to_uint8
 from scorer.errors import Invalid, TooLarge
 
 NAMES_FILE = "names.json"
-"""The file that is stored last of a decoded set: it says that the others are there."""
+"""The file of a decoded set that is stored last: it shows that the others are complete."""
 MAX_MEMBER_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 30
 MAX_IMAGES = 200_000
 MAX_MEMBERS = 3 * MAX_IMAGES
-"""Images, a second entry of each in __MACOSX, folders."""
+"""Images, a second entry for each in __MACOSX, and folders."""
 MAX_DIRECTORY_BYTES = MAX_IMAGES * 512
-MAX_ARRAY_BYTES = 8 << 30  # of all images as float32: 174,000 of 64 x 64
+MAX_ARRAY_BYTES = 8 << 30  # for all images as float32: 174,000 of 64 x 64
 
 ReferencePixels = NDArray[np.uint8] | NDArray[np.float32]
 HashedImage = tuple[ReferencePixels, PixelHashes]
 Allocate = Callable[[tuple[int, ...], type[np.generic]], NDArray[Any]]
-"""Makes an array of zeros: in memory, or mapped where that would be too much."""
+"""Makes an array of zeros: in memory, or mapped if memory would not be enough."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReferenceImages:
     """A reference set in canonical order (names sorted by their UTF-8 bytes).
 
-    ``images`` is (n, size, size, 3) RGB: uint8 if all had the size already, else float32 in [0, 255].
+    ``images`` is (n, size, size, 3) RGB: uint8 if all images already had the size, otherwise float32 in [0, 255].
     ``hashes`` and ``mirrored_hashes`` are (n, 16) uint8, of the pixels rounded to uint8 and of their mirror
     images. ``ignored`` is a sentence about other files.
     """
@@ -58,7 +58,7 @@ class ReferenceImages:
 
 
 def list_references(file: BinaryIO) -> Listing:
-    """List an organizer's zip from its directory: PNG, JPEG and WebP by ending, in folders of any depth.
+    """List an organizer's zip from its directory: PNG, JPEG and WebP by file extension, in folders of any depth.
 
     Raises ``Invalid`` like ``list_images`` (``no-images`` for none), ``TooLarge`` (``too-many-images``).
     """
@@ -72,7 +72,7 @@ def references_in(directory: Directory) -> Listing:
     members, ignored = canonical_members(everything or ())
     if everything is None or len(members) > MAX_IMAGES:
         listed = directory.count if everything is None else len(members)
-        raise TooLarge("too-many-images", f"The zip lists {listed:,} files; a reference set may have {MAX_IMAGES:,}.")
+        raise TooLarge("too-many-images", f"The zip lists {listed:,} files; the limit is {MAX_IMAGES:,}.")
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _unknown_format, name_collisions())))
     if faults:
@@ -100,14 +100,14 @@ def read_references(
     allocate: Allocate = np.zeros,
     processes: int = 0,
 ) -> ReferenceImages:
-    """Decode an organizer's zip and resize its images as ``scorer.archive.reference_image`` does.
+    """Decode an organizer's zip and resize its images (see ``scorer.archive.reference_image``).
 
-    Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is
-    called now and then. Takes 12 * size**2 bytes for each image if any is resized, a quarter if none,
-    from ``allocate`` (both at once for a moment, at the first image to be resized). They are decoded by so many limited
-    processes (:mod:`scorer.archive.decoder_pool`), or by 0 of them in threads of this one.
+    Images of ``size`` x ``size`` pass unchanged; the others are resized in float. ``progress(done, n)`` is called now
+    and then. Takes 12 * size**2 bytes per image from ``allocate`` if any is resized, or a quarter of that if none is.
+    For a moment, at the first resized image, it takes both. Images are decoded by ``processes`` limited processes
+    (:mod:`scorer.archive.decoder_pool`); with 0, in threads of this process.
 
-    Raises as ``list_references`` does; ``Invalid("bad-images")`` naming the first ten that can't be used, with
+    Raises the errors of ``list_references``; ``Invalid("bad-images")`` naming the first ten unusable images, with
     ``extra["fault_count"]``; ``TooLarge("too-many-images")`` if the array would exceed ``MAX_ARRAY_BYTES``.
     """
     names = (listing := list_references(file)).names
@@ -126,7 +126,7 @@ def read_references(
 
 
 def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:
-    """The images as float32: themselves, or copied a few at a time into a new array."""
+    """The images as float32: unchanged, or copied a few at a time into a new array."""
     if images.dtype == np.float32:
         return images
     wide: NDArray[np.float32] = allocate(images.shape, np.float32)
@@ -137,12 +137,12 @@ def _widened(images: NDArray[Any], allocate: Allocate) -> NDArray[np.float32]:
 def _refuse_array(count: int, size: int) -> None:
     """Raise ``TooLarge`` if ``count`` images as float32 would exceed ``MAX_ARRAY_BYTES``."""
     if 12 * size**2 * count > MAX_ARRAY_BYTES:
-        allowed = f"more than the {MAX_ARRAY_BYTES >> 30} GiB of memory allowed"
-        raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} take {allowed}.")
+        limit = f"the limit is {MAX_ARRAY_BYTES >> 30} GiB"
+        raise TooLarge("too-many-images", f"{count:,} images of {size}x{size} need too much memory; {limit}.")
 
 
 def _hashed(_: int, image: ReferencePixels) -> HashedImage:
-    """An image with the hashes of it and of its mirror image, (2, 16) uint8."""
+    """An image with its hash and that of its mirror image, (2, 16) uint8."""
     pixels = round_to_uint8(image)
     both = pixel_hash(pixels) + pixel_hash(mirror_images(pixels[None])[0])
     return image, np.frombuffer(both, np.uint8).reshape(2, HASH_BYTES)

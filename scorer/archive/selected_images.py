@@ -1,4 +1,4 @@
-"""A few images of a zip, by index in canonical order: for people to look at, never for measuring."""
+"""A few images of a zip, by index in canonical order: for people to see, never for measuring."""
 
 from collections.abc import Collection
 from typing import Any, BinaryIO
@@ -21,9 +21,9 @@ def select_images(
     processes: int = 0,
     of_references: bool = False,
 ) -> dict[int, Images]:
-    """Images of a participant's zip, or of a reference set, (size, size, 3) uint8 each, by index in ``listing``;
-    missing and undecodable ones are left out. Those of a reference set are resized, and rounded to 8 bits. So
-    many limited processes decode them (:mod:`scorer.archive.decoder_pool`), or with 0 threads of this one.
+    """Images of a participant's zip or of a reference set, (size, size, 3) uint8 each, by index in ``listing``. Missing
+    and undecodable images are left out. Images of a reference set are resized and rounded to 8 bits. They are decoded
+    by ``processes`` limited processes (:mod:`scorer.archive.decoder_pool`); with 0, in threads of this process.
     """
     wanted = sorted({place for place in places if 0 <= place < len(listing.members)})
     members = [listing.members[place] for place in wanted]
@@ -34,5 +34,5 @@ def select_images(
 
 
 def _rounded(_: int, pixels: NDArray[Any]) -> Images:
-    """A copy of the pixels, which are in memory that a process may write still."""
+    """A copy of the pixels, because another process may still write to their memory."""
     return round_to_uint8(pixels.copy())

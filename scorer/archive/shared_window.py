@@ -1,4 +1,4 @@
-"""Memory that a worker and a process that decodes for it share: compressed bytes go in, pixels come out."""
+"""Memory shared by a worker and its decoding process: compressed bytes go in, pixels come out."""
 
 import fcntl
 import mmap
@@ -17,8 +17,8 @@ _NUMBERS = 4  # method, size, CRC, compressed bytes
 
 @dataclass(frozen=True)
 class WindowShape:
-    """Up to ``slots`` images of ``size`` pixels a side, and their compressed bytes: ``data_bytes`` at most. Those of
-    entries are uint8, those of references float32, which hold what was uint8 as well."""
+    """Up to ``slots`` images of ``size`` pixels a side, and at most ``data_bytes`` of compressed bytes. Images of
+    entries are uint8. Images of references are float32, including those that were uint8."""
 
     size: int
     slots: int
@@ -27,22 +27,20 @@ class WindowShape:
 
     @property
     def dtype(self) -> type[np.uint8] | type[np.float32]:
-        """The type of the pixels."""
         return np.float32 if self.of_references else np.uint8
 
     @property
     def image_bytes(self) -> int:
-        """Bytes of one image."""
         return 3 * self.size**2 * np.dtype(self.dtype).itemsize
 
     @property
     def pixels_at(self) -> int:
-        """Where the pixels begin."""
+        """The offset of the pixels in bytes."""
         return 8 * self.slots * _NUMBERS + -(-self.data_bytes // 8) * 8
 
     @property
     def bytes(self) -> int:
-        """Bytes of the whole window."""
+        """The bytes of the whole window."""
         return self.pixels_at + self.slots * self.image_bytes
 
 
@@ -57,7 +55,7 @@ class SharedWindow:
         """(slots, size, size, 3)"""
 
     def put(self, images: Sequence[PackedImage]) -> None:
-        """Write compressed images into the window, from its first slot on."""
+        """Write compressed images into the window, starting at its first slot."""
         start = self._numbers.nbytes
         for slot, (data, *numbers) in enumerate(images):
             self._numbers[slot] = (*numbers, len(data))
@@ -65,7 +63,7 @@ class SharedWindow:
             start += len(data)
 
     def take(self, count: int) -> Sequence[PackedImage]:
-        """The first ``count`` compressed images."""
+        """Read the first ``count`` compressed images."""
         images: list[PackedImage] = []
         start = self._numbers.nbytes
         for method, size, crc, length in self._numbers[:count].tolist():
@@ -75,7 +73,7 @@ class SharedWindow:
 
 
 def new_memory(shape: WindowShape) -> int:
-    """The descriptor of new memory for a window. No process can make it shorter, which would end those that read it."""
+    """The descriptor of new memory for a window. No process can shorten it, which would end those that read it."""
     descriptor = os.memfd_create("kennel-images", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, shape.bytes)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

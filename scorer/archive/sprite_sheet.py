@@ -12,7 +12,7 @@ from scorer.archive.png_pixels import encode_png
 COLUMNS = 10
 MAX_IMAGES = 100
 TILE = 96
-"""Pixels a side: larger images are scaled down, so that a sheet is about 1 MB whatever the image specification."""
+"""Pixels a side. Larger images are scaled down, so a sheet is about 1 MB for any image specification."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """The sheet's width in pixels."""
+        """In pixels."""
         return self.columns * self.tile
 
     @property
     def height(self) -> int:
-        """The sheet's height in pixels."""
+        """In pixels."""
         return self.count // self.columns * self.tile
 
 
@@ -43,7 +43,7 @@ def layout_of(count: int, size: int) -> Layout:
 def sprite_sheet_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
     """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
 
-    They are drawn by ``rng``: the first hundred names may all be of one kind.
+    They are drawn with ``rng``, because the first hundred names may all be of one kind.
     """
     layout = layout_of(len(images), images.shape[1])
     chosen = np.sort(rng.choice(len(images), layout.count, replace=False))

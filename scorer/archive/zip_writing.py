@@ -1,8 +1,8 @@
-"""Zips written by Kennel: of images, where the same images give the same bytes and the same hash; and streamed without
-being stored, where the bytes between the files are computed from names, sizes and CRCs.
+"""Zips written by Kennel. In zips of images, the same images give the same bytes and the same hash. Streamed zips are
+never stored: the bytes between their files are computed from names, sizes and CRCs.
 
-Members of a streamed zip are stored uncompressed, in ZIP64 (APPNOTE 4.3 and 4.5.3), so a byte of the zip is a byte of a
-file or of a header, whatever their sizes, and any range of the zip can be sent alone.
+Members of a streamed zip are stored uncompressed, in ZIP64 (APPNOTE 4.3 and 4.5.3). So every byte of the zip is a byte
+of a file or of a header, for any size, and any range of the zip can be sent alone.
 """
 
 import struct
@@ -19,8 +19,8 @@ from scorer.archive.png_pixels import encode_png
 def write_images(images: Images, destination: BinaryIO, names: Sequence[str] | None = None) -> None:
     """Write (n, h, w, 3) uint8 images as a zip of RGB PNGs, members in the order of the images.
 
-    Without ``names`` they are ``00000.png`` and so on, so that the canonical order is the images' own.
-    ``destination`` is seekable. The same images, names and Pillow give the same bytes.
+    Without ``names`` they are ``00000.png`` and so on, so the canonical order is that of the images.
+    ``destination`` must be seekable. The same images, names and Pillow give the same bytes.
     Raises ``ValueError`` unless there are as many different names as images.
     """
     digits = max(5, len(str(len(images) - 1)))
@@ -47,7 +47,7 @@ class ZipEntry:
 
 
 def zip_headers(files: Sequence[ZipEntry]) -> list[bytes]:
-    """The headers before each file, and the directory after the last one: ``len(files) + 1`` pieces."""
+    """The headers before each file, and the directory after the last file: ``len(files) + 1`` pieces."""
     pieces = []
     directory = b""
     offset = 0

@@ -1,9 +1,8 @@
-"""Backups: the rows that one snapshot of the database sees, then every blob of the store. They are restored into an
-empty installation, of any kind: a folder or S3, any version of PostgreSQL.
+"""Backups: the rows of one database snapshot, then every blob of the store.
 
-Blobs are written before the rows that refer to them and are never changed, so those that are stored after the snapshot
-was taken include all that its rows refer to. What is copied beyond that belongs to no row of the backup; the clean-up
-of the installation that it is restored into removes it.
+You can restore them into an empty installation of any kind: a folder or S3, any version of PostgreSQL. Blobs are
+written before the rows that refer to them and never change, so after the snapshot the store has all blobs of its rows.
+The copy may contain further blobs without a row; the cleanup removes them after a restore.
 """
 
 import gzip
@@ -31,7 +30,7 @@ from scorer.errors import Conflict, Invalid, NotFound
 
 READ_BYTES = 1 << 20
 Progress = Callable[[str], None]
-"""Is told what comes next, in words."""
+"""Gets a description of the next step."""
 
 
 def make_backup(
@@ -44,10 +43,10 @@ def make_backup(
     now: datetime,
     progress: Progress = lambda _: None,
 ) -> tuple[Path, Manifest]:
-    """Make a backup and return its folder and manifest; needs the folder's lock.
+    """Make a backup and return its folder and manifest. The caller holds the folder's lock.
 
-    ``connection`` is a transaction that sees one snapshot (:func:`scorer.db.backups.long_transaction`), ``revision``
-    the migration of its tables.
+    ``connection`` is a transaction on one snapshot (:func:`scorer.db.backups.long_transaction`), ``revision`` the
+    migration of its tables.
     """
     known = _known_blobs(folder)
     own = folder.begin(now)
@@ -80,26 +79,26 @@ def _back_up_table(connection: Connection, table: str, own: Path) -> TableRows:
 
 
 def _known_blobs(folder: BackupFolder) -> dict[str, BlobEntry]:
-    """The blobs of the newest backup, by key."""
+    """Return the blobs of the newest backup, by key."""
     names = folder.names()
     return {entry.key: entry for entry in read_blob_list(folder.path / names[-1])} if names else {}
 
 
 def _back_up_blobs(blobs: Blobs, folder: BackupFolder, known: dict[str, BlobEntry]) -> Iterator[BlobEntry]:
     for stored in blobs.stored():
-        former = known.get(stored.key)
+        earlier = known.get(stored.key)
         modified = stored.modified.isoformat()
-        if former is not None and (former.bytes, former.modified) == (stored.bytes, modified):
-            yield former
+        if earlier is not None and (earlier.bytes, earlier.modified) == (stored.bytes, modified):
+            yield earlier
             continue
         try:
             yield _back_up_blob(blobs, folder, stored)
         except NotFound:
-            continue  # removed since: no row of the snapshot refers to it
+            continue  # removed in the meantime: no row of the snapshot refers to it
 
 
 def _back_up_blob(blobs: Blobs, folder: BackupFolder, stored: StoredBlob) -> BlobEntry:
-    """Copy one blob, unless its content is there."""
+    """Copy one blob unless the backup already has its content."""
     draft = folder.path / "blob.new"
     digest = hashlib.sha256()
     size = 0
@@ -121,8 +120,10 @@ def _back_up_blob(blobs: Blobs, folder: BackupFolder, stored: StoredBlob) -> Blo
 def verify_backup(
     folder: BackupFolder, name: str | None = None, *, progress: Progress = lambda _: None
 ) -> tuple[Path, Manifest]:
-    """Read a backup (the newest, unless ``name`` says another) through; ``Invalid`` (``backup-damaged``) names the
-    first file that is missing or damaged."""
+    """Read all files of the backup ``name`` (default: the newest).
+
+    ``Invalid`` (``backup-damaged``) names the first missing or damaged file.
+    """
     own, manifest = folder.manifest(name)
     for table in manifest.tables:
         progress(f"table {table.table}")
@@ -134,25 +135,29 @@ def verify_backup(
 
 
 def restore_rows(connection: Connection, own: Path, manifest: Manifest, *, progress: Progress = lambda _: None) -> None:
-    """Load the rows of a backup into the empty tables of its own migration; ``Invalid`` if a file is damaged. In one
-    transaction of the tables' owner, so that an error leaves them empty."""
+    """Load the rows of a backup into the empty tables of its migration; ``Invalid`` if a file is damaged.
+
+    ``connection`` is one transaction of the tables' owner: an error leaves the tables empty.
+    """
     for table in manifest.tables:
         progress(f"table {table.table}")
         require_unchanged(own / table.file, table.sha256)
         with gzip.open(own / table.file, "rb") as file:
             rows = backups.copy_in(connection, table.table, table.columns, file=file)
         if rows != table.rows:
-            raise Invalid("backup-damaged", f"{own / table.file} has {rows} rows, and {table.rows} were recorded.")
+            raise Invalid("backup-damaged", f"{own / table.file} has {rows} rows, but {table.rows} were recorded.")
     backups.settle_loaded_rows(connection, [table.table for table in manifest.tables])
 
 
 def restore_blobs(blobs: Blobs, folder: BackupFolder, own: Path, *, manifest: Manifest) -> None:
-    """Write every blob of a backup to an empty store; ``Conflict`` (``not-empty``) if it has blobs that are not of the
-    backup. What an interrupted restore has written already is kept."""
+    """Write every blob of a backup to an empty store; ``Conflict`` (``not-empty``) if the store has other blobs.
+
+    Blobs from an interrupted restore of the same backup are kept.
+    """
     present = {stored.key: stored.bytes for stored in blobs.stored()}
     entries = list(_listed_blobs(own, manifest))
     if strangers := present.keys() - {entry.key for entry in entries}:
-        raise Conflict("not-empty", f"The blob store is in use: it has {min(strangers)}. Restore into a new one.")
+        raise Conflict("not-empty", f"The blob store is in use: it has {min(strangers)}. Restore into a new store.")
     for entry in entries:
         path = folder.blob_path(entry.sha256)
         require_unchanged(path, entry.sha256)

@@ -1,7 +1,7 @@
-"""Writes a blob whose bytes come slowly: few of them wait in memory, the others on disk.
+"""Writes blobs from slow streams: few bytes wait in memory, the others on disk.
 
-Hashing and writing happen in threads of their own, some hundred KiB at a time, so that many uploads keep neither the
-event loop nor the threads of requests.
+Separate threads hash and write about a hundred KiB at a time. Even many uploads block neither the event loop nor the
+threads of requests.
 """
 
 import hashlib
@@ -22,13 +22,14 @@ from obstore.store import ObjectStore
 from scorer.blobs.object_store import out_of_space, store_errors
 
 MEMORY_BYTES = 1 << 17
-"""Bytes of a blob that wait in memory until they are written together."""
+"""Bytes of a blob that are collected in memory and written together."""
 PART_BYTES = 8 << 20
-"""The size of a part of a blob in S3, which takes none below 5 MiB but the last; it waits on disk until it is full."""
+"""The size of a part in S3, where all parts but the last need 5 MiB. A part waits on disk until it is full."""
 JOIN_BUFFER_BYTES, JOIN_CONCURRENCY = 8 << 20, 3
-"""Joined blobs go to S3 in parts of this size, so many at once: their product is the memory of a join."""
+"""The size of parts of joined blobs for S3, and the number of simultaneous parts. A join needs their product in
+memory."""
 MAX_WRITES = 8
-"""Blobs of this process whose bytes are written at once; each has a part in memory meanwhile if it goes to S3."""
+"""Simultaneous writes of this process. For S3 each of them has one part in memory."""
 
 
 _limiter: RunVar[CapacityLimiter] = RunVar("blob_writes")
@@ -44,21 +45,23 @@ class ReceivedBlob:
 
 
 class Staged(Protocol):
-    """Bytes on their way into the store. Nothing is under the blob's key before ``finish``."""
+    """Bytes on their way into the store. The blob does not exist before ``finish``."""
 
     def add(self, data: bytes | bytearray) -> None:
         """Append bytes."""
 
     def finish(self) -> None:
-        """Store what was added, replacing an earlier blob."""
+        """Store the added bytes, replacing an earlier blob."""
 
     def abort(self) -> None:
-        """Drop what was added; may be called at any time."""
+        """Drop the added bytes; may be called at any time."""
 
 
 class BlobWriter:
-    """Writes the blob ``key``; ``bytes`` is how many it has so far. ``OutOfSpace`` where the disk is full,
-    ``StoreUnavailable`` where the store fails. After an error it is to be aborted."""
+    """Writes the blob ``key``; ``bytes`` is its current size. Abort it after an error.
+
+    ``OutOfSpace`` if the disk is full, ``StoreUnavailable`` if the store fails.
+    """
 
     def __init__(self, key: str, stage: Callable[[], Staged]) -> None:
         self.key = key
@@ -69,7 +72,6 @@ class BlobWriter:
         self._sha256 = hashlib.sha256()
 
     async def write(self, chunk: bytes) -> None:
-        """Append bytes."""
         self.bytes += len(chunk)
         self._waiting += chunk
         if len(self._waiting) >= MEMORY_BYTES:
@@ -81,7 +83,7 @@ class BlobWriter:
         return ReceivedBlob(self.key, self.bytes, self._sha256.hexdigest())
 
     async def abort(self) -> None:
-        """Drop the bytes: nothing is stored."""
+        """Drop the bytes without storing anything."""
         self._waiting = bytearray()
         if self._staged is not None:
             with CancelScope(shield=True):
@@ -102,7 +104,7 @@ class BlobWriter:
 
 
 class StagedFile:
-    """A file beside the final one, which it replaces in the end. The cleanup removes what a killed process leaves."""
+    """A temporary file next to the final file, which it replaces. The cleanup removes the files of killed processes."""
 
     def __init__(self, path: Path, min_free_bytes: int) -> None:
         self.path = path
@@ -112,25 +114,22 @@ class StagedFile:
         self._file: IO[bytes] = self._partial.open("wb", buffering=0)
 
     def add(self, data: bytes | bytearray) -> None:
-        """Append bytes."""
         require_free(self.path.parent, self._min_free_bytes)
         written = 0
         while written < len(data):
             written += self._file.write(memoryview(data)[written:])
 
     def finish(self) -> None:
-        """Give the file its name."""
         self._file.close()
-        os.replace(self._partial, self.path)  # noqa: PTH105 - the atomic rename, by its own name
+        os.replace(self._partial, self.path)  # noqa: PTH105 - the atomic rename, by its usual name
 
     def abort(self) -> None:
-        """Remove the file."""
         self._file.close()
         self._partial.unlink(missing_ok=True)
 
 
 class StagedParts:
-    """Parts for S3: one waits in a file without a name, full ones are with the store, which joins them in the end."""
+    """Parts for S3: one part waits in an unnamed file, full parts are in the store, which joins them at the end."""
 
     def __init__(self, store: ObjectStore, key: str, scratch: Path | None, *, min_free_bytes: int) -> None:
         if scratch is not None:
@@ -140,19 +139,19 @@ class StagedParts:
         self._writer: Any = obstore.open_writer(store, key, buffer_size=PART_BYTES, max_concurrency=1)
 
     def add(self, data: bytes | bytearray) -> None:
-        """Append bytes; a full part goes to the store."""
+        """Append bytes; send a full part to the store."""
         self._part.write(data)
         if self._part.tell() >= PART_BYTES:
             self._send()
 
     def finish(self) -> None:
-        """Send the last part and let the store join them."""
+        """Send the last part and let the store join all parts."""
         self._send()
         self._part.close()
         self._writer.close()
 
     def abort(self) -> None:
-        """Drop the part that waits; those that the store has are left to the bucket's rule for aborted uploads."""
+        """Drop the waiting part. The bucket's rule for aborted uploads removes the other parts."""
         self._part.close()
 
     def _send(self) -> None:
@@ -163,7 +162,7 @@ class StagedParts:
 
 
 class StagedUpload:
-    """Bytes for S3 that come fast, from its own parts: what is on its way to the store is in memory."""
+    """Bytes for S3 from fast sources, such as parts in the store. They wait in memory."""
 
     def __init__(self, store: ObjectStore, key: str) -> None:
         self._writer: Any = obstore.open_writer(
@@ -171,21 +170,22 @@ class StagedUpload:
         )
 
     def add(self, data: bytes | bytearray) -> None:
-        """Append bytes."""
         self._writer.write(data)
 
     def finish(self) -> None:
-        """Send the last part and let the store join them."""
+        """Send the last part and let the store join all parts."""
         self._writer.close()
 
     def abort(self) -> None:
-        """Do nothing: the parts that the store has are left to the bucket's rule for aborted uploads."""
+        """Do nothing: the bucket's rule for aborted uploads removes the parts."""
 
 
 @contextmanager
 def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
-    """Bytes that are stored when the ``with`` ends, and dropped if it fails; the errors of
-    :func:`~scorer.blobs.object_store.store_errors`."""
+    """Store the bytes at the end of the block, or drop them if it fails.
+
+    Raises the errors of :func:`~scorer.blobs.object_store.store_errors`.
+    """
     with store_errors():
         staged = stage()
         try:
@@ -197,7 +197,7 @@ def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
 
 
 def _write_limiter() -> CapacityLimiter:
-    """Of this event loop."""
+    """Return the limiter of this event loop."""
     limiter = _limiter.get(None)
     if limiter is None:
         limiter = CapacityLimiter(MAX_WRITES)
@@ -206,8 +206,10 @@ def _write_limiter() -> CapacityLimiter:
 
 
 def require_free(folder: Path, min_free_bytes: int) -> None:
-    """``OutOfSpace`` if the disk of a folder has less than ``min_free_bytes``, or a smaller share of its inodes than
-    that is of its bytes: stored files keep their room. File systems that count no inodes have enough."""
+    """``OutOfSpace`` if a folder's disk has fewer free bytes than ``min_free_bytes``, or too few free inodes.
+
+    The required share of inodes is the share of bytes. File systems without a count of inodes have enough.
+    """
     if not min_free_bytes:
         return
     disk = os.statvfs(folder)

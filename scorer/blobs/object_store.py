@@ -1,5 +1,6 @@
-"""The object store: opened at an address, its errors in the words of :mod:`scorer.errors`, and presigned addresses for
-a body of one length. Those that obstore makes take a body of any length, so anybody who has one could fill the store.
+"""The object store: opening it, its errors as :mod:`scorer.errors`, and presigned URLs for a body of a fixed length.
+
+obstore's presigned URLs accept a body of any length, so anybody with such a URL could fill the store.
 """
 
 import hashlib
@@ -18,16 +19,16 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from scorer.errors import NotFound, OutOfSpace, StoreUnavailable
 
 ABSENT = (FileNotFoundError, NotFoundError)
-"""What obstore raises for a blob or a bucket that does not exist."""
+"""obstore's errors for a missing blob or bucket."""
 STORE_ERRORS = (OSError, BaseError)
 NO_BUCKET = "NoSuchBucket"
-"""S3's code for a request to a bucket that does not exist; the answer to HEAD has no code."""
+"""S3's code for a missing bucket. The response to HEAD has no code."""
 
 
 @contextmanager
 def store_errors(key: str | None = None) -> Iterator[None]:
-    """Around what the store does: ``OutOfSpace`` where the disk is full, ``NotFound`` if the blob ``key`` that is read
-    does not exist, ``StoreUnavailable`` for every other error. Without ``key``, what does not exist is the bucket."""
+    """Translate errors of the store: ``OutOfSpace`` for a full disk, ``NotFound`` if the blob ``key`` is missing,
+    ``StoreUnavailable`` for all others. Without ``key``, the bucket is missing."""
     try:
         yield
     except STORE_ERRORS as error:
@@ -43,28 +44,29 @@ def store_errors(key: str | None = None) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """An error of the store in one line, without obstore's description of its own source."""
+    """Return an error of the store in one line, without obstore's debug output."""
     text = str(error).partition("\n\nDebug source")[0]
     return f"{type(error).__name__}: {' '.join(text.split())}"
 
 
 def out_of_space() -> OutOfSpace:
     """The error of a full disk."""
-    return OutOfSpace("disk-full", "The disk for uploads is full, which is not your fault. Please try again later.")
+    return OutOfSpace("disk-full", "The service's disk for uploads is full. Please try again later.")
 
 
 MAX_RETRIES = 7
-"""S3's "slow down" and lost connections pass unnoticed for some seconds; after that the caller tries again later."""
+"""obstore repeats requests for some seconds after S3's "slow down" and lost connections. Then the caller gets an
+error."""
 
 
 def folder_of(url: str) -> Path | None:
-    """The folder of the blob store at ``url``; None if that is no folder of this machine."""
+    """Return the folder of the blob store at ``url``; None for an S3 store."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectStore:
-    """The store at ``url``; a missing folder is created. ``secret_key`` is that of S3, None for the environment's."""
+    """Open the store at ``url``; create a missing folder. ``secret_key``: for S3; None for the environment's."""
     folder = folder_of(url)
     if folder is not None:
         return LocalStore(folder, mkdir=True)
@@ -75,12 +77,11 @@ def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectS
 
 SIGNED_HEADERS = "content-length;host"
 SCOPE_PARTS = 4
-"""Date, region, service and the word that ends it, behind the name of the key."""
+"""The parts of the scope after the key's name: date, region, service and the last word."""
 
 
 def with_signed_length(url: str, length: int, secret_key: str) -> str:
-    """The presigned ``url`` for PUT, signed anew (AWS Signature Version 4) so that it takes a body of ``length`` bytes
-    and no other."""
+    """Return the presigned ``url`` for PUT with a signature (AWS Signature Version 4) for exactly ``length`` bytes."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query, strict_parsing=True)) | {"X-Amz-SignedHeaders": SIGNED_HEADERS}
     del query["X-Amz-Signature"]

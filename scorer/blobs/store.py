@@ -1,4 +1,4 @@
-"""The blob store: files by key in a local folder or an S3-compatible store, through obstore for both."""
+"""The blob store: files by key in a local folder or an S3-compatible store, both through obstore."""
 
 import hashlib
 import io
@@ -30,14 +30,14 @@ if TYPE_CHECKING:  # obstore names these types for type checkers only
 log = logging.getLogger(__name__)
 
 READ_AHEAD = 1 << 20
-"""Bytes fetched at once from a blob that is read in parts: a zip's directory takes one or two requests."""
+"""Bytes per request for a blob that is read in parts: a zip's directory needs one or two requests."""
 ABSENT_BLOB = "self-test/absent"
-"""What is asked for to see whether the store answers."""
+"""The key that tests whether the store answers."""
 
 
 @dataclass(frozen=True)
 class StoredBlob:
-    """A blob as the store lists it: its key, size in bytes, and when it was last written."""
+    """A blob in the store's list: its key, size in bytes, and time of the last write."""
 
     key: str
     bytes: int
@@ -45,22 +45,23 @@ class StoredBlob:
 
 
 class DamagedBlob(Exception):
-    """A stored blob is not what was stored: rot, or another file under its key. Kennel's fault, never a team's."""
+    """A stored blob has changed: bit rot, or another file under its key. It is Kennel's fault, never a team's."""
 
 
 def require_bytes(size: int | None, limit: int) -> None:
     """``TooLarge`` if the received or declared ``size`` (None: not declared) of an upload exceeds ``limit`` bytes."""
     if size is not None and size > limit:
-        raise TooLarge(
-            "too-large", f"The upload is larger than the {limit:,} bytes that are allowed here.", limit=limit
-        )
+        raise TooLarge("too-large", f"The upload is too large. The limit is {limit:,} bytes.", limit=limit)
 
 
 class Blobs:
-    """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``). ``public_endpoint`` is the S3 endpoint
-    that participants reach, None if they reach none; ``secret_key`` that of S3, None for the environment's. Parts of
-    received blobs wait for S3 in files in the folder ``scratch``, None for the system's. ``min_free_bytes``: a disk is
-    taken to be full while it has less."""
+    """The blob store at ``url`` (``file:///folder`` or ``s3://bucket/prefix``).
+
+    - ``public_endpoint``: the S3 endpoint that participants can reach, if any.
+    - ``secret_key``: the key of S3; None for the environment's.
+    - ``scratch``: the folder in which parts of received blobs wait for S3; None for the system's.
+    - ``min_free_bytes``: a disk with fewer free bytes counts as full.
+    """
 
     def __init__(
         self,
@@ -84,8 +85,10 @@ class Blobs:
             raise Unavailable("blob-store", f"The blob store at {url} cannot be opened: {error}.") from error
 
     async def receive(self, key: str, chunks: AsyncIterator[bytes], *, limit: int) -> ReceivedBlob:
-        """Store a stream under ``key``; ``TooLarge`` as soon as it exceeds ``limit`` bytes, ``OutOfSpace`` where the
-        disk is full. If the stream breaks off nothing is stored."""
+        """Store a stream under ``key``. If the stream breaks off, nothing is stored.
+
+        ``TooLarge`` as soon as it exceeds ``limit`` bytes, ``OutOfSpace`` if the disk is full.
+        """
         writer = self.writer(key)
         try:
             async for chunk in chunks:
@@ -97,7 +100,7 @@ class Blobs:
             raise
 
     def writer(self, key: str) -> BlobWriter:
-        """Writes ``key`` from bytes that come one after the other, with at most ``MEMORY_BYTES`` of them in memory."""
+        """Return a writer for ``key`` that keeps at most ``MEMORY_BYTES`` in memory."""
         if self._folder is not None:
             return BlobWriter(key, partial(StagedFile, self._folder / key, self._min_free_bytes))
         return BlobWriter(
@@ -115,8 +118,10 @@ class Blobs:
             obstore.put(self._store, key, path)
 
     def join(self, keys: Sequence[str], key: str) -> ReceivedBlob:
-        """Concatenate the blobs ``keys`` into ``key``, with one of them in memory at a time; ``NotFound`` if one is
-        missing, ``OutOfSpace`` where the disk is full, and then nothing is stored."""
+        """Concatenate the blobs ``keys`` into ``key``, with one blob in memory at a time.
+
+        ``NotFound`` if a blob is missing, ``OutOfSpace`` if the disk is full; nothing is stored then.
+        """
         digest = hashlib.sha256()
         size = 0
         with staging(partial(self._stage_joined, key)) as staged:
@@ -133,14 +138,13 @@ class Blobs:
         return StagedUpload(self._store, key)
 
     def copy(self, key: str, to: str) -> ReceivedBlob:
-        """Copy a blob within the store and hash the copy, so that the result holds even if ``key`` is overwritten
-        meanwhile."""
+        """Copy a blob within the store and hash the copy: the original may be overwritten in the meantime."""
         with store_errors(key):
             obstore.copy(self._store, key, to)
         return self.hash_blob(to)
 
     def hash_blob(self, key: str) -> ReceivedBlob:
-        """Read a blob through in constant memory and hash it; ``NotFound`` if there is none."""
+        """Hash a blob in constant memory; ``NotFound`` if it does not exist."""
         digest = hashlib.sha256()
         size = 0
         with store_errors(key):
@@ -150,13 +154,13 @@ class Blobs:
         return ReceivedBlob(key, size, digest.hexdigest())
 
     def require_unchanged(self, key: str, sha256: str) -> None:
-        """``DamagedBlob`` unless the blob has this SHA-256 (hex), which was recorded when it was stored."""
+        """``DamagedBlob`` unless the blob has this recorded SHA-256 (hex)."""
         stored = self.hash_blob(key).sha256
         if stored != sha256:
-            raise DamagedBlob(f"The SHA-256 of the blob {key} is {stored}, and {sha256} was recorded.")
+            raise DamagedBlob(f"The SHA-256 of the blob {key} is {stored}, but {sha256} was recorded.")
 
     def crc32(self, key: str) -> int:
-        """The CRC-32 of a blob, as zips record it for their members; reads the whole blob."""
+        """Return the CRC-32 of a blob, as zips record it for their members. Reads the whole blob."""
         crc = 0
         with self.open(key) as file:
             while chunk := file.read(READ_AHEAD):
@@ -164,7 +168,7 @@ class Blobs:
         return crc
 
     def size(self, key: str) -> int | None:
-        """Bytes of a blob; None if there is none."""
+        """Return the size of a blob in bytes; None if it does not exist."""
         head = self._head(key)
         return head["size"] if head is not None else None
 
@@ -177,34 +181,35 @@ class Blobs:
 
     @property
     def supports_presigned_put(self) -> bool:
-        """Whether participants reach the store, so that they can upload to it directly, and its secret key is known,
-        with which the length of an upload is signed."""
+        """Whether participants can upload directly: they can reach the store, and its secret key is known."""
         return self._public is not None and self._secret_key is not None
 
     def presigned_put(self, key: str, length: int, life: timedelta) -> str | None:
-        """A presigned URL for PUT of ``length`` bytes under ``key``, valid for ``life`` and repeatable; None where that
-        is not supported."""
+        """Return a presigned URL for PUT of ``length`` bytes under ``key``; None if that is not supported.
+
+        It works repeatedly for ``life``.
+        """
         if self._public is None or self._secret_key is None:
             return None
         return with_signed_length(obstore.sign(self._public, "PUT", key, life), length, self._secret_key)
 
     def presigned_get(self, key: str, life: timedelta) -> str | None:
-        """A presigned URL for GET of ``key``, valid for ``life``; None where participants cannot reach the store."""
+        """Return a presigned URL for GET of ``key``, valid for ``life``; None if participants can't reach the store."""
         return obstore.sign(self._public, "GET", key, life) if self._public is not None else None
 
     def older_than(self, prefix: str, moment: datetime) -> Iterator[list[str]]:
-        """The keys of the blobs under ``prefix`` last written before ``moment``, in batches of at most 1,000."""
+        """Yield the keys of blobs under ``prefix`` last written before ``moment``, in batches of at most 1,000."""
         for batch in self._listed(prefix):
             yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
 
     def stored(self) -> Iterator[StoredBlob]:
-        """Every blob of the store."""
+        """Yield every blob of the store."""
         for batch in self._listed():
             for blob in batch:
                 yield StoredBlob(blob["path"], blob["size"], blob["last_modified"])
 
     def require_usable(self) -> None:
-        """``StoreUnavailable`` if the store does not answer, has no such bucket, or does not take the key."""
+        """``StoreUnavailable`` if the store does not answer, has no such bucket, or refuses the key."""
         with suppress(NotFound):
             self.read(ABSENT_BLOB)
 
@@ -213,37 +218,36 @@ class Blobs:
             yield from obstore.list(self._store, prefix, chunk_size=1000)
 
     def is_older(self, key: str, moment: datetime) -> bool:
-        """Whether the blob is there and was last written before ``moment``."""
+        """Whether the blob exists and was last written before ``moment``."""
         head = self._head(key)
         return head is not None and head["last_modified"] < moment
 
     def read(self, key: str) -> bytes:
-        """The whole blob; ``NotFound`` if there is none."""
+        """Return the whole blob; ``NotFound`` if it does not exist."""
         with store_errors(key):
             return bytes(obstore.get(self._store, key).bytes())
 
     def read_part(self, key: str, start: int, length: int) -> bytes:
-        """``length`` bytes of a blob from ``start`` on; ``NotFound`` if there is no such blob."""
+        """Return ``length`` bytes of a blob from ``start`` on; ``NotFound`` if it does not exist."""
         with store_errors(key):
             return bytes(obstore.get_range(self._store, key, start=start, length=length))
 
     def exists(self, key: str) -> bool:
-        """Whether something is stored under ``key``."""
         return self.size(key) is not None
 
     def open(self, key: str) -> BinaryIO:
-        """A seekable reader that fetches only what is read; ``NotFound`` if there is no such blob."""
+        """Return a seekable reader that only fetches the bytes it reads; ``NotFound`` if the blob does not exist."""
         with store_errors(key):
             reader = obstore.open_reader(self._store, key)
         return cast(BinaryIO, io.BufferedReader(BlobReader(reader, key), READ_AHEAD))
 
     def delete(self, key: str) -> None:
-        """Delete a blob; it need not exist."""
+        """Delete a blob if it exists."""
         with store_errors(), suppress(*ABSENT):
             obstore.delete(self._store, key)
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        """Delete many blobs; none needs to exist."""
+        """Delete the blobs that exist."""
         with store_errors():
             try:
                 obstore.delete(self._store, keys)
@@ -252,16 +256,16 @@ class Blobs:
                     self.delete(key)
 
     def discard(self, keys: Sequence[str]) -> None:
-        """Delete blobs that no row refers to. Where the store fails, the cleanup of orphans deletes them later."""
+        """Delete blobs that no row refers to. If the store fails, the cleanup deletes them later."""
         try:
             self.delete_all(keys)
         except StoreUnavailable as error:
-            log.warning("%d blobs are left to the cleanup of orphans: %s", len(keys), error)
+            log.warning("deleting %d blobs failed; the cleanup will delete them: %s", len(keys), error)
 
     def remove_partial_files(self, before: datetime) -> int:
-        """Remove the files that killed writers left in a local folder before ``before``; returns their number.
+        """Remove the files of killed writers from a local folder, if older than ``before``; return their number.
 
-        obstore writes ``key#1`` and renames it at the end. In S3 the bucket's own rule removes such parts.
+        obstore writes ``key#1`` and renames it at the end. In S3 the bucket's rule removes such parts.
         """
         if self._folder is None:
             return 0
@@ -271,7 +275,7 @@ class Blobs:
         return len(partial)
 
     def local(self, key: str, cache: Path) -> Path:
-        """A local path of the blob, for memory-mapping: the stored file itself, or a copy in ``cache``."""
+        """Return a local path of the blob for memory-mapping: the stored file, or a copy in ``cache``."""
         if self._folder is not None:
             path = self._folder / key
             with store_errors(key):
@@ -282,12 +286,12 @@ class Blobs:
             copy.parent.mkdir(parents=True, exist_ok=True)
             with self.open(key) as source, NamedTemporaryFile(dir=copy.parent, delete=False) as target:
                 shutil.copyfileobj(source, target, READ_AHEAD)
-            os.replace(target.name, copy)  # noqa: PTH105 - the atomic rename, by its own name
+            os.replace(target.name, copy)  # noqa: PTH105 - the atomic rename, by its usual name
         return copy
 
 
 def blobs_of(settings: Settings) -> Blobs:
-    """The blob store of the settings. ``Unavailable`` if it cannot be opened."""
+    """Open the blob store of the settings. ``Unavailable`` if that fails."""
     secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else None
     return Blobs(
         settings.blob_url,
@@ -299,7 +303,7 @@ def blobs_of(settings: Settings) -> Blobs:
 
 
 class BlobReader(io.RawIOBase):
-    """obstore's reader of the blob ``key`` as an ``io.RawIOBase``; ``StoreUnavailable`` where the store fails."""
+    """obstore's reader of the blob ``key`` as an ``io.RawIOBase``; ``StoreUnavailable`` if the store fails."""
 
     def __init__(self, reader: "ReadableFile", key: str) -> None:
         self._reader = reader

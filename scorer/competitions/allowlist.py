@@ -1,7 +1,7 @@
-"""The allowlist of a competition by invitation: who may enter it.
+"""The allowlist: the people who may enter a competition by invitation.
 
-A person is invited by handle or by mail address. An address stands for the account that has confirmed it, now or
-later, so an organizer does not learn whose address it is, or whether any account has it.
+Organizers invite by handle or mail address. An address means the account that has confirmed it, now or later, so
+organizers do not learn which account has the address.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,15 @@ from scorer.lifecycle import Phase
 from scorer.notifications import notices, outbox
 from scorer.notifications.notices import Kind, NoticeText
 
-INVITED = """{author} invites you to enter the competition "{competition}", which is by invitation.{opens}"""
+INVITED = """{author} invites you to enter the competition "{competition}". Only invited people can enter.{opens}"""
 MAILED = """Hello,
 
 {invited}
 
 {site}/competitions/{slug}
 
-If you have no account yet, make one here within two weeks, and confirm this address, which is what you are invited by:
+If you have no account yet, create one here within two weeks, and confirm this address. The invitation is for this
+address:
 
 {site}/signup#{secret}
 """
@@ -36,8 +37,10 @@ If you have no account yet, make one here within two weeks, and confirm this add
 def invite_people(
     acting: Acting, state: CompetitionState, wanted: Sequence[str], *, new_secret: Callable[[], str], site: str
 ) -> None:
-    """Add people (handles or mail addresses) to the allowlist and notify those who are new on it. ``Invalid``, and
-    nobody is added, if a handle is unknown or an address malformed."""
+    """Add people (handles or mail addresses) to the allowlist and notify the new ones.
+
+    ``Invalid``, without adding anybody, if a handle is unknown or an address malformed.
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     invited = {entry.who.lower() for entry in competitions.list_allowlist(acting.session, state.competition.id)}
     added: dict[str, AllowlistEntry] = {}
@@ -54,25 +57,25 @@ def invite_people(
 
 
 def withdraw(acting: Acting, state: CompetitionState, who: str) -> None:
-    """Remove a person from the allowlist; their submissions stay. ``NotFound`` if they are not on it by that handle or
+    """Remove a person from the allowlist; their submissions stay. ``NotFound`` if the list has no such handle or
     address."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(acting.session, state.competition.id)}
     entry = invited.get(who.strip().lower())
     if entry is None:
-        raise NotFound("no-allowlist-entry", f"Nobody is invited as {who.strip()!r}.")
+        raise NotFound("no-allowlist-entry", f"The allowlist has no {who.strip()!r}.")
     same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
     acting.add(AllowlistEntry(**same, invited=False))
     audit_log.record_action(acting, "allowlist.withdrawn", _subject(state), before={"who": entry.who})
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether the competition is open to all, or the account is on its allowlist."""
+    """Whether the competition is open to everybody, or the account is on its allowlist."""
     return competition.id in may_enter(session, [competition], account)
 
 
 def may_enter(session: Session, rows: Sequence[Competition], account: Account) -> set[int]:
-    """Those of the competitions, by id, that are open to all or have the account on their allowlist."""
+    """Return the ids of the competitions that are open to everybody or have the account on their allowlist."""
     by_invitation = [competition.id for competition in rows if competition.invitation_only]
     invited = competitions.invited_to(session, by_invitation, account) if by_invitation else set()
     return {competition.id for competition in rows if not competition.invitation_only or competition.id in invited}
@@ -82,7 +85,7 @@ def require_invited(session: Session, competition: Competition, account: Account
     """``Forbidden`` for an account that is not on the allowlist of a competition by invitation."""
     if is_invited(session, competition, account):
         return
-    hint = "" if account.email else " If you were invited by mail, confirm that address on your account's page first."
+    hint = "" if account.email else " If you were invited by mail, confirm that address on your account page first."
     raise Forbidden("not-invited", f"This competition is by invitation, and you are not invited.{hint}")
 
 
@@ -101,9 +104,11 @@ def _read(acting: Acting, competition: Competition, wanted: Sequence[str]) -> li
             )
         )
     if faults:
-        raise Invalid("no-such-people", "Nobody was invited: some of these are nobody.", faults=faults)
+        raise Invalid(
+            "no-such-people", "Nobody was invited, because some handles or addresses are wrong.", faults=faults
+        )
     if not entries:
-        raise Invalid("nobody", "Name at least one handle or mail address.")
+        raise Invalid("nobody", "Enter at least one handle or mail address.")
     return entries
 
 
@@ -112,7 +117,7 @@ def _who(session: Session, name: str) -> dict[str, object]:
         return {"email": accounts.require_email(name).lower()}
     account = account_by_handle(session, name)
     if account is None:
-        raise Invalid("no-account", "there is nobody with this handle.")
+        raise Invalid("no-account", "There is no account with this handle.")
     return {"account": account, "account_id": account.id}
 
 
@@ -121,7 +126,7 @@ def _notify_invited(acting: Acting, state: CompetitionState, entry: AllowlistEnt
     competition = state.competition
     account = entry.account or account_by_email(acting.session, entry.email or "")
     opens_at = competition.opens_at if state.phase is Phase.DRAFT else None
-    opens = f" It opens, and has its page, from {opens_at:%Y-%m-%d %H:%M} UTC on." if opens_at else ""
+    opens = f" The competition and its page open at {opens_at:%Y-%m-%d %H:%M} UTC." if opens_at else ""
     text = INVITED.format(author=acting.actor.name, competition=competition.title, opens=opens)
     subject = f"You are invited to {competition.title}"
     if account is not None:

@@ -1,4 +1,4 @@
-"""Announcements: what the organizers tell everybody, on the competition's page, in its feed, by mail and webhook."""
+"""Announcements from organizers to all participants: on the competition's page, in its feed, by mail and webhook."""
 
 from collections.abc import Sequence
 
@@ -20,17 +20,21 @@ from scorer.notifications.notices import Kind, NoticeText
 MAX_TITLE_LENGTH = 200
 MAX_TEXT_LENGTH = 20_000
 MAX_SHOWN = 100
-"""Of the newest announcements, on their page and in the feed."""
+"""The most announcements on their page and in the feed."""
 
 
 def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) -> Announcement:
-    """Publish an announcement and notify all who take part: members of teams, whoever has accepted the rules, and who
-    organizes or reviews. ``Conflict`` in a draft, which nobody else sees."""
+    """Publish an announcement and notify team members, people who have accepted the rules, organizers and reviewers.
+
+    ``Conflict`` in a draft, which only organizers and reviewers see.
+    """
     competition = state.competition
     if state.phase is Phase.DRAFT:
-        raise Conflict("not-open", "Nobody reads this yet: announce it once the competition is open.")
+        raise Conflict(
+            "not-open", "Participants can't see a draft. Publish the announcement after the competition opens."
+        )
     if not title.strip() or not text.strip():
-        raise Invalid("no-text", "An announcement needs a title and a text.")
+        raise Invalid("no-text", "Write a title and a text.")
     try:
         require_few_brackets(text)
     except ValueError as error:
@@ -55,5 +59,5 @@ def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) 
 def list_announcements(
     session: Session, state: CompetitionState, *, before: int | None = None, limit: int = MAX_SHOWN
 ) -> Sequence[Announcement]:
-    """The newest announcements, newest first; ``before``: only those older than the one with this id."""
+    """Return announcements, newest first. ``before``: only those older than the announcement with this id."""
     return newest_rows(session, Announcement, before=before, limit=limit, competition_id=state.competition.id)

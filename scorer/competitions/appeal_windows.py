@@ -1,4 +1,4 @@
-"""When teams may appeal, and against what: the windows of rebuttals."""
+"""Appeal windows: when teams may submit rebuttals, and against what."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -15,25 +15,25 @@ from scorer.lifecycle import Phase, TrackKind
 
 
 class Window(NamedTuple):
-    """When rebuttals are taken. None: not known yet."""
+    """The time in which Kennel accepts rebuttals; None means not known yet."""
 
     begins: datetime | None
     ends: datetime | None
 
 
 class Grounds(NamedTuple):
-    """What a rebuttal is against: a disqualification, or (with ``track``) a penalty, whatever the newest ruling is."""
+    """The object of a rebuttal: a disqualification, or, with ``track``, a penalty."""
 
     ruling_id: int | None
+    """The newest ruling, also for a penalty."""
     track: TrackKind | None
     since: datetime
-    """When it came to be: of a penalty, the time of the measurement, or of a later threshold, ruling or switch of a
-    rescoring campaign."""
+    """When the grounds arose. For a penalty: the latest measurement, threshold, ruling or switch of a rescoring
+    campaign."""
 
 
 def window_of(state: CompetitionState) -> Window:
-    """When rebuttals are taken in this phase: in the review from the close on, for ``review_days``; once a provisional
-    board is published, from then on for ``appeal_days``."""
+    """Return the window of the phase: ``review_days`` from the close, or ``appeal_days`` from a provisional board."""
     competition = state.competition
     provisional = newest_provisional(state) if state.published else None
     if provisional is not None:
@@ -44,13 +44,16 @@ def window_of(state: CompetitionState) -> Window:
 
 
 def window_of_entry(session: Session, state: CompetitionState, submission: Submission) -> Window:
-    """When rebuttals are taken for a submission. Against what came to be only on the provisional board, by a
-    ruling, another threshold or other measurements, they are taken for ``appeal_days`` from then on."""
+    """Return the window for a submission.
+
+    Grounds that arise during the provisional board, from a ruling, threshold or measurement, extend it to
+    ``appeal_days`` after them.
+    """
     return window_against(state, grounds_of(session, state, submission))
 
 
 def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
-    """When rebuttals are taken against such grounds: see :func:`window_of_entry`."""
+    """Return the window for rebuttals against these grounds, as in :func:`window_of_entry`."""
     window = window_of(state)
     if grounds is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
         return window
@@ -58,26 +61,26 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
 
 
 def takes_appeals(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
-    """Whether there is something to appeal against on this entry, and it is the time for it."""
+    """Whether the team may appeal now: the entry has grounds, and their window is open."""
     grounds = grounds_of(session, state, submission)
     return grounds is not None and is_open(state, grounds, now)
 
 
 def is_open(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
-    """Whether it is the time to appeal against such grounds."""
+    """Whether the window for these grounds is open."""
     ends = window_against(state, grounds).ends
     return state.phase in {Phase.REVIEW, Phase.PROVISIONAL} and ends is not None and now < ends
 
 
 def opens_again(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
-    """Whether the time of the review is over for such grounds, and that of a provisional board is still to come."""
+    """Whether the review's window for these grounds is over and the provisional board's window comes later."""
     ends = window_against(state, grounds).ends
     later = state.phase is Phase.REVIEW and grounds.track is None and state.competition.appeal_days > 0
     return later and ends is not None and now >= ends
 
 
 def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
-    """Until when some team may appeal against what the provisional board shows; None unless one is published."""
+    """Return when the last appeal window of the provisional board ends; None if no provisional board is published."""
     ends = window_of(state).ends
     if ends is None or state.phase is not Phase.PROVISIONAL:
         return None
@@ -86,8 +89,11 @@ def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
 
 
 def newest_grounds(session: Session, state: CompetitionState) -> datetime | None:
-    """When something last came to be that teams may appeal against on the provisional board: a disqualification, a
-    ruling that leaves an entry penalised, or a threshold or measurement of the private track. None: nothing yet."""
+    """Return when the newest grounds for appeals on the provisional board arose; None without any.
+
+    Grounds are a disqualification, a ruling that leaves an entry penalised, and a threshold or measurement of the
+    private track.
+    """
     track_id = state.tracks["private"].id
     threshold = tuning.newest_threshold(session, track_id)
     moments = (
@@ -100,20 +106,19 @@ def newest_grounds(session: Session, state: CompetitionState) -> datetime | None
 
 
 def _newest_kept_penalty(session: Session, state: CompetitionState) -> datetime | None:
-    """When a ruling last kept an entry as it is judged that the private track penalises, whether or not it was waived
-    before. None without any."""
-    kept = rows.newest_keeps(session, state.competition.id)
-    scores = board_details.scores_of(session, state.tracks["private"].id, kept) if kept else {}
-    return max((kept[ref] for ref, score in scores.items() if score.penalised or score.copy), default=None)
+    """Return the time of the newest ``keep`` ruling on an entry that the private track penalises; None without any."""
+    keeps = rows.newest_keeps(session, state.competition.id)
+    scores = board_details.scores_of(session, state.tracks["private"].id, keeps) if keeps else {}
+    return max((keeps[ref] for ref, score in scores.items() if score.penalised or score.copy), default=None)
 
 
 def newest_provisional(state: CompetitionState) -> Publication | None:
-    """The newest publication of a provisional board, though it may have been withdrawn; None without any."""
+    """Return the newest publication of a provisional board, even if withdrawn; None without any."""
     return next((act for act in state.publications if act.published and not act.final), None)
 
 
 def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime) -> bool:
-    """Whether a provisional board has been public for ``appeal_days`` with everything that teams may appeal against."""
+    """Whether a provisional board with all current grounds for appeals has been public for ``appeal_days``."""
     days = timedelta(days=state.competition.appeal_days)
     if not days:
         return True
@@ -125,8 +130,10 @@ def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime)
 
 
 def grounds_of(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
-    """What there is to appeal against: a disqualification, or a penalty on the track that decides in this phase. None:
-    nothing."""
+    """Return the grounds for an appeal: a disqualification, or a penalty on the track that decides in this phase.
+
+    None if there are no grounds.
+    """
     ruling = newest_row(session, Ruling, submission_ref=submission.ref)
     if ruling is not None and ruling.kind != "keep":
         return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None

@@ -1,4 +1,4 @@
-"""The terms that a board is published with: now, and at a past moment by the audit log, which has all changes."""
+"""The terms that a board is published with, now and at a past moment. The audit log has all changes."""
 
 from datetime import datetime
 
@@ -10,16 +10,16 @@ from scorer.db.tables import Competition
 from scorer.ranking.awards import Awards
 
 CHANGED = "competition.changed"
-"""The action of changing a competition, as the audit log names it."""
+"""The audit log's name for changing a competition."""
 
 
 def terms_of(state: CompetitionState) -> tuple[object, ...]:
-    """What is published with a board beside its ranks: medals and prizes, and for how long teams may appeal."""
+    """Return the parts of a published board other than its ranks: medals, prizes and the days for appeals."""
     return *state.awards, state.competition.appeal_days
 
 
 def awards_at(session: Session, competition: Competition, at: datetime) -> Awards:
-    """What ranks won at ``at``: what the first change after it has changed, else what they win now."""
+    """Return the awards in force at ``at``: the values before the first later change, or the current ones."""
     subject = f"competition:{competition.slug}"
     medals, prizes = (
         audit_log.first_value_before(session, CHANGED, subject, name=name, after=at) for name in ("medals", "prizes")

@@ -1,6 +1,6 @@
-"""What of a competition may still change, and when: nobody who has entered loses what was promised. Pure.
+"""Which fields of a competition may change, and until when. Changes must not break promises to participants. Pure.
 
-A draft may change in everything, a later competition in what :data:`LATER` says.
+In a draft every field may change, later those in :data:`LATER`.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from typing import Any
 from scorer.lifecycle import Phase
 
 MEASURED = frozenset({"image_count", "image_size", "public", "private"})
-"""The fields by which entries are checked and measured."""
+"""The fields that checks and measurements of entries depend on."""
 DRAFTED = frozenset({"slug", "image_count", "image_size", "score_decimals"})
-"""The fields that change in a draft alone."""
+"""The fields that may change only in a draft."""
 RANKED = frozenset(
     {
         "opens_at",
@@ -28,12 +28,12 @@ RANKED = frozenset(
         "medals",
     }
 )
-"""The fields that stand with the final board."""
+"""The fields that are fixed by the final board."""
 LATER: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(DRAFTED, "no"),
-        "public": "while no entry is scored or on its way",
-        "private": "while no entry is scored or on its way; then by choosing another private extractor",
+        "public": "while no entry is scored or in progress",
+        "private": "while no entry is scored or in progress; then only through the choice of the private extractor",
         "opens_at": "while nobody has entered",
         "closes_at": "until a board is published",
         "team_merge_deadline": "until the final board",
@@ -41,26 +41,26 @@ LATER: Mapping[str, str] = MappingProxyType(
         "final_picks": "while picks are open; not below what a team has picked",
         "prizes": "until the final board; after the close no place loses its prize",
         "medals": "until the final board; after the close no place loses its medal",
-        "upload_grace_seconds": "until the final board; after the close it only grows",
-        "review_days": "until the final board; after the close it only grows",
-        "appeal_days": "until the final board; since the provisional board it only grows",
+        "upload_grace_seconds": "until the final board; after the close it can only increase",
+        "review_days": "until the final board; after the close it can only increase",
+        "appeal_days": "until the final board; after the provisional board it can only increase",
     }
 )
-"""When a field of a competition that is no draft any more may change, in words; any other field: at any time."""
+"""When a field may change after the draft, as text. Other fields may change at any time."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a competition is, for the rules of its changes."""
+    """The facts about a competition that decide which fields may change."""
 
     phase: Phase
     closed: bool
     """Whether the close has passed."""
     picks_open: bool
     has_entries: bool
-    """Whether anybody has entered, whatever came of it."""
+    """Whether the competition has any submission, in any state."""
     has_live_entries: bool
-    """Whether an entry is scored, or may still be: neither rejected nor cancelled."""
+    """Whether an entry is scored or may still be: it is neither rejected nor cancelled."""
     largest_team: int
     most_picks: int
     """The most entries that a team has picked."""
@@ -72,25 +72,25 @@ class Standing:
 
 
 def fixed_fields(standing: Standing) -> dict[str, str]:
-    """The fields that cannot change any more, each with the reason as a sentence."""
+    """Return the fields that can't change any more, each with the reason as a sentence."""
     fixed: dict[str, str] = {}
     if standing.phase is Phase.FINAL:
-        fixed |= dict.fromkeys(RANKED, "The final board is published: withdraw it first.")
+        fixed |= dict.fromkeys(RANKED, "The final board is published. Withdraw it first.")
     elif standing.published:
-        fixed["closes_at"] = "A board is published: withdraw it first."
+        fixed["closes_at"] = "A board is published. Withdraw it first."
     if standing.has_entries and standing.phase is not Phase.DRAFT:
         fixed["opens_at"] = "Teams have entered."
     if not standing.picks_open:
         fixed.setdefault("final_picks", "Picks are closed.")
     if standing.has_live_entries:
-        fixed |= dict.fromkeys(MEASURED, "Entries are scored, or on their way.")
+        fixed |= dict.fromkeys(MEASURED, "Entries are scored or in progress.")
     if standing.phase is not Phase.DRAFT:
-        fixed |= dict.fromkeys(DRAFTED, "The competition is no draft any more.")
+        fixed |= dict.fromkeys(DRAFTED, "The competition is not a draft any more.")
     return fixed
 
 
 def faults_of(before: Mapping[str, Any], after: Mapping[str, Any], standing: Standing) -> list[str]:
-    """Why fields cannot change from ``before`` to ``after``, a sentence each; empty if all of them may."""
+    """Return one sentence for each field that can't change from ``before`` to ``after``, with the reason."""
     fixed = fixed_fields(standing)
     faults = []
     for name in after:
@@ -109,21 +109,21 @@ def _team_size(_: int, after: int, standing: Standing) -> str | None:
 
 
 def _grace(before: int, after: int, standing: Standing) -> str | None:
-    return "After the close it only grows." if standing.closed and after < before else None
+    return "After the close it can only increase." if standing.closed and after < before else None
 
 
 def _appeal_days(before: int, after: int, standing: Standing) -> str | None:
-    return "Since the provisional board it only grows." if standing.published and after < before else None
+    return "After the provisional board it can only increase." if standing.published and after < before else None
 
 
 def _medals(before: Mapping[str, int], after: Mapping[str, int], standing: Standing) -> str | None:
     fewer = any(after[medal] < before[medal] for medal in before)
-    return "After the close no place loses its medal." if standing.closed and fewer else None
+    return "After the close no place may lose its medal." if standing.closed and fewer else None
 
 
 def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]], standing: Standing) -> str | None:
     lost = {prize["place"] for prize in before} - {prize["place"] for prize in after}
-    return "After the close no place loses its prize." if standing.closed and lost else None
+    return "After the close no place may lose its prize." if standing.closed and lost else None
 
 
 LIMITS: Mapping[str, Callable[[Any, Any, Standing], str | None]] = MappingProxyType(
@@ -137,4 +137,4 @@ LIMITS: Mapping[str, Callable[[Any, Any, Standing], str | None]] = MappingProxyT
         "prizes": _prizes,
     }
 )
-"""How far a field may change that is not fixed."""
+"""The limits on changes of fields that are not fixed: functions that return the fault as a sentence."""

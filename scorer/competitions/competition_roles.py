@@ -1,8 +1,8 @@
-"""Roles in a competition: who organizes it, who reviews its entries.
+"""Roles in a competition: its organizers and reviewers.
 
-A role is offered, and held from when it is accepted. It does not mix with playing: who has accepted one may see private
-scores and others' code, and never enters that competition; who has been in a team of it judges nothing there. Both
-sides of that are decided under the lock of the competition's teams.
+A person holds a role from accepting the offer. Judges can see private scores and the code of others, so they can never
+enter that competition, and people who have been in a team there can't become judges. The lock of the competition's
+teams guards both rules.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from scorer.notifications.notices import Kind, NoticeText
 
 RoleName = Literal["organizer", "reviewer"]
 TASKS = {"organizer": "organize", "reviewer": "review the entries of"}
-OFFERED = """{name} ({handle}) asks you to {task} the competition "{competition}". Whoever accepts sees private scores \
-and the code of others, and can never enter it. Accept or decline on its page."""
+OFFERED = """{name} ({handle}) asks you to {task} the competition "{competition}". If you accept, you see private \
+scores and the code of others, and you can never enter this competition. Accept or decline on its page."""
 ENDED = """{name} ({handle}) has ended your role in the competition "{competition}"."""
 
 
 def add_first_organizer(acting: Acting, competition: Competition) -> None:
-    """Make the author of a new competition its organizer."""
+    """Make the creator of a competition its organizer."""
     role = CompetitionRole(
         competition_id=competition.id,
         account_id=acting.actor.id,
@@ -46,14 +46,17 @@ def add_first_organizer(acting: Acting, competition: Competition) -> None:
 
 
 def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleName) -> CompetitionRole:
-    """Offer a person a role, with a notice; idempotent. Who has accepted one before has the new one at once.
+    """Offer a person a role and notify them; idempotent. Somebody who has held a role here holds the new one
+    immediately.
+
     ``Conflict`` for an admin, who organizes every competition, for somebody who has been in a team here, and
-    (``last-organizer``) for an organizer without whom nobody would be left to decide disputes."""
+    (``last-organizer``) for the last person who can decide disputes.
+    """
     competition = state.competition
     members.lock_changes(acting.session, competition.id)
     account = find_account(acting.session, handle.strip())
     if account.role == "admin":
-        raise Conflict("is-admin", f"{account.handle} is an admin: admins organize every competition.")
+        raise Conflict("is-admin", f"{account.handle} is an admin. Admins already organize every competition.")
     _require_no_competitor(acting.session, competition, account)
     earlier = rows.current_role(acting.session, competition.id, account.id)
     if earlier is not None:
@@ -80,17 +83,17 @@ def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleNam
 
 
 def offer_to(acting: Acting, slug: str) -> tuple[CompetitionState, CompetitionRole]:
-    """A competition, though it may be a draft, and the role in it that a person is offered or holds; ``NotFound``
-    without one."""
+    """Return a competition, even a draft, and the role that the actor is offered or holds; ``NotFound`` without a
+    role."""
     state = state_of(acting.session, slug, acting.now)
     role = rows.current_role(acting.session, state.competition.id, acting.actor.id)
     if role is None:
-        raise NotFound("no-role", f"You are offered no role in a competition {slug!r}.")
+        raise NotFound("no-role", f"You have no role in a competition {slug!r}.")
     return state, role
 
 
 def accept(acting: Acting, slug: str) -> CompetitionRole:
-    """Accept the role that is offered; idempotent. ``Conflict`` for somebody who has been in a team here."""
+    """Accept the offered role; idempotent. ``Conflict`` for somebody who has been in a team here."""
     state, _ = offer_to(acting, slug)
     members.lock_changes(acting.session, state.competition.id)
     state, role = offer_to(acting, slug)
@@ -98,7 +101,7 @@ def accept(acting: Acting, slug: str) -> CompetitionRole:
     if role.accepted_at is None and role.ended_at is None:
         _require_no_competitor(acting.session, state.competition, role.account)
         if not reviews_any(role.account):
-            # Nobody prepares a token for a role that is still to come.
+            # No token from before the new role may have its rights.
             accounts.withdraw_scope(acting.session, acting.actor.id, "organize")
         role.accepted_at = acting.now
         acting.session.flush()
@@ -107,9 +110,10 @@ def accept(acting: Acting, slug: str) -> CompetitionRole:
 
 
 def end(acting: Acting, slug: str, handle: str) -> None:
-    """End a role, or take back its offer: one's own, or, for organizers, anybody's. What its holder has seen stays
-    seen: they cannot enter. ``NotFound`` if there is none, ``Conflict`` (``last-organizer``) if nobody would be left to
-    decide disputes."""
+    """End a role or its offer: the actor's own, or, for organizers, anybody's. The holder still can't enter.
+
+    ``NotFound`` if there is none, ``Conflict`` (``last-organizer``) for the last person who can decide disputes.
+    """
     account = find_account(acting.session, handle.strip())
     state, _ = offer_to(Acting(acting.session, account, acting.now), slug)
     competition = state.competition
@@ -126,34 +130,34 @@ def end(acting: Acting, slug: str, handle: str) -> None:
 
 
 def role_of(account: Account, competition: Competition) -> RoleName | None:
-    """The role that an account is offered or holds in a competition."""
+    """Return the role that an account is offered or holds in a competition."""
     roles = (role for role in account.competition_roles if role.competition_id == competition.id)
     return next(("organizer" if role.role == "organizer" else "reviewer" for role in roles if not role.ended_at), None)
 
 
 def judges_here(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether an account may see private scores and code of others in a competition, or has been able to."""
+    """Whether an account can see, or ever could see, private scores and the code of others in a competition."""
     return is_organizer(account, competition.id) or rows.has_held_role(session, competition.id, account.id)
 
 
 def require_no_judge(session: Session, competition: Competition, account: Account) -> None:
-    """``Forbidden`` for whoever judges in a competition or has: they have seen what competitors may not."""
+    """``Forbidden`` for organizers and reviewers, current and earlier: they could see secrets of the competition."""
     if judges_here(session, competition, account):
         raise Forbidden(
             "judges-here",
-            "You organize or review this competition, or have, and may know private scores and the code of others: "
-            "so you cannot enter it.",
+            "You are or were an organizer or reviewer of this competition and may know private scores and the code of "
+            "others. You can't enter it.",
         )
 
 
 def organizers_of(session: Session, competition: Competition) -> Sequence[Account]:
-    """Those who organize a competition: the people named for it and the admins, but for those who compete in it."""
+    """Return the organizers: the people named for the competition, and the admins who do not compete in it."""
     named = [role.account for role in rows.judges_of(session, competition.id) if role.role == "organizer"]
     return named + [admin for admin in accounts.active_admins(session) if is_organizer(admin, competition.id)]
 
 
 def judges_to_notify(session: Session, competition: Competition) -> Sequence[Account]:
-    """The organizers and reviewers who are named for a competition; the admins where no organizer is."""
+    """Return the organizers and reviewers named for a competition, and the admins if it has no named organizer."""
     roles = rows.judges_of(session, competition.id)
     judges = [role.account for role in roles]
     if any(role.role == "organizer" for role in roles):
@@ -164,17 +168,18 @@ def judges_to_notify(session: Session, competition: Competition) -> Sequence[Acc
 def _require_no_competitor(session: Session, competition: Competition, account: Account) -> None:
     if rows.has_been_member(session, competition.id, account.id):
         raise Conflict(
-            "competes", f"{account.handle} is or has been in a team of this competition, so they judge nothing in it."
+            "competes",
+            f"{account.handle} is or was in a team of this competition and can't organize or review it.",
         )
 
 
 def _record(acting: Acting, action: str, competition: Competition, *, account: Account, role: str) -> None:
-    after = {"account": account.id, "role": role}  # no name that would outlive a deleted account
+    after = {"account": account.id, "role": role}  # no name: it would remain after the account is deleted
     audit_log.record_action(acting, action, f"competition:{competition.slug}", after=after)
 
 
 def _notify(acting: Acting, account: Account, competition: Competition, *, subject: str, text: str) -> None:
-    """Send a notice to a person about their role; ``text`` names who acts, and the competition."""
+    """Notify a person about their role. ``text`` has placeholders for the actor and the competition."""
     body = text.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
     notice = NoticeText(Kind.INVITATION, subject, body, f"/competitions/{competition.slug}/role")
     notices.notify(acting.session, notice, acting.now, accounts=[account.id])

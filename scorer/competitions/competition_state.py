@@ -1,5 +1,4 @@
-"""The state of a competition at a moment (row, tracks, phase, open preparations, data files), and who may see what of
-it."""
+"""The state of a competition at a moment (row, tracks, phase, missing parts, data files), and access to it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,42 +20,42 @@ from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking.awards import Awards, board_awards
 
 MAX_ANNOUNCEMENTS = 3
-"""On a competition's page; all are on one of their own."""
+"""The most announcements on a competition's page. A separate page has all of them."""
 
 
 @dataclass(frozen=True)
 class CompetitionState:
-    """A competition at a moment: its phase, its tracks, and in ``missing`` what an organizer has still to set up."""
+    """A competition at a moment: its phase, its tracks, and in ``missing`` the set-up steps still to do."""
 
     competition: Competition
     phase: Phase
     tracks: dict[TrackKind, Track]
     missing: tuple[str, ...]
     files: tuple[DataFile, ...] = ()
-    """The data files that it offers, by name."""
+    """The offered data files, by name."""
     publications: tuple[Publication, ...] = ()
-    """Every publication of the private board and its withdrawals, newest first."""
+    """All publications and withdrawals of the private board, newest first."""
     announcements: tuple[Announcement, ...] = ()
-    """The newest ones, newest first."""
+    """The latest announcements, newest first."""
 
     @property
     def first_board(self) -> TrackKind:
-        """The board that a page shows first: the deciding board, once it is published."""
+        """The board that a page shows first: the private board once it is published."""
         return "private" if self.published else "public"
 
     def board_title(self, kind: TrackKind) -> str:
-        """The name of a board on pages. The private one is named for its publication, once there is one."""
+        """Return the name of a board on pages. A published private board is called Provisional or Final."""
         if kind == "public":
             return "Public"
         return str(self.phase).capitalize() if self.published else "Private"
 
     @property
     def awards(self) -> Awards:
-        """What the ranks of the final board win."""
+        """The awards of the final board."""
         return Awards(self.competition.medals, self.competition.prizes)
 
     def awards_on(self, kind: TrackKind) -> Awards:
-        """What the ranks of a board win now (:func:`scorer.ranking.awards.board_awards`)."""
+        """Return the awards of a board now (:func:`scorer.ranking.awards.board_awards`)."""
         return board_awards(self.awards, kind, self.phase)
 
     @property
@@ -66,12 +65,12 @@ class CompetitionState:
 
     @property
     def image_spec(self) -> ImageSpec:
-        """The image specification that a submission must satisfy."""
+        """The image specification for submissions."""
         return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
 
 
 def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
-    """The state of a competition at ``now``; ``NotFound`` if there is none."""
+    """Return the state of a competition at ``now``; ``NotFound`` if there is none."""
     setups = competitions.track_setups_by_slug(session, slug)
     if not setups:
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
@@ -80,34 +79,35 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
 
 
 def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
-    """The state of a competition that the account may see: a draft is ``NotFound`` for all but its organizers and
-    reviewers."""
+    """Return the state of a competition; a draft is ``NotFound`` except for its organizers and reviewers."""
     return require_visible(state_of(acting.session, slug, acting.now), acting.actor)
 
 
 def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
-    """The state if the account may see the competition; ``NotFound`` otherwise."""
+    """``NotFound`` unless the account may see the competition."""
     if not _is_visible(state, account):
         raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
     return state
 
 
 def at_moment(state: CompetitionState, now: datetime) -> CompetitionState:
-    """The state ``state``, read earlier, with its phase at ``now``."""
+    """Return a state that was read earlier with its phase at ``now``."""
     competition = state.competition
     times = {"opens_at": competition.opens_at, "closes_at": competition.closes_at}
     return replace(state, phase=phase_at(now, published=state.phase if state.published else None, **times))
 
 
 def visible_competitions(acting: Acting[Account | None]) -> list[ListedCompetition]:
-    """What every competition that the account may see is chosen and ordered by, newest first: to read the states of
-    some."""
+    """Return the columns for choosing and ordering the competitions that the account may see, newest first."""
     listed = competitions.list_competitions(acting.session)
-    return [each for each in listed if not is_draft(each, acting.now) or is_reviewer(acting.actor, each.id)]
+    return [
+        competition
+        for competition in listed
+        if not is_draft(competition, acting.now) or is_reviewer(acting.actor, competition.id)
+    ]
 
 
 def is_draft(competition: ListedCompetition, now: datetime) -> bool:
-    """Whether a listed competition is a draft."""
     return _phase_of(competition, now) is Phase.DRAFT
 
 
@@ -117,14 +117,16 @@ def _phase_of(competition: ListedCompetition, now: datetime) -> Phase:
 
 
 def list_version(session: Session, listed: Sequence[ListedCompetition], now: datetime) -> tuple[object, ...]:
-    """What a list of these competitions depends on for those who organize none: another value whenever their phases,
-    rows, tracks, thresholds or publications have changed."""
-    digest = competitions.rows_digest(session, [each.id for each in listed])
-    return digest, *(_phase_of(each, now) for each in listed)
+    """Return a value that changes with the list that people without a role see of these competitions.
+
+    It depends on phases, rows, tracks, thresholds and publications.
+    """
+    digest = competitions.rows_digest(session, [competition.id for competition in listed])
+    return digest, *(_phase_of(competition, now) for competition in listed)
 
 
 def states_of(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:
-    """The states of existing competitions, in the order of ``ids``; by as many statements as that of one."""
+    """Return the states of existing competitions, in the order of ``ids``, in a constant number of statements."""
     states = _states(session, competitions.track_setups_by_id(session, ids), now)
     return [states[id_] for id_ in ids]
 
@@ -134,7 +136,7 @@ def _is_visible(state: CompetitionState, account: Account | None) -> bool:
 
 
 def _published_phase(*, published: bool | None, final: bool | None) -> Phase | None:
-    """The phase of the newest publication; None if it is a withdrawal, or without any."""
+    """Return the phase of the newest publication; None if it is withdrawn, or without any."""
     if not published:
         return None
     return Phase.FINAL if final else Phase.PROVISIONAL
@@ -161,7 +163,7 @@ def _states(session: Session, setups: Sequence[TrackSetup], now: datetime) -> di
 def _missing(competition: Competition, setups: Sequence[TrackSetup], workers: Sequence[WorkerReport]) -> list[str]:
     missing = []
     if competition.opens_at is None:
-        missing.append("opens_at, the time of opening, is not set")
+        missing.append("opens_at, the opening time, is not set")
     if not setups[0].has_training_images:
         missing.append("no training images are attached")
     by_kind = {setup.track.board_kind: setup for setup in setups}
@@ -176,65 +178,65 @@ def _missing(competition: Competition, setups: Sequence[TrackSetup], workers: Se
 
 
 def is_prepared(track: Track) -> bool:
-    """Whether the references of a track are prepared."""
     return track.preparation is not None and track.preparation.finished_at is not None
 
 
 def track_of(state: CompetitionState, kind: TrackKind) -> Track:
-    """The public or the private track; ``NotFound`` for any other ``kind``."""
+    """Return the public or the private track; ``NotFound`` for any other ``kind``."""
     if kind not in state.tracks:
-        raise NotFound("no-track", f"There is no track {kind!r}; tracks are public and private.")
+        raise NotFound("no-track", f"There is no track {kind!r}. The tracks are public and private.")
     return state.tracks[kind]
 
 
 def may_see_private(state: CompetitionState, account: Account | None) -> bool:
-    """Whether the account may see the private track: organizers always, others after publication."""
+    """Whether the account may see the private track: organizers always, others once a board is published."""
     return state.published or is_organizer(account, state.competition.id)
 
 
 def lock_unless_final(session: Session, competition: Competition) -> None:
-    """Keep the final board from being published to the end of the transaction. ``Conflict`` (``published``) if it is:
-    nothing that it is read by changes until it is withdrawn."""
+    """Block the publication of the final board until the end of the transaction.
+
+    ``Conflict`` (``published``) if it is published: nothing that it depends on may change until it is withdrawn.
+    """
     competitions.lock_competition(session, competition.slug, share=True)
     require_not_final(session, competition)
 
 
 def require_not_final(session: Session, competition: Competition) -> None:
-    """``Conflict`` (``published``) if the final board is published, for a caller that has locked the competition."""
+    """``Conflict`` (``published``) if the final board is published. The caller has locked the competition."""
     if competitions.is_final(session, competition.id):
         raise Conflict(
-            "published", "The final board is published. Withdraw it first, with a reason; then publish it again."
+            "published", "The final board is published. Withdraw it with a reason, and publish it again afterwards."
         )
 
 
 def may_see_results(state: CompetitionState, account: Account | None) -> bool:
-    """Whether the account may see labels and the figures of the private track: organizers always, others with the final
-    board."""
+    """Whether the account may see labels and private figures: organizers always, others with the final board."""
     return state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
 
 
 def grace_end(competition: Competition) -> datetime | None:
-    """Until when uploads that were begun before the close may finish, and picks be changed; None without a close."""
+    """Return the end of the grace period for uploads and final picks; None without a close."""
     closes_at = competition.closes_at
     return None if closes_at is None else closes_at + timedelta(seconds=competition.upload_grace_seconds)
 
 
 def takes_late(state: CompetitionState, now: datetime) -> bool:
-    """Whether a submission begun now is late: accepted after the close, for a board of its own."""
+    """Whether a submission that begins now is late: after the close, for the separate board."""
     closes_at = state.competition.closes_at
     over = closes_at is not None and now >= closes_at and state.phase is not Phase.DRAFT
     return over and state.competition.late_submissions
 
 
 def visible_track(state: CompetitionState, kind: TrackKind, account: Account | None) -> Track:
-    """The track, if the account may read its scores; ``Forbidden`` for the private one before publication."""
+    """Return a track; ``Forbidden`` unless the account may read its scores."""
     track = track_of(state, kind)
     if kind == "private" and not may_see_private(state, account):
-        raise Forbidden("not-published", "The private board is shown when the organizers publish it.")
+        raise Forbidden("not-published", "The private board is hidden until the organizers publish it.")
     return track
 
 
 def require_results(state: CompetitionState, kind: TrackKind, account: Account | None) -> None:
-    """``Forbidden`` for figures of the private track before the final board is published, for all but organizers."""
+    """``Forbidden`` for the private track's figures before the final board, except for organizers."""
     if track_of(state, kind).kind == "private" and not may_see_results(state, account):
-        raise Forbidden("not-final", "Private figures are shown once the organizers publish the final board.")
+        raise Forbidden("not-final", "Private figures are hidden until the organizers publish the final board.")

@@ -1,4 +1,4 @@
-"""Data files: what organizers offer participants for download."""
+"""Data files that organizers offer participants for download."""
 
 import re
 from collections.abc import Sequence
@@ -19,31 +19,39 @@ from scorer.errors import Conflict, Invalid, NotFound
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_FILES = 100
-"""Files of a competition; all are listed on one page."""
+"""Files of a competition; one page lists all of them."""
 SECRET_ROLES = ("held_out", "private_extra", "private_features")
 """Roles of reference sets that participants must never get."""
 
 
 def require_name(name: str) -> str:
-    """The name, if it needs no escaping in a URL, a zip or a file system; ``Invalid`` otherwise."""
+    """``Invalid`` unless the name needs no escaping in a URL, a zip or a file system."""
     if not NAME_PATTERN.fullmatch(name):
-        raise Invalid("bad-name", "A data file's name has letters, digits, dots, hyphens and underscores, at most 100.")
+        raise Invalid(
+            "bad-name",
+            f"{name!r} is not a valid file name. Use at most 100 letters, digits, dots, hyphens and underscores, and "
+            "begin with a letter or a digit.",
+        )
     return name
 
 
 def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: ReceivedBlob, crc32: int) -> DataFile:
-    """Offer an uploaded file to participants, in place of an earlier one of that name. ``Conflict`` if it is a secret
-    reference set of a competition."""
+    """Offer an uploaded file to participants; it replaces an earlier file with this name.
+
+    ``Conflict`` if it is a secret reference set of a competition.
+    """
     require_name(name)
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     if competitions.is_reference(acting.session, received.sha256, SECRET_ROLES):
-        raise Conflict("secret-images", "These are held-out or private images of a competition: nobody may have them.")
+        raise Conflict("secret-images", "These are held-out or private images of a competition. They must stay secret.")
     before = newest_row(acting.session, DataFile, competition_id=state.competition.id, name=name)
     replaced = before is not None and before.offered
     if not replaced and len(competitions.offered_files(acting.session, state.competition.id)) >= MAX_FILES:
-        raise Conflict("too-many-files", f"A competition offers at most {MAX_FILES} files.")
+        raise Conflict(
+            "too-many-files", f"This competition offers {MAX_FILES} files, which is the limit. Withdraw one first."
+        )
     if received.bytes < 1:
-        raise Invalid("empty", "A data file has at least one byte.")
+        raise Invalid("empty", "The file is empty. Choose a file with at least one byte.")
     file = DataFile(
         competition_id=state.competition.id,
         name=name,
@@ -59,7 +67,7 @@ def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: 
 
 
 def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
-    """The zip of training images that is attached to a competition; ``Conflict`` if there is none."""
+    """Return the zip of a competition's training images; ``Conflict`` if there is none."""
     attached = competitions.references_of(session, state.competition.id).get("train")
     if attached is None:
         raise Conflict("no-references", "Attach training images first.")
@@ -88,15 +96,19 @@ def _record(
 
 
 def find_file(session: Session, state: CompetitionState, name: str, *, account: Account) -> DataFile:
-    """A file to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if it is not
-    offered."""
+    """Return a file for download.
+
+    ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if the file is not offered.
+    """
     _require_access(session, state, account)
     return _offered(session, state, name)
 
 
 def downloadable_files(session: Session, state: CompetitionState, account: Account) -> Sequence[DataFile]:
-    """All files to download; ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are
-    none."""
+    """Return all files for download.
+
+    ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are no files.
+    """
     _require_access(session, state, account)
     if not state.files:
         raise NotFound("no-files", "This competition offers no files.")

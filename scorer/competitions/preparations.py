@@ -1,4 +1,4 @@
-"""Preparations: the references of a track in a feature space, computed once for equal inputs."""
+"""Preparations: a track's references in a feature space, computed once for equal inputs."""
 
 import hashlib
 import json
@@ -27,14 +27,16 @@ from scorer.lifecycle import JobState, Queue, TrackKind
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
 FORMAT = "1"
-"""Version of the files that a preparation stores; raised when they change. References that are prepared then are made
-anew; those of a track are read as they were written until then."""
+"""Version of a preparation's files. A new version causes new preparations; tracks keep the files that they have."""
 
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """The feature space of an extractor; ``signed``: cosine similarities keep their sign. ``weights_sha256``: the hash
-    (hex) that its weights must have, None where none is stated."""
+    """The feature space of an extractor.
+
+    ``signed``: cosine similarities keep their sign. ``weights_sha256``: the required hash (hex) of the weights; None if
+    there is no requirement.
+    """
 
     extractor: str
     signed: bool
@@ -42,28 +44,32 @@ class FeatureSpace:
 
 
 def space_of(name: str, weights: Mapping[str, str]) -> FeatureSpace:
-    """The feature space of an extractor by its name; ``weights``: the hashes (hex) that the operator requires of weight
-    files, by extractor. ``Invalid`` for an unknown extractor."""
+    """Return the feature space of an extractor; ``Invalid`` if it is unknown.
+
+    ``weights``: the hashes (hex) that the operator requires of weight files, by extractor.
+    """
     extractor = extractor_catalogue.find_extractor(name)
     required = extractor.weights_sha256 or weights.get(extractor.name, "").lower() or None
     return FeatureSpace(extractor.identity, not extractor.non_negative, required)
 
 
 def space_of_track(track: Track, weights: Mapping[str, str]) -> FeatureSpace:
-    """The feature space of a track; ``weights`` as in :func:`space_of`."""
+    """Return the feature space of a track; ``weights`` as in :func:`space_of`."""
     return replace(space_of(track.extractor, weights), signed=track.signed)
 
 
 def has_weights(preparation: Preparation, space: FeatureSpace) -> bool:
-    """Whether a preparation has the weights that a feature space must have, as far as both are known."""
+    """Whether a preparation was made with the weights of a feature space; True if either is unknown."""
     made_with = (preparation.provenance or {}).get("weights_sha256")
     return made_with is None or space.weights_sha256 in {None, made_with}
 
 
 def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str]) -> Preparation:
-    """Queue the preparation of a track's references, or reuse the one that was made from equal inputs. ``weights``: see
-    :func:`space_of`. ``Conflict`` if the track, which has entries, was prepared with other weights, or if no running
-    worker has the weights."""
+    """Queue the preparation of a track's references, or reuse one with equal inputs. ``weights``: see
+    :func:`space_of`.
+
+    ``Conflict`` if the track has entries and was prepared with other weights, or if no running worker has the weights.
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     track = track_of(state, kind)
     space = space_of_track(track, weights)
@@ -75,8 +81,8 @@ def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights
     ):
         raise Conflict(
             "references-fixed",
-            f"Entries were measured with other weights of {space.extractor}: a rescoring campaign prepares the"
-            " references with the new ones and measures all entries anew.",
+            f"The entries were measured with other weights of {space.extractor}. Create a rescoring campaign, which"
+            " prepares the references and measures all entries with the new weights.",
         )
     preparation = preparation_of(acting.session, state, kind, space=space, now=acting.now)
     track.preparation = preparation
@@ -95,7 +101,7 @@ def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights
 def _prepare_shown(
     session: Session, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str], now: datetime
 ) -> None:
-    """Prepare the same references for the shown tracks that lack them, because others were attached since."""
+    """Prepare the same references for shown tracks that lost theirs when other references were attached."""
     for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
         if shown.reference == kind and shown.preparation_id is None:
             space = space_of(shown.extractor, weights)
@@ -112,8 +118,10 @@ def preparation_of(
     now: datetime,
     corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> Preparation:
-    """The preparation of a track's references in a feature space: an earlier one from equal inputs, or a new row for a
-    worker to fill. ``corrected``: sets in place of those that are attached in these roles."""
+    """Return the preparation of a track's references: an earlier one with equal inputs, or a new row for a worker.
+
+    ``corrected``: sets that replace the attached sets of these roles.
+    """
     sets, held_out = _attached(session, state, kind, space=space, corrected=corrected)
     key = _key(state, space, sets, held_out=held_out)
     preparation = _preparation_by_inputs(session, state, space, sets=sets, held_out=held_out)
@@ -135,21 +143,20 @@ def preparation_of(
 def finished_preparation(
     session: Session, state: CompetitionState, kind: TrackKind, *, space: FeatureSpace
 ) -> Preparation | None:
-    """The finished preparation of a track's references in a feature space; None if there is none."""
+    """Return the finished preparation of a track's references in a feature space; None if there is none."""
     sets, held_out = _attached(session, state, kind, space=space)
     preparation = _preparation_by_inputs(session, state, space, sets=sets, held_out=held_out)
     return preparation if preparation is not None and preparation.finished_at is not None else None
 
 
 def require_weights(session: Session, preparation: Preparation) -> None:
-    """``Conflict`` (``no-worker-with-weights``) if a preparation is unfinished and no running worker has the weights of
-    its extractor."""
+    """``Conflict`` (``no-worker-with-weights``) for an unfinished preparation if no running worker has the weights."""
     if preparation.finished_at is None:
         require_worker_with_weights(session, preparation.extractor)
 
 
 def require_job(session: Session, preparation: Preparation, *, now: datetime) -> None:
-    """Queue the job of an unfinished preparation, unless it has an unfinished job already."""
+    """Queue the job of an unfinished preparation unless a job already waits or runs."""
     job = newest_job(session, preparation_id=preparation.id)
     if preparation.finished_at is None and (job is None or job.state == JobState.FAILED):
         leases.add_job(session, Queue.PREPARE, preparation_id=preparation.id, now=now)
@@ -163,15 +170,15 @@ def _attached(
     space: FeatureSpace,
     corrected: Mapping[ReferenceRole, ReferenceSet] = MappingProxyType({}),
 ) -> tuple[list[ReferenceSet], ReferenceSet | None]:
-    """The reference sets of a track's preparation, and the held-out set. Features that were made by the space's
-    extractor are the first of the sets."""
+    """Return the reference sets of a track's preparation, features of the same extractor first, and the held-out
+    set."""
     rows = competitions.references_of(session, state.competition.id)
     attached: dict[str, ReferenceSet] = {role: row.reference_set for role, row in rows.items()} | {**corrected}
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")
     sets = [attached[role] for role in REFERENCE_ROLES[kind] if role in attached]
     features = rows.get(FEATURES_ROLES[kind])
-    replaced = {*corrected} & {*REFERENCE_ROLES[kind]}  # by images
+    replaced = {*corrected} & {*REFERENCE_ROLES[kind]}  # new images make the attached features wrong
     if features is not None and features.extractor == space.extractor and not replaced:
         sets = [features.reference_set, *sets]
     return sets, attached.get("held_out")
@@ -185,7 +192,7 @@ def _preparation_by_inputs(
     sets: Sequence[ReferenceSet],
     held_out: ReferenceSet | None,
 ) -> Preparation | None:
-    """The preparation from equal inputs: also one that has these weights and was asked for before they were stated."""
+    """Return the preparation with equal inputs, or one with these weights from before they were required."""
     preparation = competitions.preparation_by_key(session, _key(state, space, sets, held_out=held_out))
     if preparation is not None or space.weights_sha256 is None:
         return preparation
@@ -197,14 +204,14 @@ def _preparation_by_inputs(
 def _key(
     state: CompetitionState, space: FeatureSpace, sets: Sequence[ReferenceSet], *, held_out: ReferenceSet | None
 ) -> str:
-    """The key of a preparation: SHA-256 of its inputs."""
+    """Return the key of a preparation: the SHA-256 of its inputs."""
     inputs = {
         "bottleneck": BOTTLENECK,
         "extractor": space.extractor,
         "weights_sha256": space.weights_sha256,
         "image_size": state.competition.image_size,
         "signed": space.signed,
-        "reference_sets": [each.sha256 for each in sets],
+        "reference_sets": [reference_set.sha256 for reference_set in sets],
         "held_out": held_out.sha256 if held_out else None,
         "format": FORMAT,
     }
@@ -213,7 +220,7 @@ def _key(
 
 @dataclass(frozen=True)
 class PreparationResult:
-    """What is recorded of a preparation."""
+    """A worker's result of a preparation."""
 
     count: int
     dimension: int
@@ -237,19 +244,18 @@ def record_preparation(session: Session, claim: leases.Claim, result: Preparatio
 
 
 def unset_preparation(session: Session, track: Track, *, now: datetime) -> None:
-    """Have a track, whose extractor or image size has changed, prepared anew: until then it has neither references nor
-    a threshold. What was chosen for another feature space counts no more."""
+    """Remove a track's references and threshold after a change of its extractor or image size."""
     track.preparation_id = None
     session.flush()
     if tuning.newest_threshold(session, track.id) is not None:
-        reason = "None is chosen yet: the track is measured in another way than before."
+        reason = "No threshold is chosen: the track's extractor or image size has changed."
         unset = {"tau": 0.0, "method": tuning.UNSET, "choice": {}, "author_id": None}
         session.add(Threshold(track_id=track.id, reason=reason, created_at=now, **unset))
         session.flush()
 
 
 def set_first_threshold(session: Session, track: Track, preparation: Preparation, *, now: datetime) -> None:
-    """Set tau = s(held-out) / 2 unless a person has chosen a threshold; without held-out images a person has to."""
+    """Set tau = s(held-out) / 2 unless a person has chosen a threshold. Without held-out images a person must."""
     if preparation.held_out_distance is None:
         return
     newest = tuning.newest_threshold(session, track.id)
@@ -264,7 +270,7 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
             tau=choice.tau,
             method="held_out",
             choice={"held_out_distance": preparation.held_out_distance},
-            reason="Half the memorization distance of the held-out photographs, before anything was labelled.",
+            reason="Half the memorization distance of the held-out images, before any entry was labelled.",
             author_id=None,
             created_at=now,
         )
@@ -272,24 +278,26 @@ def set_first_threshold(session: Session, track: Track, preparation: Preparation
 
 
 def first_tau(preparation: Preparation, tau: float | None) -> float:
-    """The threshold that a track starts with in a feature space: ``tau``, or half the distance of the held-out images.
-    ``Invalid`` for one that is no distance (``bad-tau``), and without any (``no-held-out-distance``)."""
+    """Return the first threshold of a track in a feature space: ``tau``, or half the distance of the held-out images.
+
+    ``Invalid`` if ``tau`` is not a distance (``bad-tau``), or there is neither (``no-held-out-distance``).
+    """
     if tau is not None:
         if not 0 <= tau <= 2:
-            raise Invalid("bad-tau", "Distances lie between 0 and 2, and so does tau.")
+            raise Invalid("bad-tau", f"tau is {tau:g}. It must be between 0 and 2, like every distance.")
         return tau
     if preparation.held_out_distance is None:
         raise Invalid(
-            "no-held-out-distance", "There are no held-out images to begin with: say which tau the track starts with."
+            "no-held-out-distance", "There are no held-out images to derive the first threshold from. Set tau."
         )
     return preparation.held_out_distance / 2
 
 
 def set_chosen_threshold(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
-    """Set the tau that a person has chosen for a track as it is measured from now on."""
+    """Set the tau that a person has chosen for a track in its new feature space."""
     acting.add(Threshold(track_id=track.id, tau=tau, method="manual", choice={}, reason=reason))
 
 
 def job_for(session: Session, track: Track) -> Job | None:
-    """The job that prepares this track's references; None if there was none."""
+    """Return the newest job that prepares this track's references; None if there was none."""
     return None if track.preparation_id is None else newest_job(session, preparation_id=track.preparation_id)

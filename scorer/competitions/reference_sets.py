@@ -22,25 +22,27 @@ REFERENCE_ROLES: dict[TrackKind, tuple[ReferenceRole, ...]] = {
     "public": ("train",),
     "private": ("train", "private_extra"),
 }
-"""The roles whose images make up a track's reference. Held-out images are in none: they are the independent sample."""
+"""The roles of the images in a track's reference. Held-out images are in none: they are the independent sample."""
 FEATURES_ROLES: Mapping[TrackKind, ReferenceRole] = MappingProxyType(
     {"public": "public_features", "private": "private_features"}
 )
-"""The role whose features make up a track's reference in place of the images'."""
+"""The role of features that replace the images' features in a track's reference."""
 
 
 def attach_reference_set(
     acting: Acting, state: CompetitionState, role: ReferenceRole, *, received: ReceivedBlob
 ) -> ReferenceSet:
-    """Attach an uploaded file in ``role``; equal bytes are one reference set in all competitions. Features count as
-    long as the track has the extractor that it has now.
+    """Attach an uploaded file in ``role``. Equal bytes are one reference set in all competitions.
 
-    ``Conflict`` once the competition has a submission, since all must be measured against one reference; ``Conflict``
-    also for images of a secret role that participants can download.
+    Features count while the track keeps its current extractor. ``Conflict`` once the competition has a submission,
+    because all must be measured against the same reference. ``Conflict`` also for images of a secret role that
+    participants can download.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     if submissions.has_submissions(acting.session, state.competition.id):
-        raise Conflict("references-fixed", "The references are fixed: the competition has taken entries already.")
+        raise Conflict(
+            "references-fixed", "The competition already has entries, so its references can't change any more."
+        )
     reference_set = store_reference_set(acting, state, role, received=received)
     track = next((kind for kind, features in FEATURES_ROLES.items() if features == role), None)
     extractor = state.tracks[track].extractor if track else None
@@ -59,11 +61,13 @@ def attach_reference_set(
 def store_reference_set(
     acting: Acting, state: CompetitionState, role: ReferenceRole, *, received: ReceivedBlob
 ) -> ReferenceSet:
-    """The reference set of an uploaded zip for ``role``, attached to nothing yet: a new row, or the one of equal bytes.
-    ``Conflict`` for images of a secret role that participants can download."""
+    """Store the reference set of an uploaded zip for ``role``, or return the existing one with equal bytes.
+
+    It is not attached yet. ``Conflict`` for images of a secret role that participants can download.
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     if role in SECRET_ROLES and is_file_offered(acting.session, received.sha256):
-        raise Conflict("offered-images", "Participants can download these very images: withdraw the data file first.")
+        raise Conflict("offered-images", "Participants can download these images. Withdraw the data file first.")
     reference_set = competitions.reference_set_by_sha256(acting.session, received.sha256)
     if reference_set is None:
         reference_set = ReferenceSet(
@@ -81,7 +85,7 @@ def store_reference_set(
 def set_reference(
     acting: Acting, competition_id: int, role: str, *, reference_set_id: int, extractor: str | None = None
 ) -> None:
-    """Give a role of a competition a reference set, in place of the one that it has; ``extractor``: of its features."""
+    """Set the reference set of a role of a competition. ``extractor``: that of its features, if it has features."""
     acting.session.merge(
         CompetitionReference(
             competition_id=competition_id,

@@ -1,5 +1,6 @@
-"""Set-up of competitions: creating, changing and deleting them. A change is announced to those who have accepted the
-rules, and to those who compete.
+"""Set-up of competitions: creating, changing and deleting them.
+
+People who have accepted the rules or compete are notified of changes.
 """
 
 from collections import Counter
@@ -32,12 +33,15 @@ from scorer.ranking.awards import MEDALS
 
 
 def create(acting: Acting, spec: CompetitionSpec) -> Competition:
-    """Create a competition with its two tracks; ``Conflict`` if the slug is taken, ``Invalid`` for an unknown
-    extractor, one that is not named and has no weights, and two prizes of one place."""
+    """Create a competition with its two tracks.
+
+    ``Conflict`` if the slug is taken. ``Invalid`` for an unknown extractor, a default extractor without weights, and
+    two prizes for one place.
+    """
     _require_distinct_places(spec.prizes)
     extractors = {kind: _extractor_of(acting.session, spec, kind) for kind in TRACK_KINDS}
     if competitions.competition_by_slug(acting.session, spec.slug) is not None:
-        raise Conflict("slug-taken", f"There is a competition {spec.slug!r} already.")
+        raise Conflict("slug-taken", f"There is already a competition {spec.slug!r}. Choose another slug.")
     values = spec.model_dump(exclude={"public", "private"})
     competition = Competition(**values, created_by=acting.actor.id, created_at=acting.now)
     acting.session.add(competition)
@@ -56,7 +60,8 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
     competition_roles.add_first_organizer(acting, competition)
     subject = f"competition:{spec.slug}"
     tracks = {
-        kind: {"extractor": each.name, "epsilon": getattr(spec, kind).epsilon} for kind, each in extractors.items()
+        kind: {"extractor": extractor.name, "epsilon": getattr(spec, kind).epsilon}
+        for kind, extractor in extractors.items()
     }
     after = spec.model_dump(mode="json") | tracks
     audit_log.record_action(acting, "competition.created", subject, after=after)
@@ -64,11 +69,10 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
 
 
 def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
-    """Change a competition in the fields of ``changes`` that are another value than now, and tell everybody who has
-    accepted its rules or competes what concerns them.
+    """Change the fields of a competition that differ in ``changes``, and notify the people concerned.
 
-    ``Conflict`` (``fixed-by-now``) for what cannot change any more, or not so far; ``Invalid`` for times that are not
-    in order, two prizes of one place, and an unknown extractor.
+    ``Conflict`` (``fixed-by-now``) for fields that can't change any more, or not this far. ``Invalid`` for times in the
+    wrong order, two prizes for one place, and an unknown extractor.
     """
     competitions.lock_competition(acting.session, slug, share=False)
     state = state_of(acting.session, slug, acting.now)
@@ -78,7 +82,7 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     _require_distinct_places(changes.prizes if "prizes" in after else ())
     faults = faults_of(before, after, standing_of(acting.session, state, acting.now))
     if faults:
-        raise Conflict("fixed-by-now", "This can no longer be changed so.", faults=faults)
+        raise Conflict("fixed-by-now", "Some of these changes are no longer possible.", faults=faults)
     _require_free_slug(acting.session, after)
     _apply(acting.session, state, after, now=acting.now)
     _require_order(state.competition)
@@ -93,24 +97,24 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
 
 
 def delete_draft(acting: Acting, slug: str) -> None:
-    """Delete a draft that nobody has entered: nobody finds it any more, and its slug is free. ``Conflict``
-    (``not-a-draft``) for any other competition."""
+    """Delete a draft that nobody has entered, and free its slug. ``Conflict`` (``not-a-draft``) for any other
+    competition."""
     competitions.lock_competition(acting.session, slug, share=False)
     state = state_of(acting.session, slug, acting.now)
     competition = state.competition
     if state.phase is not Phase.DRAFT or submissions.has_submissions(acting.session, competition.id):
-        raise Conflict("not-a-draft", "Only a draft that nobody has entered can be deleted.")
+        raise Conflict("not-a-draft", "You can only delete a draft without entries.")
     for file in state.files:
         data_files.withdraw(acting, state, file.name)
     before = {"title": competition.title}
     audit_log.record_action(acting, "competition.deleted", f"competition:{slug}", before=before)
     competition.deleted_at = acting.now
-    competition.slug = f"{slug}~{competition.id}"  # no slug that anybody may choose
+    competition.slug = f"{slug}~{competition.id}"  # nobody can choose a slug with a tilde
     acting.session.flush()
 
 
 def standing_of(session: Session, state: CompetitionState, now: datetime) -> Standing:
-    """How far a competition is, for the rules of its changes."""
+    """Return the facts about a competition that decide which fields may change."""
     competition = state.competition
     until = grace_end(competition)
     return Standing(
@@ -125,7 +129,7 @@ def standing_of(session: Session, state: CompetitionState, now: datetime) -> Sta
 
 
 def values_of(state: CompetitionState) -> dict[str, Any]:
-    """A competition in the fields of its specification."""
+    """Return the values of a competition by field of its specification."""
     values = {name: getattr(state.competition, name, None) for name in CompetitionSpec.model_fields}
     return values | {
         kind: {"extractor": track.extractor, "epsilon": track.epsilon} for kind, track in state.tracks.items()
@@ -133,7 +137,7 @@ def values_of(state: CompetitionState) -> dict[str, Any]:
 
 
 def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The present and the wanted values of the fields that change."""
+    """Return the present and the new values of the fields that change."""
     present = values_of(state)
     wanted = changes.model_dump(exclude_unset=True)
     for kind in TRACK_KINDS & wanted.keys():
@@ -153,20 +157,20 @@ def _extractor_of(session: Session, spec: CompetitionSpec, kind: TrackKind) -> E
 def _require_free_slug(session: Session, after: Mapping[str, Any]) -> None:
     slug = after.get("slug")
     if slug is not None and competitions.competition_by_slug(session, slug) is not None:
-        raise Conflict("slug-taken", f"There is a competition {slug!r} already.")
+        raise Conflict("slug-taken", f"There is already a competition {slug!r}. Choose another slug.")
 
 
 def _require_distinct_places(prizes: Iterable[Prize]) -> None:
     places = Counter(prize.place for prize in prizes)
     twice = [place for place, count in places.items() if count > 1]
     if twice:
-        raise Invalid("bad-prizes", f"There is more than one prize for place {twice[0]}: say all of it in one.")
+        raise Invalid("bad-prizes", f"Place {twice[0]} has more than one prize. Combine them into one.")
 
 
 def _require_order(competition: Competition) -> None:
     fault = fault_of_times(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
     if fault:
-        raise Invalid("bad-times", f"The times are not in order: {fault}.")
+        raise Invalid("bad-times", f"The times are in the wrong order: {fault}.")
 
 
 def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], *, now: datetime) -> None:
@@ -191,8 +195,7 @@ def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], 
 def notify_changes(
     session: Session, competition: Competition, before: Mapping[str, Any], *, after: Mapping[str, Any], now: datetime
 ) -> None:
-    """Tell of the fields that have changed from ``before`` to ``after``, as far as they concern those who enter: one
-    notice for the close, one for all else."""
+    """Notify participants of the changed fields that concern them: one notice for the close, one for all others."""
     link = f"/competitions/{competition.slug}"
     if "closes_at" in after:
         notices.notify_entrants(session, competition, _deadline_notice(competition, before["closes_at"], link), now=now)
@@ -207,8 +210,8 @@ def _deadline_notice(competition: Competition, before: datetime | None, link: st
     closes_at = competition.closes_at
     later = closes_at is None or (before is not None and closes_at > before)
     subject = f"{competition.title} {'has more time' if later else 'closes earlier'}"
-    then = f"It closes at {_moment(closes_at)}." if closes_at else "It has no closing date any more."
-    was = f" Before, that was to be at {_moment(before)}." if before else ""
+    then = f"It closes at {_moment(closes_at)}." if closes_at else "It no longer has a closing date."
+    was = f" The earlier date was {_moment(before)}." if before else ""
     return NoticeText(Kind.DEADLINE, subject, f"{subject}. {then}{was}", link)
 
 
@@ -217,7 +220,7 @@ def _moment(at: datetime | None) -> str:
 
 
 def _change(what: str, words: Callable[[Any], str]) -> Callable[[Any, Any], str]:
-    return lambda before, after: f"{what}: {words(after)}, before {words(before)}"
+    return lambda before, after: f"{what}: {words(after)} (before: {words(before)})"
 
 
 def _count(number: int | None) -> str:
@@ -225,7 +228,7 @@ def _count(number: int | None) -> str:
 
 
 def _prizes(prizes: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{each['amount']} for place {each['place']}" for each in prizes) or "none"
+    return ", ".join(f"{prize['amount']} for place {prize['place']}" for prize in prizes) or "none"
 
 
 def _medals(medals: Mapping[str, int]) -> str:
@@ -233,32 +236,32 @@ def _medals(medals: Mapping[str, int]) -> str:
 
 
 def _late(_: bool, after: bool) -> str:
-    return "entries after the close are scored, too" if after else "entries after the close are not taken any more"
+    return "entries after the close are now accepted" if after else "entries after the close are no longer accepted"
 
 
 def _public_track(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    described = {"extractor": "the public score is measured with {}", "epsilon": "epsilon of the public score: {}"}
+    described = {"extractor": "extractor of the public score: {}", "epsilon": "epsilon of the public score: {}"}
     changed = [name for name in described if before[name] != after[name]]
-    return "; ".join(f"{described[name].format(after[name])}, before {before[name]}" for name in changed)
+    return "; ".join(f"{described[name].format(after[name])} (before: {before[name]})" for name in changed)
 
 
 WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
     {
-        "rules": lambda *_: "its rules are new: please read and accept them before you enter again",
-        "opens_at": _change("it opens", _moment),
-        "team_merge_deadline": _change("teams may merge until", _moment),
-        "upload_grace_seconds": _change("seconds in which an upload begun before the close may finish", _count),
-        "review_days": _change("days of review in which teams may appeal", _count),
-        "appeal_days": _change("days in which teams may appeal against the provisional board", _count),
-        "daily_limit": _change("entries of a team in a UTC day", _count),
-        "pending_limit": _change("entries of a team in progress at once", _count),
-        "rejected_limit": _change("rejected uploads of a team in a UTC day", _count),
-        "max_team_size": _change("members of a team at most", _count),
-        "final_picks": _change("entries that a team may pick to be ranked by", _count),
+        "rules": lambda *_: "new rules (please read and accept them before your next entry)",
+        "opens_at": _change("opening time", _moment),
+        "team_merge_deadline": _change("deadline for merging teams", _moment),
+        "upload_grace_seconds": _change("seconds after the close for uploads that began before it", _count),
+        "review_days": _change("days after the close for appeals", _count),
+        "appeal_days": _change("days for appeals against the provisional board", _count),
+        "daily_limit": _change("entries of a team per UTC day", _count),
+        "pending_limit": _change("entries of a team in progress", _count),
+        "rejected_limit": _change("rejected uploads of a team per UTC day", _count),
+        "max_team_size": _change("members of a team", _count),
+        "final_picks": _change("final picks of a team", _count),
         "prizes": _change("prizes", _prizes),
         "medals": _change("medals", _medals),
         "late_submissions": _late,
         "public": _public_track,
     }
 )
-"""What is told of a change, by field; of other fields nothing, above all of the private extractor."""
+"""The text about a change, by field. Changes of other fields, such as the private extractor, are not announced."""

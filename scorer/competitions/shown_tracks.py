@@ -1,16 +1,15 @@
-"""Shown tracks: numbers of entries that stand beside the ranked ones and rank nothing.
+"""Shown tracks: additional numbers of entries that rank nothing.
 
 - A shown track is a metric (:mod:`scorer.metrics.metric_catalogue`) with its constants, in an extractor's feature
-  space, against the references of the public or of the private track, under a name of its own.
-- Organizers add and remove them at any time; both are in the audit log. What one is never changes: a number by other
-  terms is another shown track.
-- Its ``visibility`` is ``everybody`` at once, or ``organizers`` until the final board is published. Whatever was
-  chosen, what would tell of the private track (its references, or its extractor) is for organizers, and for those who
-  review an entry, until then.
-- Its jobs are the last of the queue ``rescore``: they run when nothing else waits, yield to public scores, are tried
-  again as all jobs are, and move no entry's state. A failed one leaves a gap, which :func:`measure_missing` fills.
-- Entries are measured when they are scored, and those of before when it is added and its references are prepared.
-- Measurements are rows of their own, so that standings, thresholds and rulings cannot read them.
+  space, against the references of the public or the private track. It has a name.
+- Organizers add and remove shown tracks at any time; the audit log records both. A shown track never changes: other
+  constants make another shown track.
+- Its ``visibility`` is ``everybody``, or ``organizers`` until the final board is published. A shown track that reveals
+  the private track's references or extractor is only for organizers and reviewers until then.
+- Its jobs come last in the queue ``rescore``: they run when nothing else waits, and yield to public scores. They are
+  retried like all jobs and change no entry's state. :func:`measure_missing` repeats failed jobs.
+- New entries are measured when they are scored, earlier entries once the references are prepared.
+- Its measurements have their own table, out of reach of standings, thresholds and rulings.
 """
 
 import re
@@ -41,45 +40,47 @@ from scorer.metrics.metric_catalogue import complete_constants, find_metric
 
 @dataclass(frozen=True)
 class ShownNumber:
-    """What was measured of an entry on a shown track."""
+    """The measurement of an entry on a shown track."""
 
     shown: ShownTrack
     measured: ShownValue
 
 
 def reveals_private(tracks: Mapping[TrackKind, Track], reference: str, extractor: str) -> bool:
-    """Whether a number by these terms tells of the private track what the public one does not."""
+    """Whether a number with this reference and extractor reveals something about the private track."""
     own = extractor == tracks["private"].extractor
     return reference == "private" or (own and extractor != tracks["public"].extractor)
 
 
 def is_hidden(shown: ShownTrack, tracks: Mapping[TrackKind, Track], *, final: bool) -> bool:
-    """Whether participants do not see a shown track. ``final``: the final board is public."""
+    """Whether a shown track is hidden from participants. ``final``: the final board is public."""
     if final:
         return False
     return shown.visibility == "organizers" or reveals_private(tracks, shown.reference, shown.extractor)
 
 
 def visible_shown_tracks(session: Session, state: CompetitionState, account: Account | None) -> list[ShownTrack]:
-    """The shown tracks that this person may see, oldest first: organizers all, others those that are not hidden."""
+    """Return the shown tracks that this person may see, oldest first. Organizers see all of them."""
     everything = state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
     tracks = shown_tracks.shown_tracks_of(session, state.competition.id)
     return [shown for shown in tracks if everything or not is_hidden(shown, state.tracks, final=False)]
 
 
 def named(tracks: Sequence[ShownTrack], name: str) -> ShownTrack:
-    """That of some shown tracks which has this name; ``NotFound`` if none has."""
+    """Return the shown track with this name; ``NotFound`` if there is none."""
     for shown in tracks:
         if shown.name == name:
             return shown
-    raise NotFound("no-shown-track", "There is no shown track of this name here.")
+    raise NotFound("no-shown-track", f"There is no shown track {name!r} in this competition.")
 
 
 def numbers_by_ref(
     session: Session, entries: Sequence[Submission], account: Account | None, *, for_review: bool
 ) -> dict[int, list[ShownNumber]]:
-    """What was measured of entries of one competition, by ref, on the shown tracks that this person may see, oldest
-    first; on all of them for organizers and ``for_review``."""
+    """Return the measurements of entries on the shown tracks that this person may see, by ref, oldest track first.
+
+    ``entries`` are of one competition. Organizers see all shown tracks, and so do reviewers with ``for_review``.
+    """
     refs = [entry.ref for entry in entries]
     if not refs:
         return {}
@@ -100,48 +101,48 @@ def numbers_by_ref(
 
 Visibility = Literal["everybody", "organizers"]
 ShownState = Literal["unprepared", "preparing", "failed", "measuring", "measured"]
-"""``unprepared``: other references were attached, which are prepared with those of the ranked track; ``failed``: their
-preparation has failed; ``measured``: no job waits or runs."""
+"""``unprepared``: new references were attached and will be prepared with those of the ranked track. ``failed``: the
+preparation has failed. ``measured``: no job waits or runs."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MAX_SHOWN_TRACKS = 20
 
 
 @dataclass(frozen=True)
 class NewShownTrack:
-    """The number that a new shown track is."""
+    """The fields of a new shown track."""
 
     name: str
     metric: str
     extractor: str
     reference: TrackKind = "public"
-    """The track whose references it is measured against."""
+    """The track with the references to measure against."""
     visibility: Visibility = "organizers"
     constants: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ShownTrackProgress:
-    """How far a shown track is."""
+    """The progress of a shown track."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     state: ShownState
     hidden: bool
-    """Whether participants do not see it now."""
+    """Whether the shown track is now hidden from participants."""
     measured: int
     waiting: int
     failed: int
     missing: int
-    """Scored entries without a number, whether or not a job will measure them."""
+    """Scored entries without a number, including those with a job."""
     without_zip: int
-    """Scored entries that cannot be measured."""
+    """Scored entries without a zip, which can't be measured."""
     error: str | None
-    """Of the job that failed last."""
+    """The error of the last failed job."""
 
 
 @dataclass(frozen=True)
 class NewShownMeasurement:
-    """A worker's measurement of an entry on a shown track; ``value`` None where the metric gives no number."""
+    """A worker's measurement of an entry on a shown track. ``value``: None if the metric gives no number."""
 
     scorer_version: str
     value: float | None
@@ -150,30 +151,39 @@ class NewShownMeasurement:
 
 
 def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weights: Mapping[str, str]) -> ShownTrack:
-    """Add a shown track and queue all scored entries for it, once its references are prepared. ``weights``: as in
-    :func:`scorer.competitions.preparations.space_of`.
+    """Add a shown track and queue all scored entries for it once its references are prepared.
 
-    ``Invalid`` for a bad name (``bad-name``), metric, constants or extractor, and for one that everybody would see and
-    that tells of the private track (``reveals-private``); ``Conflict`` for a name that is taken (``name-taken``), too
-    many of them (``too-many-shown-tracks``), references that nobody has prepared (``not-prepared``) and weights that no
-    running worker has (``no-worker-with-weights``).
+    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. Errors:
+
+    - ``Invalid`` for a bad name (``bad-name``), metric, constants or extractor, and for a track for everybody that
+      reveals the private track (``reveals-private``).
+    - ``Conflict`` for a taken name (``name-taken``), too many shown tracks (``too-many-shown-tracks``), unprepared
+      references (``not-prepared``) and missing weights (``no-worker-with-weights``).
     """
     competition = state.competition
     competitions.lock_competition(acting.session, competition.slug, share=False)
     if not NAME.fullmatch(wanted.name):
-        raise Invalid("bad-name", "A name has a small letter, then at most 39 small letters, digits and underscores.")
+        raise Invalid(
+            "bad-name",
+            f"{wanted.name!r} is not a valid name. Use a lower-case letter, then at most 39 lower-case letters, digits "
+            "and underscores.",
+        )
     constants = complete_constants(find_metric(wanted.metric), wanted.constants)
     space = preparations.space_of(wanted.extractor, weights)
     if wanted.visibility == "everybody" and reveals_private(state.tracks, wanted.reference, space.extractor):
         raise Invalid(
             "reveals-private",
-            "This number would tell of the private track: it is for organizers until the final board is published.",
+            "This number would reveal the private track. Set the visibility to organizers until the final board is "
+            "published.",
         )
     existing = shown_tracks.shown_tracks_of(acting.session, competition.id)
-    if any(each.name == wanted.name for each in existing):
-        raise Conflict("name-taken", f"There is a shown track {wanted.name} already.")
+    if any(shown.name == wanted.name for shown in existing):
+        raise Conflict("name-taken", f"There is already a shown track {wanted.name}. Choose another name.")
     if len(existing) >= MAX_SHOWN_TRACKS:
-        raise Conflict("too-many-shown-tracks", f"A competition has at most {MAX_SHOWN_TRACKS} shown tracks.")
+        raise Conflict(
+            "too-many-shown-tracks",
+            f"This competition has {MAX_SHOWN_TRACKS} shown tracks, which is the limit. Remove one first.",
+        )
     track = track_of(state, wanted.reference)
     acting.session.refresh(track)
     if track.preparation_id is None:
@@ -198,7 +208,7 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
 
 
 def remove(acting: Acting, state: CompetitionState, name: str) -> None:
-    """Remove a shown track: nobody sees it any more, and nothing more is measured; what was measured is kept."""
+    """Remove a shown track: nobody sees it any more, and its jobs are cancelled. Its measurements are kept."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     shown = find_shown_track(acting.session, state, name)
     shown.removed_at = acting.now
@@ -208,8 +218,10 @@ def remove(acting: Acting, state: CompetitionState, name: str) -> None:
 
 
 def measure_missing(acting: Acting, state: CompetitionState, name: str) -> int:
-    """Queue the entries that have no number on a shown track and no job for it, because theirs has failed; returns how
-    many. A failed preparation of its references begins anew."""
+    """Queue the entries without a number and without a job on a shown track; return their count.
+
+    A failed preparation of its references is queued again.
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     shown = find_shown_track(acting.session, state, name)
     count = _queue_missing(acting.session, shown, acting.now)
@@ -228,24 +240,23 @@ def _queue_missing(session: Session, shown: ShownTrack, now: datetime) -> int:
 
 
 def queue_prepared(session: Session, preparation_id: int, *, now: datetime) -> None:
-    """Queue the scored entries on the shown tracks that waited for a preparation, which is now finished."""
+    """Queue the scored entries on the shown tracks that have waited for this preparation."""
     for shown in shown_tracks.shown_tracks_with(session, preparation_id):
-        # No entry may be scored meanwhile that neither this nor queue_entry would see.
+        # Without the lock, both this and queue_entry could miss an entry that is scored at the same time.
         competition = session.get_one(Competition, shown.competition_id)
         competitions.lock_competition(session, competition.slug, share=False)
         _queue_missing(session, shown, now)
 
 
 def queue_entry(session: Session, submission: Submission, *, now: datetime) -> None:
-    """Queue an entry that has just been scored on every shown track that is prepared. The caller has locked the
-    competition."""
+    """Queue a newly scored entry on every prepared shown track. The caller has locked the competition."""
     for shown in shown_tracks.shown_tracks_of(session, submission.competition_id):
         if shown.preparation is not None and shown.preparation.finished_at is not None:
             leases.add_job(session, Queue.RESCORE, submission=submission, shown_track_id=shown.id, now=now)
 
 
 def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement, *, now: datetime) -> bool:
-    """Record a measurement on a shown track, once. False, and nothing is recorded, if the claim no longer holds the
+    """Record a measurement on a shown track once; False, without recording it, if the claim no longer holds the
     job."""
     if not leases.finish_job(session, claim, now):
         return False
@@ -259,12 +270,11 @@ def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement,
 
 
 def find_shown_track(session: Session, state: CompetitionState, name: str) -> ShownTrack:
-    """A shown track of a competition by its name; ``NotFound`` if it has none with this name."""
+    """Return a shown track of a competition; ``NotFound`` if it has none with this name."""
     return named(shown_tracks.shown_tracks_of(session, state.competition.id), name)
 
 
 def progress_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackProgress:
-    """How far a shown track is."""
     progress = job_queue.progress_of(session, shown_track_id=shown.id)
     return ShownTrackProgress(
         state=_state_of(session, shown, progress.waiting),

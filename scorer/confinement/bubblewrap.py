@@ -1,8 +1,8 @@
-"""Bubblewrap around a command, where that program is installed and may make namespaces: disks that are read-only but
-for one folder, and a process table of its own.
+"""Bubblewrap around a command, if it is installed and may make namespaces: disks that are read-only except for one
+folder, and a separate process table.
 
-It stands behind the other measures: what they let through by a fault, a change of modes or owners for example, fails on
-a disk that is read-only.
+It backs up the other measures: if a fault in them allows, for example, a change of modes or owners, it still fails on a
+read-only disk.
 """
 
 import shutil
@@ -18,8 +18,8 @@ _DISKS = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
 
 def wrapped(command: Sequence[str], folder: Path) -> list[str]:
-    """The command so that it runs in ``folder``, the only one that is not read-only; as it is where bubblewrap is not
-    installed or does not work. Ended by signal N, it exits with 128 + N."""
+    """The command, changed to run in ``folder``, the only folder that is not read-only. Returns the command unchanged
+    if bubblewrap is not installed or does not work. A command ended by signal N exits with 128 + N."""
     program = shutil.which(_PROGRAM)
     if program is None or not _works(program):
         return list(command)
@@ -29,7 +29,7 @@ def wrapped(command: Sequence[str], folder: Path) -> list[str]:
 
 @cache
 def _works(program: str) -> bool:
-    """Whether it starts a program here: many containers forbid namespaces."""
+    """Whether the program starts a process here: many containers forbid namespaces."""
     trial = [program, "--die-with-parent", *_NAMESPACES, *_DISKS, "--", "true"]
     try:
         done = subprocess.run(trial, capture_output=True, timeout=_TRIAL_SECONDS, check=False)  # noqa: S603

@@ -1,13 +1,13 @@
-"""A fork server: a process that has imported what limited processes need, and forks one of them when it is asked.
+"""A fork server: a process that has imported what limited processes need, and forks one on request.
 
-Starting Python and importing NumPy and Pillow takes 0.2 s of processor time, a fork some milliseconds. The server has
-neither the environment nor the files of the process that it serves, and never reads a byte of an upload.
+Starting Python and importing NumPy and Pillow takes 0.2 s of processor time; a fork takes a few milliseconds. The
+server has neither the environment nor the files of the process that it serves, and never reads a byte of an upload.
 
-The processes of one server begin with the same layout of memory. So a server is replaced once one of its processes has
-crashed: who tries to take a decoder over by guessing addresses meets others each time.
+The processes of one server start with the same memory layout. So a server is replaced after one of its processes has
+crashed: an attacker who tries to take over a decoder by guessing addresses finds other addresses each time.
 
-``python -m scorer.confinement.fork_server DESCRIPTOR`` is the server; it ends when nobody holds the other end of its
-connection any more.
+``python -m scorer.confinement.fork_server DESCRIPTOR`` is the server. It ends when nobody holds the other end of its
+connection.
 """
 
 import fcntl
@@ -36,8 +36,8 @@ PREPARED = (
     "scorer.evidence.notebooks",
     *(f"PIL.{name}ImagePlugin" for name in ("Bmp", "Gif", "Jpeg", "Ppm", "Png")),
 )
-"""The modules that it imports when it starts, also those with which Pillow opens its first image; processes import what
-else they need themselves."""
+"""The modules that the server imports when it starts, including those with which Pillow opens its first image.
+Processes import anything else themselves."""
 MAX_FILES = 4
 _MAX_MESSAGE_BYTES = 1 << 12
 _START_SECONDS = 120.0
@@ -45,19 +45,19 @@ _HIGH_DESCRIPTOR = 64
 _ENVIRONMENT = {"PYTHONPATH": IMPORT_PATH, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 _FORKED, _LEAVE = b"forked", b"leave"
 _EXPECTED_SIGNALS = {signal.SIGKILL, signal.SIGXCPU}
-"""What ends a process and is no crash: whoever asked for it, the system, and its limit of processor time."""
+"""Signals that end a process without a crash: sent by its owner or the system, or by its limit of processor time."""
 
 
 class ForkedProcess:
     """A process of a fork server, from its start until it is closed."""
 
     def __init__(self, server: "_ForkServer", descriptor: int) -> None:
-        self._server = server  # which ends with the last of its processes
+        self._server = server  # keeps the server alive until its last process is closed
         self._descriptor = descriptor
         os.set_inheritable(descriptor, False)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended, at most so long. Whether it has."""
+        """Wait at most this long for it to end. Returns whether it has."""
         ended = select.poll()
         ended.register(self._descriptor, select.POLLIN)
         return bool(ended.poll(1000 * seconds))
@@ -74,10 +74,10 @@ class ForkedProcess:
 
 
 def start_process(module: str, arguments: Sequence[str], files: Sequence[int]) -> ForkedProcess:
-    """Have ``module.main(*arguments)`` called in a process of its own, which has these open files, at most four, as its
-    descriptors from 0 on: standard input, output and errors, and one more.
+    """Call ``module.main(*arguments)`` in a separate process. The process has at most four open ``files``, as its
+    descriptors from 0: standard input, output and errors, and one more.
 
-    Raises ``RuntimeError`` if there is no process. What its module does wrong is told on standard errors.
+    Raises ``RuntimeError`` if no process starts. Errors in the module go to standard errors.
     """
     message = json.dumps([module, *arguments]).encode()
     for _ in range(2):
@@ -97,7 +97,7 @@ _server: "_ForkServer | None" = None
 
 
 def _current_server() -> "_ForkServer":
-    """The server of this process; a fork of a process has another one than its parent."""
+    """The server of this process. A fork of a process has another server than its parent."""
     global _server  # noqa: PLW0603 - one for all threads
     with _lock:
         if _server is None or _server.owner != os.getpid():
@@ -113,7 +113,7 @@ def _forget(server: "_ForkServer") -> None:
 
 
 class _ForkServer:
-    """The server's process, as the one that it serves sees it."""
+    """The server's process, as seen by the process that it serves."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -132,7 +132,7 @@ class _ForkServer:
         weakref.finalize(self, _end, self._connection, process)
 
     def fork(self, message: bytes, files: Sequence[int]) -> ForkedProcess | None:
-        """A new process; None if this server should be replaced. ``OSError`` if it does not answer."""
+        """A new process; None if this server must be replaced. ``OSError`` if it does not answer."""
         with self._turn:
             socket.send_fds(self._connection, [message], list(files))
             answer, descriptors, _, _ = socket.recv_fds(self._connection, _MAX_MESSAGE_BYTES, 1)
@@ -142,9 +142,9 @@ class _ForkServer:
 
 
 def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
-    """End the server; in a fork of its owner, whose child it is not, close the connection alone."""
+    """End the server. In a fork of its owner, which is not its parent, only close the connection."""
     connection.close()
-    process.kill()  # nothing is sent to what is no child
+    process.kill()  # sends nothing to a process that is not a child
     process.wait()
 
 
@@ -152,13 +152,13 @@ def main(descriptor: int) -> None:
     """Serve until the other end of the connection is closed."""
     connection = socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH_DESCRIPTOR))
     os.close(descriptor)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal, or systemd, sends it to all processes of a service
-        signal.signal(number, signal.SIG_IGN)  # whoever is served finishes what was begun; then the connection ends
+    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal, or systemd, sends them to all processes of a service
+        signal.signal(number, signal.SIG_IGN)  # the served process finishes its work and then closes the connection
     crashes: list[int] = []
     signal.signal(signal.SIGCHLD, lambda *_: crashes.extend(_reap()))
     for module in PREPARED:
         import_module(module)
-    gc.freeze()  # what is never collected is never copied
+    gc.freeze()  # forks don't copy memory that is never collected
     while True:
         message, files, _, _ = socket.recv_fds(connection, _MAX_MESSAGE_BYTES, MAX_FILES)
         if not message:
@@ -172,7 +172,7 @@ def main(descriptor: int) -> None:
 
 
 def _reap() -> list[int]:
-    """Forget the processes that have ended. Returns those that have crashed."""
+    """Reap the processes that have ended, and return those that have crashed."""
     crashed: list[int] = []
     while True:
         try:
@@ -186,7 +186,7 @@ def _reap() -> list[int]:
 
 
 def _fork(connection: socket.socket, words: Sequence[str], files: Sequence[int]) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # or it may be forgotten before it has a descriptor
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # or it could be reaped before it has a descriptor
     pid = os.fork()
     if pid == 0:
         connection.close()
@@ -198,16 +198,16 @@ def _fork(connection: socket.socket, words: Sequence[str], files: Sequence[int])
 
 
 def _become(words: Sequence[str], files: Sequence[int]) -> NoReturn:
-    """Go on as the process that was asked for."""
+    """Continue as the requested process."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         for number, file in enumerate(files):
-            os.dup2(file, number)  # received from 3 on, so that none is lost
+            os.dup2(file, number)  # received files start at 3, so none is overwritten
         os.closerange(len(files), max(files) + 1)
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, closefd=False)  # noqa: SIM115 - for as long as the process lives
+            open(number, mode, closefd=False)  # noqa: SIM115 - open as long as the process lives
             for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
         module, *arguments = words

@@ -1,8 +1,8 @@
-"""File access limited by Landlock, irrevocably and for all later threads: one folder to read, or none.
+"""File access limited by Landlock, irrevocably and for all later threads: one readable folder, or none.
 
-Every right is taken away that the kernel's version of Landlock knows; from its fourth version on also TCP, from its
-sixth abstract sockets and signals beyond the process. Linux has Landlock since 5.13; where it is switched off, files
-are not protected.
+Takes away every right that the kernel's version of Landlock knows. From version 4 this includes TCP, from version 6
+abstract sockets and signals to other processes. Linux has Landlock since 5.13; if it is switched off, files are not
+protected.
 """
 
 import ctypes
@@ -16,26 +16,26 @@ _ASK_VERSION = 1
 _BENEATH, _NO_NEW_PRIVS = 1, 38
 _WRITE_FILE, _READ_FILE, _READ_FOLDER, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""By the version that brings them: how many rights on files there are from then on."""
+"""The number of rights on files, by the first version that has them."""
 _NETWORK_RIGHTS, _SCOPES = (4, 0b11), (6, 0b11)
-"""The version that brings them, and all of them: TCP's bind and connect; abstract sockets and signals."""
+"""The first version that has them, and all of them: TCP's bind and connect; abstract sockets and signals."""
 
 
 def version() -> int:
-    """The version of the kernel's Landlock, 0 where there is none."""
+    """The version of the kernel's Landlock; 0 if it has none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE, None, 0, _ASK_VERSION)))
 
 
 def rights_of(version: int) -> tuple[int, int, int]:
-    """All rights of a version that are known here: on files, on the network, and scopes."""
+    """All known rights of a version: on files, on the network, and scopes."""
     bits = max((count for since, count in _FILE_RIGHTS.items() if since <= version), default=0)
     network, scopes = (rights if since <= version else 0 for since, rights in (_NETWORK_RIGHTS, _SCOPES))
     return (1 << bits) - 1, network, scopes
 
 
 def open_only(folder: Path | None, written: Iterable[Path] = ()) -> bool:
-    """Let this process read the files in ``folder`` alone, and write those that ``written`` names, which exist; without
-    either open nothing at all. False where Landlock is not available."""
+    """Let this process read only the files in ``folder``, and write only the existing files in ``written``. Without
+    either, it can open nothing. Returns False if Landlock is not available."""
     known = version()
     if not known:
         return False

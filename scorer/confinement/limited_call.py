@@ -1,4 +1,4 @@
-"""A function called in a limited process of its own: what an untrusted file does there costs its own call alone.
+"""A function called in a limited process: an untrusted file can only spoil its own call.
 
 The process imports the function, gives up files, network, programs and privileges, and only then reads bytes and
 arguments (JSON) from standard input. The answer goes to memory of bounded size.
@@ -22,14 +22,14 @@ from scorer.errors import Invalid, KennelError, Unavailable
 SECONDS = 60.0
 """Processor time and wall time of a call: hundreds of times what honest files need."""
 WAIT_SECONDS = 60.0
-"""How long a call waits for its turn."""
+"""How long a call waits for its turn, in seconds."""
 MAX_ANSWER_BYTES = 1 << 20
 _READY = b"confined"
 _STANDARD_STREAMS = 3
 
 
 class Turns:
-    """How many limited processes this process may have at the same time."""
+    """The limited processes that this process may have at the same time."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -39,7 +39,7 @@ class Turns:
     def turn(self) -> Iterator[None]:
         """Wait for a turn and keep it; ``Unavailable`` (``busy``) after a minute."""
         if not self._free.acquire(timeout=WAIT_SECONDS):
-            raise Unavailable("busy", "Too many files are being read. Please try again in a moment.")
+            raise Unavailable("busy", "Too many files are being read. Try again in a moment.")
         try:
             yield
         finally:
@@ -48,14 +48,14 @@ class Turns:
 
 @dataclass(frozen=True)
 class Purpose:
-    """What limited processes read: the memory that each may take beyond twice the bytes it gets, and their turns."""
+    """A kind of file for limited processes: the memory that each may use beyond twice its bytes, and their turns."""
 
     memory_bytes: int
     turns: Turns
 
 
 SMALL, LARGE = Turns(4), Turns(1)
-"""The turns of participants' files, and of organizers' files and photographs, which take far more memory."""
+"""The turns for participants' files, and for organizers' files and photographs, which need far more memory."""
 DIRECTORY, NOTEBOOK = Purpose(128 << 20, SMALL), Purpose(32 << 20, SMALL)
 LARGE_DIRECTORY = Purpose(1 << 30, LARGE)
 
@@ -67,12 +67,12 @@ def call_limited(
     purpose: Purpose,
     seconds: float = SECONDS,
 ) -> Any:
-    """``function(read(), *arguments)`` in a process of its own; arguments and result are JSON. ``read`` is called here,
-    once it is this call's turn.
+    """``function(read(), *arguments)`` in a separate process; arguments and result are JSON. ``read`` is called in this
+    process when it is this call's turn.
 
-    Raises what the function refuses the bytes with (``Invalid``, ``TooLarge``), its texts cleaned; ``Invalid``
-    (``unreadable``) if they end the process, or take more time or memory than it has; ``Unavailable`` (``busy``) if
-    there is no turn; ``RuntimeError`` if the process did not start.
+    Raises the function's errors about the bytes (``Invalid``, ``TooLarge``) with cleaned texts. Raises ``Invalid``
+    (``unreadable``) if they end the process or need more time or memory than it has, ``Unavailable`` (``busy``) if
+    there is no turn, and ``RuntimeError`` if the process did not start.
     """
     with purpose.turns.turn():
         return _call(function, read(), arguments, memory_bytes=purpose.memory_bytes, seconds=seconds)
@@ -112,10 +112,10 @@ def _memory(name: str) -> BinaryIO:
 
 def _result(answer: bytes) -> Any:
     try:
-        told = json.loads(answer)
-        if "refusal" not in told:
-            return told["result"]
-        refusal = error_from(dict(told["refusal"]), default_slug="unreadable")
+        fields = json.loads(answer)
+        if "refusal" not in fields:
+            return fields["result"]
+        refusal = error_from(dict(fields["refusal"]), default_slug="unreadable")
     except (ValueError, TypeError, KeyError, RecursionError):
         refusal = _unreadable("ended the process that reads it")
     raise refusal
@@ -126,19 +126,19 @@ def _unreadable(how: str) -> Invalid:
 
 
 def main(module: str, name: str) -> None:
-    """Answer one call, whose bytes and arguments are on standard input."""
+    """Answer one call with the bytes and arguments on standard input."""
     function = getattr(import_module(module), name)
     request = json.loads(sys.stdin.buffer.readline())
     limit_memory(request["memory_bytes"] + 2 * sum(request["sizes"]))
     limit_processor_time(request["seconds"])
     confine(written_bytes=MAX_ANSWER_BYTES, open_files=_STANDARD_STREAMS)
     os.write(2, _READY)
-    os.close(2)  # whatever takes this process over later cannot deny that it started
+    os.close(2)  # if an attacker takes this process over later, it cannot deny that it started
     try:
         parts = [sys.stdin.buffer.read(size) for size in request["sizes"]]
         answer = {"result": function(parts, *request["arguments"])}
     except KennelError as error:
         answer = {"refusal": refusal_of(error)}
     except MemoryError:
-        answer = {"refusal": refusal_of(_unreadable("takes more memory to read than it may"))}
+        answer = {"refusal": refusal_of(_unreadable("needs more memory to read than it may use"))}
     os.write(1, json.dumps(answer).encode())

@@ -1,4 +1,4 @@
-"""What a process may do as who it is: its user, its capabilities, its threads; given up before it opens an upload."""
+"""The privileges of a process: its user, its capabilities, its threads; given up before it opens an upload."""
 
 import ctypes
 import os
@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 FIRST_USER, USERS = 60_578, 606
-"""Numbers of users that neither people nor services have (systemd, "Users, Groups, UIDs and GIDs": unused)."""
+"""User numbers that neither people nor services have (systemd, "Users, Groups, UIDs and GIDs": unused)."""
 _CAPABILITY_VERSION = 0x20080522
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, _PR_SET_DUMPABLE = 24, 47, 4, 4
 _MAX_CAPABILITIES = 64
 
 
 def account_name(uid: int) -> str:
-    """The name of the account ``uid``, or the number if it has none."""
+    """The name of the account ``uid``, or the number if it has no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -26,8 +26,8 @@ def account_name(uid: int) -> str:
 
 
 def become_unprivileged(handed_over: Iterable[Path]) -> bool:
-    """As root become a user of this process's own, to whom the files and folders in ``handed_over`` then belong; others
-    stay who they are. False where that fails, and the process remains root."""
+    """As root, become a user that only this process has, and give it the files and folders in ``handed_over``. Other
+    users don't change. Returns False if that fails and the process remains root."""
     if os.geteuid() != 0:
         return True
     user = FIRST_USER + os.getpid() % USERS
@@ -37,13 +37,13 @@ def become_unprivileged(handed_over: Iterable[Path]) -> bool:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-    except OSError:  # no such user in this container, or root without the right to become another
+    except OSError:  # no such user in this container, or root without the right to change users
         return False
     return True
 
 
 def drop_capabilities() -> bool:
-    """Give up all capabilities for good, also those that a user namespace has given. Whether none is left."""
+    """Give up all capabilities permanently, including those from a user namespace. Returns whether none is left."""
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(_MAX_CAPABILITIES):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -54,7 +54,7 @@ def drop_capabilities() -> bool:
 
 
 def hide_memory() -> None:
-    """Close this process's memory and environment to the other processes of its user, until it runs another program."""
+    """Close this process's memory and environment to other processes of its user, until it runs another program."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -66,14 +66,14 @@ def capabilities() -> int:
 
 
 def limit_threads(threads: int) -> None:
-    """Bound the threads that this process can start beside the running ones: at least ``threads``, at most some times
-    as many.
+    """Limit the threads that this process can start in addition to the running ones: to at least ``threads``, and at
+    most a few times as many.
 
-    The system's limit counts the user's threads on the whole machine, containers included, which no process can count.
+    The system's limit counts the user's threads on the whole machine, including containers, which no process can count.
     So the limit is doubled until there is room for one thread.
     """
     with suppress(OSError):
-        ctypes.CDLL("libgcc_s.so.1")  # the end of a thread needs it, and a confined process can load it no longer
+        ctypes.CDLL("libgcc_s.so.1")  # ending a thread needs it, and a confined process can no longer load it
     limit = threads
     while not _has_room(limit):
         limit *= 2
@@ -81,7 +81,7 @@ def limit_threads(threads: int) -> None:
 
 
 def lower_limit(kind: int, limit: int) -> None:
-    """Lower a resource limit for good; one that is lower already stays."""
+    """Lower a resource limit permanently; a limit that is already lower stays."""
     _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)

@@ -1,4 +1,4 @@
-"""Errors that a confined process tells its parent, as JSON; read back as doubtfully as anything from there."""
+"""Errors that a confined process sends to its parent, as JSON. The parent validates them like any other output."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,6 @@ _KINDS: dict[str, type[KennelError]] = {kind.__name__: kind for kind in (Invalid
 
 
 def refusal_of(error: KennelError) -> dict[str, Any]:
-    """An error as JSON."""
     return {
         "kind": type(error).__name__,
         "slug": error.slug,
@@ -23,13 +22,13 @@ def refusal_of(error: KennelError) -> dict[str, Any]:
 
 
 def error_from(refusal: Mapping[str, Any], *, default_slug: str) -> KennelError:
-    """The error of a refusal: texts cut and without control characters, a slug that is none replaced, of the further
-    fields only numbers."""
+    """The error of a refusal. Texts are cut and lose control characters, an invalid slug is replaced by
+    ``default_slug``, and of the further fields only numbers are taken."""
     slug = str(refusal.get("slug"))
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = default_slug
     faults, extra = refusal.get("faults"), refusal.get("extra")
-    lines = [clean_text(each) for each in faults[:MAX_FAULTS]] if isinstance(faults, list) else []
+    lines = [clean_text(fault) for fault in faults[:MAX_FAULTS]] if isinstance(faults, list) else []
     numbers = {
         name: value
         for name, value in (extra.items() if isinstance(extra, dict) else ())
@@ -40,6 +39,6 @@ def error_from(refusal: Mapping[str, Any], *, default_slug: str) -> KennelError:
 
 
 def clean_text(text: object) -> str:
-    """A text of a confined process, cut and without control characters."""
+    """A text from a confined process, cut and without control characters."""
     cut = str(text)[:MAX_MESSAGE_LENGTH]
     return "".join(letter if letter.isprintable() else " " for letter in cut)

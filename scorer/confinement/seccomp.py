@@ -1,10 +1,9 @@
-"""A seccomp filter for this process and its later threads: the system calls of a list, and no others.
+"""A seccomp filter for this process and its later threads: it allows the system calls of a list and no others.
 
     for each call:  load its number;  if it is listed, and its argument as the list says: allow;  else: fail
 
-It cannot be removed again. It is classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may call, in
-most containers too. The numbers are those of x86-64, the only architecture on which this was tested; on others there is
-no filter.
+The filter cannot be removed. It is classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may call,
+also in most containers. The numbers are those of x86-64, the only tested architecture; on others there is no filter.
 """
 
 import ctypes
@@ -33,8 +32,8 @@ class _Program(ctypes.Structure):
 
 
 def allow_listed(*, opens_files: bool, starts_threads: bool) -> bool:
-    """Let this process and its later threads make the listed calls alone (:mod:`scorer.confinement.system_calls`).
-    False where the filter cannot be installed."""
+    """Allow this process and its later threads only the listed calls (:mod:`scorer.confinement.system_calls`). Returns
+    False if the filter cannot be installed."""
     if platform.machine() != "x86_64":
         return False
     calls = [
@@ -52,7 +51,7 @@ def allow_listed(*, opens_files: bool, starts_threads: bool) -> bool:
 
 
 def _steps(calls: Iterable[int], conditions: Mapping[int, Condition]) -> list[Step]:
-    """The filter: the architecture, the plain calls, those with a condition, and a failure for all others."""
+    """The filter: the architecture, the unconditional calls, the conditional calls, and a failure for all others."""
     steps: list[Step] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_IF_EQUAL, 1, 0, _ARCHITECTURE),
@@ -70,7 +69,7 @@ def _steps(calls: Iterable[int], conditions: Mapping[int, Condition]) -> list[St
 
 
 def _block(condition: Condition) -> list[Step]:
-    """Allow or refuse a call by the lower half of one of its arguments, which is all that the kernel takes of it."""
+    """Allow or refuse a call by the lower half of one of its arguments, which is all that the kernel uses."""
     at = _FIRST_ARGUMENT_AT + _ARGUMENT_BYTES * condition.argument
     steps: list[Step] = [(_LOAD, 0, 0, at), (_AND, 0, 0, condition.mask)]
     for value in condition.values:

@@ -1,8 +1,8 @@
-"""The system calls of a process that computes on untrusted files: what audits and decoders were recorded to make.
+"""The system calls of a process that computes on untrusted files, as recorded from audits and decoders.
 
-``python -m tests.worker.generators.system_calls`` records them anew, with strace, and says which are missing here. The
-numbers are those of x86-64. What is not here fails as in a kernel that does not know it, so that libraries take the
-other way that they have.
+``python -m tests.worker.generators.system_calls`` records them again with strace and reports which are missing here.
+The numbers are those of x86-64. A call that is not listed fails as in a kernel without it, so libraries use their
+alternative.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Condition:
-    """Which values of one argument a call may have: those that are in ``values`` under ``mask``."""
+    """The allowed values of one argument of a call: those in ``values`` under ``mask``."""
 
     argument: int
     values: Collection[int]
@@ -64,7 +64,7 @@ COMPUTING: Calls = {
     "getcpu": 309,
     "getrandom": 318,
 }
-"""Memory, time, and descriptors that are open already."""
+"""Memory, time, and descriptors that are already open."""
 
 FILES: Calls = {
     "stat": 4,
@@ -79,10 +79,10 @@ FILES: Calls = {
     "statx": 332,
     "faccessat2": 439,
 }
-"""Looking at files, as far as the file wall lets it; opening them has a condition."""
+"""Looking at files, within the limits on file access; opening them has a condition."""
 
 THREADS: Calls = {"set_robust_list": 273, "rseq": 334}
-"""What a new thread does; making it has a condition."""
+"""The calls of a new thread; creating it has a condition."""
 
 O_ACCESS_MODE, O_TRUNCATE = 0x3, 0x200
 _TCGETS, _FIOCLEX = 0x5401, 0x5451
@@ -94,10 +94,10 @@ OPENAT, CLONE = 257, 56
 
 
 def conditions_of(process: int, *, opens_files: bool, starts_threads: bool) -> Mapping[int, Condition]:
-    """Calls, by number, that the process with this number may make with some values of an argument only.
+    """The calls, by number, that the process with this number may only make with some values of an argument.
 
-    Signals and limits are for itself alone; what is opened to be read is not emptied by that, which the first two
-    versions of Landlock would let happen; and nobody else is told of signals by a descriptor (``F_SETOWN``).
+    Signals and limits only apply to itself. Opening a file for reading cannot empty it, which the first two versions of
+    Landlock would allow. A descriptor cannot send signals to other processes (``F_SETOWN``).
     """
     conditions = {
         16: Condition(1, (_TCGETS, _FIOCLEX)),  # ioctl

@@ -35,34 +35,34 @@ from scorer.db.tables import (
 )
 
 NAMES_LOCK = 0x6B6E6E6C
-"""First key of the two-key advisory lock that guards unique handles, names and mail addresses."""
+"""The first key of the two-key advisory lock that guards unique handles, names and mail addresses."""
 
 
 def lock_names(session: Session) -> None:
-    """Let one transaction at a time assign handles, names and mail addresses."""
+    """Let only one transaction at a time assign handles, names and mail addresses."""
     session.execute(select(func.pg_advisory_xact_lock(NAMES_LOCK, 0), func.pg_current_xact_id()))
 
 
 def account_by_handle(session: Session, handle: str) -> Account | None:
-    """The account with this handle, whatever the letter case; none that is deleted."""
+    """The account with this handle, ignoring case. Excludes deleted accounts."""
     named = (func.lower(Account.handle) == handle.lower()) & Account.deleted_at.is_(None)
     return session.scalars(select(Account).where(named)).one_or_none()
 
 
 def account_by_email(session: Session, email: str) -> Account | None:
-    """The account with this confirmed mail address, whatever the letter case. For other letters than ASCII's,
-    PostgreSQL's lower case equals what Python's does not; then it is another address."""
+    """The account with this confirmed mail address, ignoring case. Outside ASCII, PostgreSQL and Python can disagree
+    about lower case; these addresses count as different."""
     account = session.scalars(select(Account).where(func.lower(Account.email) == func.lower(email))).one_or_none()
     return account if account is not None and (account.email or "").lower() == email.lower() else None
 
 
 def account_by_login(session: Session, login: str) -> Account | None:
-    """An account by its handle or its mail address; no handle has an ``@``."""
+    """An account by its handle or its mail address, which never clash: no handle has an ``@``."""
     return account_by_email(session, login) if "@" in login else account_by_handle(session, login)
 
 
 def is_name_taken(session: Session, name: str) -> bool:
-    """Whether an account has this name or handle: compared in NFKC, whatever the letter case."""
+    """Whether an account has this name or handle, ignoring case and comparing in NFKC."""
     nfkc: ColumnElement[str] = literal_column("NFKC")
     normalized = func.lower(func.normalize(literal(name), nfkc))
     taken = or_(func.lower(func.normalize(Account.name, nfkc)) == normalized, func.lower(Account.handle) == normalized)
@@ -70,7 +70,6 @@ def is_name_taken(session: Session, name: str) -> bool:
 
 
 def any_admin(session: Session) -> bool:
-    """Whether this service has an admin."""
     return session.scalar(select(Account.id).where(Account.role == "admin").limit(1)) is not None
 
 
@@ -82,7 +81,7 @@ def active_admins(session: Session) -> Sequence[Account]:
 
 @dataclass(frozen=True)
 class AccountSummary:
-    """An account, and how it is used."""
+    """An account and its use."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -92,7 +91,7 @@ class AccountSummary:
     role: str
     created_at: datetime
     suspended_at: datetime | None
-    """Since when nobody may sign in; null if somebody may."""
+    """Since when sign-in is blocked; null if it is not."""
     last_seen_at: datetime | None
     """When a session or token was last used."""
     sessions: int
@@ -103,8 +102,8 @@ class AccountSummary:
 def account_summaries(
     session: Session, search: str, *, after: int, limit: int, now: datetime
 ) -> Sequence[AccountSummary]:
-    """Accounts with ``search`` in their handle or name, whatever the letter case, in the order of their ids, from the
-    one behind the id ``after``; without deleted ones."""
+    """Accounts with ``search`` in their handle or name, ignoring case, sorted by id, from the one after the id
+    ``after`` on. Excludes deleted accounts."""
 
     def count(table: type[Table], active: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(active).scalar_subquery()
@@ -130,25 +129,25 @@ def account_summaries(
 
 
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
-    """The account that is linked with a subject of an OpenID Connect issuer."""
+    """The account that is linked to a subject of an OpenID Connect issuer."""
     identity = only_row(session, Identity, issuer=issuer, subject=subject)
     return identity.account if identity else None
 
 
 def has_identity(session: Session, account_id: int) -> bool:
-    """Whether a person can sign in with an OpenID Connect issuer."""
+    """Whether a person can sign in through an OpenID Connect issuer."""
     return session.scalar(select(Identity.id).where(Identity.account_id == account_id).limit(1)) is not None
 
 
 def token_by_digest(session: Session, digest: bytes) -> Token | None:
-    """The API token with this SHA-256, unless it was revoked; with the roles of its account."""
+    """The API token with this SHA-256, with the roles of its account, unless it was revoked."""
     with_roles = joinedload(Token.account).joinedload(Account.competition_roles)
     query = select(Token).where(Token.digest == digest, Token.revoked_at.is_(None))
     return session.scalars(query.options(with_roles)).unique().one_or_none()
 
 
 def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
-    """A person's API tokens that were not revoked, newest first."""
+    """A person's API tokens that have not been revoked, newest first."""
     return newest_rows(session, Token, account_id=account_id, revoked_at=None)
 
 
@@ -159,19 +158,19 @@ def revoke_token(session: Session, account_id: int, token_id: int, *, now: datet
 
 
 def revoke_tokens(session: Session, account_id: int, now: datetime, *, exclude: Collection[int] = ()) -> None:
-    """Revoke all of a person's API tokens, except those with the ids ``exclude``."""
+    """Revoke all of a person's API tokens, except those with ids in ``exclude``."""
     others = (Token.account_id == account_id) & Token.id.not_in(exclude) & Token.revoked_at.is_(None)
     session.execute(update(Token).where(others).values(revoked_at=now))
 
 
 def withdraw_scope(session: Session, account_id: int, scope: str) -> None:
-    """Take a scope from all of a person's API tokens."""
+    """Remove a scope from all of a person's API tokens."""
     tokens = (Token.account_id == account_id) & Token.revoked_at.is_(None)
     session.execute(update(Token).where(tokens).values(scopes=func.array_remove(Token.scopes, scope)))
 
 
 def session_by_digest(session: Session, digest: bytes, now: datetime) -> WebSession | None:
-    """The session with this SHA-256 of a cookie, unless it has ended or expired."""
+    """The session with this SHA-256 of its cookie, unless it has ended or expired."""
     return session.scalars(select(WebSession).where(WebSession.digest == digest, _is_active(now))).one_or_none()
 
 
@@ -182,7 +181,8 @@ def sessions_of(session: Session, account_id: int, now: datetime) -> Sequence[We
 
 
 def waiting_session(session: Session, digest: bytes, now: datetime) -> WebSession | None:
-    """The session with this SHA-256 of a cookie that waits for the second factor, locked for this transaction."""
+    """The session with this SHA-256 of its cookie that is waiting for the second factor, locked for this
+    transaction."""
     waiting = (WebSession.digest == digest) & WebSession.awaits_second_factor & _is_open(now)
     return session.scalars(select(WebSession).where(waiting).with_for_update(of=WebSession)).one_or_none()
 
@@ -190,14 +190,13 @@ def waiting_session(session: Session, digest: bytes, now: datetime) -> WebSessio
 def second_factors_of(
     session: Session, account_id: int, kinds: Collection[str], *, lock: bool = False
 ) -> Sequence[SecondFactor]:
-    """A person's second factors of some kinds, oldest first; with ``lock`` for this transaction alone."""
+    """A person's second factors of some kinds, oldest first. ``lock`` locks them for this transaction."""
     active = (SecondFactor.account_id == account_id) & SecondFactor.kind.in_(kinds) & SecondFactor.ended_at.is_(None)
     query = select(SecondFactor).where(active).order_by(SecondFactor.id)
     return session.scalars(query.with_for_update() if lock else query).all()
 
 
 def end_second_factors(session: Session, account_id: int, kinds: Collection[str], *, now: datetime) -> None:
-    """End a person's second factors of some kinds."""
     active = (SecondFactor.account_id == account_id) & SecondFactor.kind.in_(kinds) & SecondFactor.ended_at.is_(None)
     session.execute(update(SecondFactor).where(active).values(ended_at=now))
 
@@ -209,25 +208,25 @@ def end_session(session: Session, account_id: int, session_id: int, *, now: date
 
 
 def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
-    """End all of a person's sessions, except the one with id ``exclude``."""
+    """End all of a person's sessions, except the session with id ``exclude``."""
     others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(exclude))
     session.execute(update(WebSession).where(others, _is_open(now)).values(ended_at=now))
 
 
 def hold_session(session: Session, session_id: int | None, now: datetime) -> bool:
-    """Keep a session open until this transaction ends; False if it has ended. Whoever ends it meanwhile waits."""
+    """Keep a session open until this transaction ends; False if it has ended. Attempts to end it wait meanwhile."""
     one = (WebSession.id == session_id) & _is_active(now)
     return session.scalar(select(WebSession.id).where(one).with_for_update(read=True)) is not None
 
 
 def is_known_device(session: Session, account_id: int, digest: bytes, *, now: datetime) -> bool:
-    """Whether a browser with this SHA-256 of its cookie is one of a person's, and has not expired."""
+    """Whether the browser with this SHA-256 of its cookie is known for a person and has not expired."""
     query = select(KnownDevice.id).where(KnownDevice.account_id == account_id, KnownDevice.digest == digest)
     return session.scalar(query.where(KnownDevice.expires_at > now)) is not None
 
 
 def remember_device(session: Session, account_id: int, digest: bytes, *, now: datetime, expires_at: datetime) -> None:
-    """Make the browser with this SHA-256 of its cookie one of a person's until ``expires_at``."""
+    """Make the browser with this SHA-256 of its cookie known for a person until ``expires_at``."""
     values = {"account_id": account_id, "digest": digest, "created_at": now, "expires_at": expires_at}
     statement = insert(KnownDevice).values(values)
     key = (KnownDevice.account_id, KnownDevice.digest)
@@ -235,7 +234,7 @@ def remember_device(session: Session, account_id: int, digest: bytes, *, now: da
 
 
 def forget_devices(session: Session, account_id: int) -> None:
-    """Forget all browsers in which a person has signed in before."""
+    """Forget all browsers that a person has signed in with."""
     session.execute(delete(KnownDevice).where(KnownDevice.account_id == account_id))
 
 
@@ -251,7 +250,7 @@ def lock_link(session: Session, digest: bytes, purpose: str, *, now: datetime) -
 
 
 def void_links(session: Session, account_id: int, purpose: str, *, now: datetime) -> None:
-    """Make every unused link of a person for this purpose invalid."""
+    """Invalidate every unused link of a person for this purpose."""
     links = (OneTimeLink.account_id == account_id) & (OneTimeLink.purpose == purpose)
     session.execute(update(OneTimeLink).where(links, OneTimeLink.used_at.is_(None)).values(used_at=now))
 
@@ -287,5 +286,5 @@ def _is_active(now: datetime) -> ColumnElement[bool]:
 
 
 def lock_account(session: Session, account_id: int) -> None:
-    """Let one transaction at a time decide about a person's account."""
+    """Let only one transaction at a time decide about a person's account."""
     session.execute(select(Account.id).where(Account.id == account_id).with_for_update(key_share=True)).one()

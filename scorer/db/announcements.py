@@ -1,4 +1,4 @@
-"""SQL for what organizers tell people: who reads announcements, and messages to teams."""
+"""SQL for announcements' readers and messages to teams."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def readers_of(session: Session, competition_id: int) -> Sequence[int]:
 def messages_to(
     session: Session, team_id: int, *, before: int | None = None, limit: int | None = None
 ) -> Sequence[TeamMessage]:
-    """The messages to a team and to those merged into it, newest first: at most ``limit``, and if ``before`` is given
-    only those older than the one with this id."""
+    """The messages to a team and to teams merged into it, newest first: at most ``limit``, only those older than the id
+    ``before``."""
     teams = (team_id, *merges.absorbed_ids(session, team_id))
     return newest_rows(session, TeamMessage, TeamMessage.team_id.in_(teams), before=before, limit=limit)

@@ -1,11 +1,12 @@
 """Time limits on everything that waits for PostgreSQL: connecting, statements, locks, idle transactions, and answers.
 
-Limits and time zone are set by ``SET LOCAL``, with the first statement of each transaction: a pooler in transaction
-mode (PgBouncer) gives each transaction another server's connection, and takes no options at the start of one.
+``SET LOCAL`` sets limits and time zone with the first statement of each transaction. A pooler in transaction mode
+(PgBouncer) needs this, because it may use another server connection for each transaction and accepts no options at the
+start of a connection.
 
-The server ends slow statements itself. A server that is silent (frozen, or cut off behind an open connection) cannot,
-so a thread of this process closes connections whose answer is overdue: the waiting thread then gets
-``OperationalError`` instead of waiting for ever.
+The server itself ends slow statements. A silent server (frozen, or cut off behind an open connection) cannot do that,
+so a thread of this process closes connections with an overdue answer. The waiting thread then gets
+``OperationalError`` instead of waiting forever.
 """
 
 import os
@@ -22,14 +23,14 @@ CONNECT_SECONDS = 5
 LOCK_SECONDS = 10
 STATEMENT_SECONDS = 60
 IDLE_TRANSACTION_SECONDS = 60
-"""After that long without a statement a transaction is rolled back: its client has frozen or lost its power, and others
-wait for its locks."""
+"""The time without a statement after which a transaction is rolled back. Its client has frozen or lost power, and
+others wait for its locks."""
 ANSWER_MARGIN_SECONDS = 10.0
 ANSWER_SECONDS = STATEMENT_SECONDS + ANSWER_MARGIN_SECONDS
-"""Longest wait for the answer to a statement: the server would have ended it before."""
+"""The longest wait for an answer to a statement. The server ends statements earlier than that."""
 PING_SECONDS = 5.0
 PING = "SELECT 1"
-"""The statement by which SQLAlchemy and readiness checks ask whether the server is there."""
+"""The statement with which SQLAlchemy and readiness checks test whether the server answers."""
 CHECK_SECONDS = 0.5
 
 
@@ -45,7 +46,6 @@ def _limit_statements() -> str:
 
 
 def connection_options() -> dict[str, Any]:
-    """Arguments of ``psycopg2.connect``."""
     return {
         "connect_timeout": CONNECT_SECONDS,
         "keepalives_idle": 10,
@@ -58,13 +58,13 @@ def connection_options() -> dict[str, Any]:
 
 
 class OverdueAnswers:
-    """Closes the sockets of connections whose answer is overdue."""
+    """Closes the sockets of connections with an overdue answer."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Expect nothing: a forked process inherits neither the thread nor the connections in use."""
+        """Expect no answers. For a forked process, which inherits neither the thread nor connections in use."""
         self._deadlines: dict[int, tuple[float, psycopg2.extensions.connection]] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -95,7 +95,7 @@ class OverdueAnswers:
 
 
 def _shut_down(connection: psycopg2.extensions.connection) -> None:
-    """End both directions of a connection's socket, so that whoever waits for it wakes up."""
+    """Close both directions of a connection's socket, which wakes up the thread that waits for it."""
     with suppress(OSError, psycopg2.InterfaceError), socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
         duplicate.shutdown(socket.SHUT_RDWR)
 
@@ -105,43 +105,40 @@ os.register_at_fork(after_in_child=_overdue.reset)
 
 
 class TimedConnection(psycopg2.extensions.connection):
-    """A connection that waits for ``ANSWER_SECONDS`` at most for each answer, in a transaction with long statements for
-    ``long_answer_seconds``."""
+    """A connection that waits at most ``ANSWER_SECONDS`` for each answer, or ``long_answer_seconds`` in a transaction
+    with long statements."""
 
     long_answer_seconds: float | None = None
 
     def allow_long_statements(self, seconds: float) -> None:
-        """Let the statements of this transaction take so many seconds."""
+        """Let each statement of this transaction take this many seconds."""
         with self.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = %s", (f"{seconds * 1000:.0f}ms",))
         self.long_answer_seconds = seconds + ANSWER_MARGIN_SECONDS
 
     @property
     def answer_seconds(self) -> float:
-        """The longest wait for an answer."""
         return self.long_answer_seconds or ANSWER_SECONDS
 
     def commit(self) -> None:
-        """Commit."""
         with _overdue.expected(self, ANSWER_SECONDS):
             super().commit()
         self.long_answer_seconds = None
 
     def rollback(self) -> None:
-        """Roll back."""
         self.long_answer_seconds = None
         with _overdue.expected(self, ANSWER_SECONDS):
             super().rollback()
 
 
 class TimedCursor(psycopg2.extensions.cursor):
-    """A cursor whose statements wait as long as their connection allows, pings for ``PING_SECONDS``."""
+    """A cursor that waits as long as its connection allows; for pings, ``PING_SECONDS``."""
 
     connection: TimedConnection
 
     def execute(self, query: Any, vars: Any = None) -> None:  # noqa: A002 - psycopg2's name
-        """Execute a statement, the first one of a transaction after those that set its limits: in one message, so that
-        they cost no round trip."""
+        """Execute a statement. The first one of a transaction is sent in one message after the statements that set its
+        limits, so these cost no round trip."""
         within = PING_SECONDS if query == PING else self.connection.answer_seconds
         if self._begins_transaction():
             if isinstance(query, str) and self.name is None:
@@ -156,7 +153,7 @@ class TimedCursor(psycopg2.extensions.cursor):
         return not connection.autocommit and connection.status == psycopg2.extensions.STATUS_READY
 
     def _set_local(self) -> None:
-        """Set the limits by a statement of their own."""
+        """Set the limits in a separate statement."""
         with (
             _overdue.expected(self.connection, ANSWER_SECONDS),
             self.connection.cursor(cursor_factory=psycopg2.extensions.cursor) as cursor,
@@ -164,19 +161,17 @@ class TimedCursor(psycopg2.extensions.cursor):
             cursor.execute(_limit_statements())
 
     def executemany(self, query: Any, vars_list: Any) -> None:
-        """Execute a statement with each of several parameters."""
         if self._begins_transaction():
             self._set_local()
         with _overdue.expected(self.connection, self.connection.answer_seconds):
             super().executemany(query, vars_list)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """The next rows, which the server is asked for if this is a server-side cursor."""
+        """The next rows. A server-side cursor asks the server for them."""
         with _overdue.expected(self.connection, self.connection.answer_seconds):
             return super().fetchmany(size or self.arraysize)
 
     def copy_expert(self, sql: Any, file: Any, size: int = 8192) -> None:
-        """Copy rows from or to a file."""
         if self._begins_transaction():
             self._set_local()
         with _overdue.expected(self.connection, self.connection.answer_seconds):

@@ -14,28 +14,28 @@ from scorer.db.tables import Account, AuditEntry, Competition, Submission
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which entries of the audit log: those that match every value that is not None."""
+    """A filter of the audit log. Entries must match every value that is not None."""
 
     action: str | None = None
     subject: str | None = None
     actor: str | None = None
-    """A handle, whatever the letter case."""
+    """A handle, ignoring case."""
     competition: Competition | None = None
     """Actions on the competition, on its parts (``noun:slug/part``) and on its submissions."""
     hidden: Sequence[Competition] = ()
-    """Without actions on these competitions."""
+    """Exclude actions on these competitions."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """One act."""
+    """An action in the audit log."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     id: int
     created_at: datetime
     actor: str | None
-    """Null: nobody was signed in, or the operator acted at the machine."""
+    """Null if nobody was signed in, or the operator used the command line."""
     action: str
     subject: str
     address: str | None
@@ -44,7 +44,7 @@ class Act:
 
 
 def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, limit: int) -> list[Act]:
-    """Entries that match, older than the one with id ``before``, newest first."""
+    """Matching entries older than the id ``before``, newest first."""
     query = (
         select(AuditEntry.id, AuditEntry.created_at, Account.handle, AuditEntry.action, AuditEntry.subject)
         .add_columns(AuditEntry.address, AuditEntry.before, AuditEntry.after)
@@ -57,8 +57,8 @@ def audit_entries(session: Session, wanted: AuditFilter, *, before: int | None, 
 
 
 def first_value_before(session: Session, action: str, subject: str, *, name: str, after: datetime) -> Any:
-    """The value ``name`` before the first of these acts on a subject, later than ``after``, that has changed it; None
-    where none has."""
+    """The value ``name`` before the first act on a subject after ``after`` that changed it; None if there is no such
+    act."""
     value = AuditEntry.before[name]
     query = (
         select(value)
@@ -94,6 +94,6 @@ def _about(competition: Competition) -> ColumnElement[bool]:
     entries = select(literal("submission:") + Submission.id).where(Submission.competition_id == competition.id)
     return or_(
         AuditEntry.subject == f"competition:{competition.slug}",
-        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # slugs contain no wildcard of LIKE
+        AuditEntry.subject.like(f"%:{competition.slug}/%"),  # slugs contain no LIKE wildcards
         AuditEntry.subject.in_(entries),
     )

@@ -1,7 +1,7 @@
-"""SQL of backups: the rows of every table as one snapshot sees them, and loading them into empty tables.
+"""SQL for backups: reading the rows of every table in one snapshot, and loading them into empty tables.
 
-Rows are copied in PostgreSQL's text format, which every version reads: a backup needs no ``pg_dump`` of the server's
-version, and goes from one version to another.
+Rows are copied in PostgreSQL's text format, which every version reads. So a backup needs no ``pg_dump`` of the server's
+version, and can be restored into another version.
 """
 
 import io
@@ -22,9 +22,9 @@ from scorer.errors import Conflict
 STATEMENT_SECONDS = 6 * 3600.0
 """How long the copy of one table may take."""
 FROZEN_XID = 3
-"""The first transaction id that PostgreSQL gives: long over in every database."""
+"""The lowest transaction id of any database, which has long ended."""
 TABLES = tuple(Table.metadata.sorted_tables)
-"""Every table, after those that it refers to."""
+"""Every table, after the tables that it refers to."""
 SEQUENCES = """
     SELECT class.relname AS table_name, attribute.attname AS column_name,
            pg_get_serial_sequence(quote_ident(class.relname), attribute.attname) AS sequence_name
@@ -35,7 +35,7 @@ SEQUENCES = """
 
 
 def engine_for_backups(url: str) -> Engine:
-    """An engine whose connections have no statement older than its transaction: each transaction sees one snapshot."""
+    """An engine with connections that see one snapshot per transaction."""
     return create_engine(
         url,
         isolation_level="REPEATABLE READ",
@@ -46,21 +46,21 @@ def engine_for_backups(url: str) -> Engine:
 
 @contextmanager
 def long_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction whose statements may take hours; committed at the end."""
+    """A transaction with statements that may take hours. Commits at the end."""
     with engine.begin() as connection:
         allow_long_statements(connection, STATEMENT_SECONDS)
         yield connection
 
 
 def tables_in(connection: Connection) -> Sequence[str]:
-    """The tables that the database has, in an order in which none refers to a later one: one of a former version lacks
-    those that came since."""
+    """The tables of the database, sorted so that none refers to a later one. A database of an older version lacks newer
+    tables."""
     existing = set(inspect(connection).get_table_names())
     return [table.name for table in TABLES if table.name in existing]
 
 
 def columns_of(connection: Connection, table: str) -> Sequence[str]:
-    """The columns that a table of this database has, which may be of a former version; without computed ones."""
+    """The columns of a table in this database, which may be of an older version. Excludes computed columns."""
     return [column["name"] for column in inspect(connection).get_columns(table) if "computed" not in column]
 
 
@@ -84,26 +84,28 @@ def copy_in(connection: Connection, table: str, columns: Sequence[str], *, file:
 
 
 def require_unused(connection: Connection) -> None:
-    """``Conflict`` (``not-empty``) if an installation has a competition, or another account than its first admin's."""
+    """``Conflict`` (``not-empty``) if an installation has a competition, or any account except its first admin's."""
     if Competition.__tablename__ not in inspect(connection).get_table_names():
         return
     if connection.scalar(select(exists().select_from(Competition))):
-        raise Conflict("not-empty", "The database is in use: it has a competition. Restore into a new one.")
+        raise Conflict("not-empty", "The database has a competition, so it is in use. Restore into a new database.")
     if len(connection.scalars(select(Account.id).limit(2)).all()) > 1:
-        raise Conflict("not-empty", "The database is in use: people have accounts. Restore into a new one.")
+        raise Conflict(
+            "not-empty", "The database has accounts of people, so it is in use. Restore into a new database."
+        )
 
 
 def drop_unused_tables(connection: Connection) -> None:
-    """Drop all tables of an installation that nobody has used (:func:`require_unused`): those of its first start are of
-    the newest migration, and hold its first admin."""
+    """Drop all tables of an installation that nobody has used (:func:`require_unused`). Its first start created them at
+    the newest migration, with the first admin."""
     require_unused(connection)
     connection.execute(text("DROP SCHEMA public CASCADE"))
     connection.execute(text("CREATE SCHEMA public"))
 
 
 def settle_loaded_rows(connection: Connection, tables: Sequence[str]) -> None:
-    """Let new rows take numbers above those of the rows that were loaded, and the change feed take its loaded rows for
-    old: their transaction ids are of another server."""
+    """Make new rows get numbers above those of the loaded rows, and mark loaded rows of the change feed as old. Their
+    transaction ids are from another server."""
     for table, column, sequence in connection.execute(text(SEQUENCES), {"tables": list(tables)}).all():
         highest = select(func.max(sql_column(column))).select_from(sql_table(table)).scalar_subquery()
         connection.execute(select(func.setval(sequence, func.coalesce(highest, 0) + 1, False)))
@@ -111,7 +113,7 @@ def settle_loaded_rows(connection: Connection, tables: Sequence[str]) -> None:
 
 
 def analyse(engine: Engine) -> None:
-    """Let PostgreSQL count the loaded rows, so that its plans suit them."""
+    """Make PostgreSQL collect statistics about the loaded rows, so that its plans suit them."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("ANALYZE"))
 

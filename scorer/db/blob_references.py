@@ -1,4 +1,4 @@
-"""SQL that says which blobs rows refer to, by the first folder of their keys."""
+"""SQL for the blobs that rows refer to, by the first folder of their keys."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
@@ -40,12 +40,12 @@ COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
         "ratings": RatingItem.blob_key,
     }
 )
-"""By folder: the column that refers to its blobs."""
+"""The column that refers to the blobs of a folder, by folder."""
 
 
 def all_referenced_keys(connection: Connection) -> Iterator[str]:
-    """The keys of all blobs that rows refer to by :data:`COLUMNS`. A database that is not upgraded yet, and backed up
-    before, may lack some of the tables."""
+    """The keys of all blobs that rows refer to in :data:`COLUMNS`. If the database has not been upgraded yet, for
+    example in a backup before an upgrade, some tables may be missing."""
     tables = frozenset(inspect(connection).get_table_names())
     for column in COLUMNS.values():
         if column.class_.__tablename__ in tables:
@@ -53,7 +53,7 @@ def all_referenced_keys(connection: Connection) -> Iterator[str]:
 
 
 def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set[str]:
-    """Those of ``keys``, which lie in ``folder``, that a row refers to."""
+    """The ones among ``keys``, all of one folder, that a row refers to."""
     if folder in _BY_OWNER:
         return _BY_OWNER[folder](session, keys)
     column = COLUMNS[folder]
@@ -61,7 +61,7 @@ def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set
 
 
 def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
-    """The files of finished releases, and all of releases that are being made: a job that failed leaves files that
+    """The files of finished releases, and all files of releases that are being made. A failed job leaves files that
     nobody can download."""
     ids = {_owner(key) for key in keys}
     being_made = exists().where(Job.release_id == Release.id, Job.state.in_(UNFINISHED))
@@ -73,8 +73,8 @@ def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
 
 
 def _keys_of_reference_sets(session: Session, keys: Collection[str]) -> set[str]:
-    """What was computed from reference sets that a competition has now, that a track or a rescoring campaign measures
-    against, or that a job works on; sets that were exchanged before the first submission are in none of them."""
+    """Data computed from reference sets that a competition has, that a track or campaign measures against, or that a
+    job works on. It excludes sets that were replaced before the first submission."""
     in_use = or_(
         exists().where(CompetitionReference.reference_set_id == ReferenceSet.id),
         exists().where(
@@ -105,4 +105,4 @@ _BY_OWNER: Mapping[str, Callable[[Session, Collection[str]], set[str]]] = Mappin
     {"releases": _keys_of_releases, "reference-images": _keys_of_reference_sets}
 )
 FOLDERS = (*COLUMNS, *_BY_OWNER)
-"""Every folder whose blobs belong to rows."""
+"""Every folder with blobs that belong to rows."""

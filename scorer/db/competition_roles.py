@@ -1,4 +1,4 @@
-"""SQL for the roles of people in competitions."""
+"""SQL for people's roles in competitions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ def current_role(session: Session, competition_id: int, account_id: int) -> Comp
 
 
 def judges_of(session: Session, competition_id: int) -> Sequence[CompetitionRole]:
-    """The roles that are held in a competition by people whose account is not suspended, oldest first."""
+    """The roles held in a competition by people who are not suspended, oldest first."""
     return [
         role
         for role in current_roles(session, competition_id)
@@ -32,8 +32,8 @@ def judges_of(session: Session, competition_id: int) -> Sequence[CompetitionRole
 
 
 def without_organizer(session: Session) -> dict[int, str]:
-    """The competitions, by id with their title, that nobody organizes: no person who is named for it, and no admin who
-    has not been in a team of it. Who is suspended does not count."""
+    """The competitions that nobody organizes, as titles by id. Organizers are people with the role, and admins who have
+    not been in a team of the competition. Suspended people do not count."""
     active = Account.suspended_at.is_(None)
     of_competition = CompetitionRole.competition_id == Competition.id
     held = (
@@ -75,7 +75,7 @@ def competitions_entered_by(session: Session, account_id: int) -> Sequence[Compe
 
 
 def add_former_organizer(session: Session, account_id: int, now: datetime) -> None:
-    """Record that a person has organized every competition that they have not entered, and no longer does."""
+    """Record that a person organized every competition that they have not entered, and no longer does."""
     entered = exists().where(Membership.competition_id == Competition.id, Membership.account_id == Account.id)
     former = (
         select(Competition.id, Account.id, literal("organizer"), literal(now), literal(now), literal(now))

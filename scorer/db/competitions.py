@@ -28,8 +28,8 @@ EXISTING = Competition.deleted_at.is_(None)
 
 
 class ListedCompetition(NamedTuple):
-    """What a list of competitions is chosen and ordered by. ``published``, ``final``: what the newest publication says,
-    None without any."""
+    """The data for choosing and sorting competitions in lists. ``published`` and ``final`` are those of the newest
+    publication; None if there is none."""
 
     id: int
     slug: str
@@ -41,7 +41,6 @@ class ListedCompetition(NamedTuple):
 
 
 def list_competitions(session: Session) -> list[ListedCompetition]:
-    """Every competition, newest first."""
     newest = (
         select(Publication.competition_id, Publication.published, Publication.final)
         .ext(distinct_on(Publication.competition_id))
@@ -56,16 +55,16 @@ def list_competitions(session: Session) -> list[ListedCompetition]:
 
 
 class TrackSetup(NamedTuple):
-    """A track, and what else its competition needs before it opens."""
+    """A track, and the other data that its competition needs before it opens."""
 
     track: Track
     has_training_images: bool
     method: str | None
-    """By which its newest threshold was chosen."""
+    """The method that chose its newest threshold."""
 
 
 def track_setups_by_slug(session: Session, slug: str) -> Sequence[TrackSetup]:
-    """The tracks of a competition, without former ones; none if there is no such competition."""
+    """The tracks of a competition, without former ones. Empty if there is no such competition."""
     return _track_setups(session, (Competition.slug == slug) & EXISTING)
 
 
@@ -87,25 +86,25 @@ def _track_setups(session: Session, condition: ColumnElement[bool]) -> Sequence[
 
 
 class Material(NamedTuple):
-    """What the organizers of a competition have published in it."""
+    """The content that the organizers of a competition have published."""
 
     publications: tuple[Publication, ...]
     """Every publication of the private board and its withdrawals, newest first."""
     files: tuple[DataFile, ...]
-    """The data files that it offers, by name."""
+    """The data files that it offers, sorted by name."""
     announcements: tuple[Announcement, ...]
     """The newest ones, newest first."""
 
 
 def material_by_competition(session: Session, ids: Collection[int], max_announcements: int) -> dict[int, Material]:
-    """What the organizers of each of these competitions have published, read by one statement."""
+    """The content that the organizers of each of these competitions have published, read in one statement."""
     acts = aliased(Publication, select(Publication).where(Publication.competition_id.in_(ids)).subquery("acts"))
     files = aliased(DataFile, _offered_files(ids).subquery("files"))
     newest = select(Announcement).where(
         Announcement.id.in_(newest_ids(Announcement.competition_id, ids, max_announcements))
     )
     announcements = aliased(Announcement, newest.subquery("announcements"))
-    authors = [joinedload(each.author, innerjoin=False) for each in (acts, files, announcements)]
+    authors = [joinedload(table.author, innerjoin=False) for table in (acts, files, announcements)]
     query = (
         select(acts, files, announcements)
         .join_from(acts, files, false(), full=True)
@@ -123,8 +122,8 @@ def material_by_competition(session: Session, ids: Collection[int], max_announce
 
 
 def rows_digest(session: Session, ids: Collection[int]) -> str | None:
-    """A digest of these competitions' rows, those of their tracks, and the ids of the newest thresholds of these and of
-    all publications: another one whenever something of it is changed or added. None without competitions."""
+    """A digest of these competitions and their tracks, with the ids of the newest thresholds and of all publications.
+    It differs after any change or addition. None without competitions."""
     tracks = Track.competition_id.in_(ids)
     rows = union_all(
         select(cast(literal_column(Competition.__tablename__), Text).label("row")).where(Competition.id.in_(ids)),
@@ -139,7 +138,7 @@ def rows_digest(session: Session, ids: Collection[int]) -> str | None:
 
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
-    """The data files that a competition offers, in order of name."""
+    """The data files that a competition offers, sorted by name."""
     return session.scalars(_offered_files([competition_id]).order_by(DataFile.name)).all()
 
 
@@ -155,7 +154,6 @@ def _offered_files(ids: Collection[int]) -> Select[DataFile]:
 
 
 def is_file_offered(session: Session, sha256: str) -> bool:
-    """Whether any competition offers a data file with this SHA-256."""
     later = aliased(DataFile)
     replaced = select(later.id).where(
         later.competition_id == DataFile.competition_id, later.name == DataFile.name, later.id > DataFile.id
@@ -165,7 +163,6 @@ def is_file_offered(session: Session, sha256: str) -> bool:
 
 
 def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
-    """Whether the reference set with this SHA-256 has one of ``roles`` in any competition."""
     attached = (
         select(func.count())
         .select_from(CompetitionReference)
@@ -177,8 +174,8 @@ def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
 def list_allowlist(
     session: Session, competition_id: int, *, before: int | None = None, limit: int | None = None
 ) -> Sequence[AllowlistEntry]:
-    """The allowlist of a competition, the newest invitation first: at most ``limit``, and if ``before`` is given only
-    those older than the one with this id."""
+    """The allowlist of a competition, the newest invitation first: at most ``limit``, only those older than the id
+    ``before``."""
     newest = _newest(AllowlistEntry.competition_id == competition_id).subquery("newest")
     query = select(AllowlistEntry).join(newest, newest.c.id == AllowlistEntry.id).where(newest.c.invited)
     if before is not None:
@@ -187,7 +184,7 @@ def list_allowlist(
 
 
 def invited_to(session: Session, ids: Collection[int], account: Account) -> set[int]:
-    """Those of the competitions on whose allowlist a person is, by account or by confirmed mail address."""
+    """The competitions with a person on their allowlist, by account or confirmed mail address."""
     by_email = AllowlistEntry.email == func.lower(account.email) if account.email is not None else false()
     person = AllowlistEntry.competition_id.in_(ids) & ((AllowlistEntry.account_id == account.id) | by_email)
     newest = _newest(person).subquery("newest")
@@ -206,13 +203,12 @@ def _newest(condition: ColumnElement[bool]) -> Select[int, int, bool]:
 
 
 def competition_by_slug(session: Session, slug: str) -> Competition | None:
-    """A competition by its slug."""
     return session.scalars(select(Competition).where(Competition.slug == slug, EXISTING)).one_or_none()
 
 
 def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
-    """Whether the private board is public, provisional or final, or was at a past moment: what the newest publication
-    says."""
+    """Whether the private board is (or was at a past moment) public, as provisional or final board. The newest
+    publication decides."""
     acts = select(Publication.published).where(Publication.competition_id == competition_id)
     if at is not None:
         acts = acts.where(Publication.created_at <= at)
@@ -220,7 +216,7 @@ def is_published(session: Session, competition_id: int, at: datetime | None = No
 
 
 def is_final(session: Session, competition_id: int) -> bool:
-    """Whether the final board is public: what the newest publication says."""
+    """Whether the final board is public. The newest publication decides."""
     acts = select(Publication.published & Publication.final).where(Publication.competition_id == competition_id)
     return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
 
@@ -256,7 +252,7 @@ def boards_of(session: Session, competition: Competition) -> CompetitionBoards:
 
 
 def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) -> dict[TrackKind, Track]:
-    """The tracks of a competition at a past moment; ``tracks`` are those of now."""
+    """The tracks of a competition at a past moment; ``tracks`` are the current ones."""
     replaced_later = (
         select(Track)
         .where(Track.competition_id == tracks["private"].competition_id, Track.replaced_at > at)
@@ -268,14 +264,13 @@ def tracks_at(session: Session, tracks: dict[TrackKind, Track], at: datetime) ->
 
 
 def extractors_in_use(session: Session) -> Sequence[str]:
-    """The extractors of prepared tracks, on which entries may be scored."""
+    """The extractors of prepared tracks, where entries may be scored."""
     query = select(Track.extractor).join(Preparation, Preparation.id == Track.preparation_id).join(Competition)
     in_use = query.where(Preparation.finished_at.is_not(None), Track.kind != "former", EXISTING)
     return session.scalars(in_use.distinct()).all()
 
 
 def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
-    """The reference sets of a competition by role."""
     attached = session.scalars(
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )
@@ -283,7 +278,6 @@ def references_of(session: Session, competition_id: int) -> dict[str, Competitio
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
-    """A reference set by the SHA-256 of its zip."""
     return session.scalars(select(ReferenceSet).where(ReferenceSet.sha256 == sha256)).one_or_none()
 
 
@@ -294,7 +288,6 @@ def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
 
 
 def preparation_by_key(session: Session, key: str) -> Preparation | None:
-    """A preparation by the hash of its inputs."""
     return session.scalars(select(Preparation).where(Preparation.key == key)).one_or_none()
 
 
@@ -304,7 +297,7 @@ def tracks_with_preparation(session: Session, preparation_id: int) -> Sequence[T
 
 
 def lock_competition(session: Session, slug: str, *, share: bool) -> None:
-    """Lock a competition's set-up to the end of the transaction: against changes (``share``), or to change it. Rows
-    that refer to the competition can be inserted meanwhile."""
+    """Lock a competition's set-up until the end of the transaction: against changes (``share``), or to change it. Rows
+    that refer to the competition can still be inserted."""
     locked = select(Competition.id).where(Competition.slug == slug)
     session.execute(locked.with_for_update(read=share, key_share=not share))

@@ -1,4 +1,4 @@
-"""SQL for the examination of an installation: the server's settings, and what has been left undone for long."""
+"""SQL for examining an installation: the server's settings, and tasks that have been overdue for long."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ class ServerSettings(NamedTuple):
 
 
 class Unsent(NamedTuple):
-    """What is to be sent: how many wait, since when the oldest of those is due, how many have failed since a moment."""
+    """The unsent items: how many wait, since when the oldest is due, and how many have failed since a moment."""
 
     waiting: int
     oldest_due_at: datetime | None
@@ -30,14 +30,12 @@ class Unsent(NamedTuple):
 
 
 def server_settings(session: Session) -> ServerSettings:
-    """How the server is set up for this database."""
     names = ("server_version_num", "server_encoding", "fsync", "full_page_writes", "synchronous_commit")
     version, *others = session.execute(select(*map(func.current_setting, names))).one()
     return ServerSettings(int(version) // 10_000, *others)
 
 
 def unsent_mails(session: Session, failed_since: datetime) -> Unsent:
-    """The mails of the outbox."""
     waiting, failed = Mail.state == MailState.WAITING, Mail.state.in_((MailState.FAILED, MailState.UNKNOWN))
     oldest = func.min(Mail.due_at).filter(waiting)
     query = select(func.count().filter(waiting), oldest, func.count().filter(failed & (Mail.due_at >= failed_since)))
@@ -45,7 +43,7 @@ def unsent_mails(session: Session, failed_since: datetime) -> Unsent:
 
 
 def unsent_deliveries(session: Session) -> Unsent:
-    """The calls of webhooks that wait; those that fail do so by the receiver."""
+    """The waiting webhook deliveries. Failures do not count, because receivers cause them."""
     waiting = select(func.count(), func.min(Delivery.due_at)).where(Delivery.state == DeliveryState.WAITING)
     return Unsent(*session.execute(waiting).one(), failed=0)
 

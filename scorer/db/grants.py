@@ -10,11 +10,12 @@ from scorer.db.tables import Table
 
 
 def grant(connection: Connection, role: str) -> None:
-    """Grant ``role`` its rights on every table: append-only tables it may read and add to. Run after each migration."""
+    """Grant ``role`` its rights on every table. Append-only tables can only be read and added to. Run it after each
+    migration."""
     role = '"{}"'.format(role.replace('"', '""').replace(":", r"\:"))
     connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {role}"))
     connection.execute(text(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}"))
-    existing = set(inspect(connection).get_table_names())  # after a downgrade, fewer than the code has
+    existing = set(inspect(connection).get_table_names())  # after a downgrade, fewer than in the code
     for table in (table for table in Table.metadata.sorted_tables if table.name in existing):
         connection.execute(text(f"GRANT {', '.join(_rights_on(table.info))} ON {table.name} TO {role}"))
     connection.execute(text(f"GRANT SELECT ON scores, alembic_version TO {role}"))
@@ -22,7 +23,7 @@ def grant(connection: Connection, role: str) -> None:
 
 
 def _rights_on(info: Mapping[Any, Any]) -> list[str]:
-    """The service's rights on a table, by the table's ``info``."""
+    """The service's rights on a table, from the table's ``info``."""
     rights = ["SELECT", "INSERT", *([] if info.get("append_only") else ["UPDATE"])]
     return [*rights, *(["DELETE"] if info.get("expiring") else [])]
 
@@ -35,7 +36,7 @@ def missing_rights(session: Session) -> list[str]:
 
 
 def excessive_rights(session: Session) -> list[str]:
-    """What the session's own role is and should not be: a superuser, or the owner of tables."""
+    """The powers that the session's own role has but should not have: a superuser, or the owner of tables."""
     facts = text(
         "SELECT rolsuper, EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tableowner = current_user)"
         " FROM pg_roles WHERE rolname = current_user"

@@ -1,4 +1,4 @@
-"""SQL for human ratings: studies, raters, which item a rater gets next, and the ratings."""
+"""SQL for human ratings: studies, raters, the next items for a rater, and the ratings."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from scorer.db.tables import Rater, Rating, RatingItem, RatingStudy
 
 
 class ListedRater(NamedTuple):
-    """A rater with the number of their ratings; ``account_id`` is None for a rater invited by a link."""
+    """A rater with the number of their ratings. ``account_id`` is None for a rater invited by a link."""
 
     id: int
     account_id: int | None
@@ -23,15 +23,13 @@ class ListedRater(NamedTuple):
 
 
 class KindTotals(NamedTuple):
-    """The numbers of items and ratings of a kind."""
-
     kind: str
     items: int
     ratings: int
 
 
 class RatedItem(NamedTuple):
-    """A rated item: its entry, its kind, the number of ratings (``given``), their sum and sum of squares."""
+    """A rated item: its entry, its kind, and the number of ratings (``given``), their sum and their sum of squares."""
 
     submission_ref: int
     kind: Literal["realism", "diversity"]
@@ -41,12 +39,12 @@ class RatedItem(NamedTuple):
 
 
 def lock_study(session: Session, study_id: int) -> None:
-    """Let one transaction at a time change a study."""
+    """Let only one transaction at a time change a study."""
     session.execute(select(RatingStudy.id).where(RatingStudy.id == study_id).with_for_update(key_share=True))
 
 
 def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
-    """Add items to rate; their ids grow in this order."""
+    """Add items to rate. Their ids grow in this order."""
     if items:
         session.execute(insert(RatingItem), list(items))
 
@@ -73,9 +71,9 @@ def raters(session: Session, study_id: int) -> list[ListedRater]:
 def next_items(
     session: Session, rater: Rater, kind: str, *, wanted: int, exclude: Collection[int], limit: int
 ) -> Sequence[RatingItem]:
-    """The next items for a rater: items that this rater has not rated and that have fewer than ``wanted`` ratings. The
-    items with the fewest ratings come first, ties in an order that differs between raters."""
-    # Counted item by item, over the index: so the plan does not depend on the age of the planner's statistics.
+    """The next items for a rater: items that this rater has not rated and that have fewer than ``wanted`` ratings.
+    Items with the fewest ratings come first; the order of ties differs between raters."""
+    # Counted per item, over the index, so the plan does not depend on how old the planner's statistics are.
     counted = select(func.count().label("given")).where(Rating.item_id == RatingItem.id).lateral("counted")
     rated = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
     shuffled = func.md5(cast(RatingItem.id, Text) + literal(f"/{rater.id}"))
@@ -89,13 +87,13 @@ def next_items(
 
 
 def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:
-    """Those of the ids that are items of this study."""
+    """The ids that belong to items of this study."""
     query = select(RatingItem.id).where(RatingItem.study_id == study_id, RatingItem.id.in_(item_ids))
     return set(session.scalars(query))
 
 
 def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], *, now: datetime) -> int:
-    """Add one rater's ratings by item, in one statement; earlier ratings stay. Returns how many are new."""
+    """Add one rater's ratings by item, in one statement. Earlier ratings stay. Returns how many are new."""
     rows = [
         {"rater_id": rater_id, "item_id": item_id, "value": value, "created_at": now}
         for item_id, value in values.items()
@@ -104,13 +102,11 @@ def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], *, n
 
 
 def count_by(session: Session, rater_id: int) -> dict[str, int]:
-    """The number of a rater's ratings, by kind."""
     query = select(RatingItem.kind, func.count()).join(Rating, Rating.item_id == RatingItem.id)
     return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
 
 
 def totals(session: Session, study_id: int) -> list[KindTotals]:
-    """The numbers of items and ratings in a study, by kind."""
     query = (
         select(RatingItem.kind, func.count(RatingItem.id.distinct()), func.count(Rating.id))
         .outerjoin(Rating, Rating.item_id == RatingItem.id)
@@ -121,7 +117,7 @@ def totals(session: Session, study_id: int) -> list[KindTotals]:
 
 
 def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
-    """Each rated item of a study, in order of id."""
+    """Each rated item of a study, sorted by id."""
     query: Any = (
         select(
             RatingItem.submission_ref,

@@ -1,4 +1,4 @@
-"""SQL for importing results: entries, labels and rulings, thousands of rows in a statement."""
+"""SQL for importing results: entries, labels and rulings, thousands of rows per statement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ IMPORTED_VERSION = "imported"
 
 @dataclass(frozen=True)
 class ImportedEntry:
-    """An entry to add; ``fid`` and ``distance`` by track."""
+    """An entry to add, with ``fid`` and ``distance`` by track."""
 
     external_id: str
     public_id: str
@@ -30,7 +30,7 @@ class ImportedEntry:
 
 @dataclass(frozen=True)
 class Origin:
-    """Who imports into which competition, from what (``provenance``), and when."""
+    """The origin of an import: the competition, the person, the source (``provenance``) and the time."""
 
     competition_id: int
     account_id: int
@@ -39,15 +39,15 @@ class Origin:
 
     @property
     def decision(self) -> dict[str, Any]:
-        """The columns that say who decides about an entry, and when."""
+        """The columns that record who decides about an entry, and when."""
         return {"author_id": self.account_id, "created_at": self.now}
 
 
 def add_entries(
     session: Session, origin: Origin, tracks: Mapping[TrackKind, Track], *, entries: Sequence[ImportedEntry]
 ) -> dict[str, int]:
-    """Add entries as scored, each with its team, its event and a measurement on each track; their refs by external
-    id."""
+    """Add entries as scored, each with its team, its event and a measurement on each track. Returns their refs by
+    external id."""
     teams = _add_teams(session, origin, entries)
     rows = [
         {
@@ -92,7 +92,7 @@ def add_entries(
 
 
 def _add_teams(session: Session, origin: Origin, entries: Sequence[ImportedEntry]) -> dict[str, int]:
-    """The ids of the entries' teams by name; those that are missing are added, as old as their first entry."""
+    """The ids of the entries' teams by name. Missing teams are added, with the time of their first entry."""
     since = {entry.team: entry.accepted_at for entry in reversed(entries)}
     rows = [
         {"competition_id": origin.competition_id, "name": name, "benchmark": False, "created_at": since[name]}
@@ -146,7 +146,7 @@ def has_own_entries(session: Session, competition_id: int) -> bool:
 
 
 def teams_of_people(session: Session, competition_id: int, names: Sequence[str]) -> Sequence[str]:
-    """Which of these names belong to teams that have or had members."""
+    """The names that belong to teams with current or past members."""
     has_member = exists().where(Membership.team_id == Team.id)
     query = select(Team.name).where(Team.competition_id == competition_id, _is_named(names), has_member)
     return session.scalars(query).all()

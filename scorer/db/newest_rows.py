@@ -1,5 +1,5 @@
-"""Rows by the values of their columns: the only one, the newest, the newest ones; and the newest rows of many owners by
-one statement: an index scan for each owner, however many rows there are."""
+"""Rows by the values of their columns: the only one, or the newest ones. Also the newest rows of many owners in one
+statement, with one index scan per owner."""
 
 from collections.abc import Collection, Sequence
 from typing import TypeVar
@@ -12,12 +12,12 @@ RowT = TypeVar("RowT", bound=DeclarativeBase)
 
 
 def only_row(session: Session, table: type[RowT], **columns: int | str | bytes) -> RowT | None:
-    """The row of a table with these values of columns, which no two rows have; None without any."""
+    """The row of a table with these unique values of columns; None if there is none."""
     return session.scalars(select(table).filter_by(**columns)).one_or_none()
 
 
 def newest_row(session: Session, table: type[RowT], **columns: int | str) -> RowT | None:
-    """The newest row of a table with these values of columns, which counts; None without any."""
+    """The newest row of a table with these values of columns, which is the row that counts; None if there is none."""
     (key,) = table.__mapper__.primary_key
     return session.scalars(select(table).filter_by(**columns).order_by(key.desc()).limit(1)).one_or_none()
 
@@ -30,8 +30,8 @@ def newest_rows(
     limit: int | None = None,
     **columns: int | None,
 ) -> Sequence[RowT]:
-    """The rows of a table that meet conditions and have these values of columns, newest first: at most ``limit``, and
-    if ``before`` is given only those older than the one with this key."""
+    """The rows of a table that meet the conditions and have these values of columns, newest first: at most ``limit``,
+    only those older than the key ``before``."""
     (key,) = table.__mapper__.primary_key
     query = select(table).where(*conditions).filter_by(**columns)
     if before is not None:
@@ -40,7 +40,7 @@ def newest_rows(
 
 
 def newest_ids(owner: InstrumentedAttribute[int], ids: Collection[int], limit: int) -> Select[int]:
-    """The ids of the newest rows, at most ``limit``, of each of the values ``ids`` of the column ``owner``."""
+    """The ids of the newest rows, at most ``limit`` for each of the values ``ids`` of the column ``owner``."""
     table = owner.class_
     owners = select(func.unnest(literal(list(ids), ARRAY(BigInteger))).label("id")).subquery("owners")
     newest = select(table.id).where(owner == owners.c.id).order_by(table.id.desc()).limit(limit).lateral("newest")

@@ -19,8 +19,6 @@ MAX_FAULTS = 20
 
 @dataclass(frozen=True)
 class NoticeText:
-    """The text of a notice; ``link`` is a path on this site."""
-
     kind: str
     subject: str
     body: str
@@ -28,7 +26,7 @@ class NoticeText:
 
 
 class MailFault(NamedTuple):
-    """A reason why mails have not left: how many wait, how many were given up, when the oldest was written."""
+    """A reason why mails have not been sent: how many wait, how many were given up, and when the oldest was written."""
 
     error: str
     waiting: int
@@ -37,7 +35,7 @@ class MailFault(NamedTuple):
 
 
 def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
-    """The ids of the accounts that are members of one of these teams."""
+    """The ids of the accounts that are members of any of these teams."""
     members = select(Membership.account_id).where(Membership.is_current(), Membership.team_id.in_(team_ids))
     return session.scalars(members.distinct()).all()
 
@@ -57,8 +55,8 @@ def write_notice(
     farewell: str,
     now: datetime,
 ) -> None:
-    """Write a notice for ``accounts``, mails for those of them who have an address and want this kind by mail (if they
-    have not chosen: ``mailed``), and deliveries to their webhooks. ``farewell`` ends mails."""
+    """Write a notice for ``accounts``, mails for those with an address who want this kind by mail (default:
+    ``mailed``), and deliveries to their webhooks. ``farewell`` is the last part of each mail."""
     notice = {"kind": text.kind, "subject": text.subject, "body": text.body, "link": text.link, "created_at": now}
     due = {"attempts": 0, "due_at": now}
     session.execute(_rows_for(Notice, "account_id", notice, keys=select(Account.id).where(Account.id.in_(accounts))))
@@ -72,7 +70,7 @@ def write_notice(
 
 
 def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], *, keys: Select[Any]) -> Insert:
-    """Insert a row of ``values`` for each value of ``keys``, which goes into the column ``name``."""
+    """Insert a row of ``values`` for each value of ``keys``, which is the value of the column ``name``."""
     columns = table.__table__.c
     constants = [literal(value, columns[column].type) for column, value in values.items()]
     return insert(table).from_select([name, *values], keys.add_columns(*constants), include_defaults=False)
@@ -81,13 +79,12 @@ def _rows_for(table: type[Table], name: str, values: Mapping[str, Any], *, keys:
 def notices_page(
     session: Session, account_id: int, *, before: int | None = None, limit: int, unread: bool = False
 ) -> Sequence[Notice]:
-    """A person's notices (``unread``: only unread ones), older than the one with the id ``before``, newest first."""
+    """A person's notices (``unread``: only unread ones) older than the id ``before``, newest first."""
     wanted = [Notice.account_id == account_id, *([Notice.read_at.is_(None)] if unread else [])]
     return newest_rows(session, Notice, *wanted, before=before, limit=limit)
 
 
 def count_unread(session: Session, account_id: int) -> int:
-    """How many notices a person has not read."""
     unread = (Notice.account_id == account_id) & Notice.read_at.is_(None)
     return session.scalar(select(func.count()).select_from(Notice).where(unread)) or 0
 
@@ -95,7 +92,8 @@ def count_unread(session: Session, account_id: int) -> int:
 def mark_read(
     session: Session, account_id: int, now: datetime, *, only: int | None = None, up_to: int | None = None
 ) -> int:
-    """Mark a person's unread notices as read, the one with id ``only`` or all up to id ``up_to``; returns how many."""
+    """Mark a person's unread notices as read: the notice with id ``only``, or all up to id ``up_to``. Returns how
+    many."""
     unread = (Notice.account_id == account_id) & Notice.read_at.is_(None)
     if only is not None:
         unread &= Notice.id == only
@@ -105,19 +103,17 @@ def mark_read(
 
 
 def notice_exists(session: Session, account_id: int, notice_id: int) -> bool:
-    """Whether a notice is this person's."""
     query = select(Notice.id).where(Notice.id == notice_id, Notice.account_id == account_id)
     return session.scalar(query) is not None
 
 
 def mail_choices(session: Session, account_id: int) -> dict[str, bool]:
-    """Whether a person wants mails, by kind of notice; only the kinds they have chosen for."""
+    """Whether a person wants mails, by kind of notice. Only has kinds that they have made a choice for."""
     choices = session.scalars(select(MailChoice).where(MailChoice.account_id == account_id))
     return {choice.kind: choice.mailed for choice in choices}
 
 
 def choose_mail(session: Session, account_id: int, kind: str, *, mailed: bool) -> None:
-    """Store whether a person wants mails of a kind of notice."""
     row = postgresql.insert(MailChoice).values(account_id=account_id, kind=kind, mailed=mailed)
     session.execute(row.on_conflict_do_update(index_elements=["account_id", "kind"], set_={"mailed": mailed}))
 
@@ -141,27 +137,27 @@ def claim_mail(session: Session, *, now: datetime, lease_until: datetime) -> Mai
 
 
 def close_mail(session: Session, mail_id: int, *, state: MailState, **values: object) -> bool:
-    """Record the outcome of a mail that is being sent; False if it was recorded before."""
+    """Record the outcome of a mail that is being sent; False if it has already been recorded."""
     taken = (Mail.id == mail_id) & (Mail.state == MailState.SENDING)
     return count_changed(session, update(Mail).where(taken).values(state=state, **values)) == 1
 
 
 def expire_mails(session: Session, now: datetime) -> int:
-    """Close waiting mails whose content has expired; returns how many."""
+    """Close waiting mails with expired content; returns how many."""
     late = (Mail.state == MailState.WAITING) & (Mail.expires_at <= now)
     return count_changed(session, update(Mail).where(late).values(state=MailState.EXPIRED, body=""))
 
 
 def close_lost_mails(session: Session, now: datetime) -> int:
-    """Close mails whose sender was lost: whether they were sent is unknown. Returns how many."""
+    """Close mails that lost their sender, which may have been sent or not. Returns how many."""
     abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
-    error = "Its sender ended while it was sending: the mail may or may not have left."
+    error = "The process that was sending it ended. The mail may or may not have been sent."
     lost = {"state": MailState.UNKNOWN, "body": "", "error": error}
     return count_changed(session, update(Mail).where(abandoned).values(lost))
 
 
 def mail_faults(session: Session, since: datetime) -> list[MailFault]:
-    """Why mails wait, and why others were not sent ``since`` a moment; the newest first."""
+    """Why mails wait, and why others were not sent since the moment ``since``, newest first."""
     waiting = Mail.state == MailState.WAITING
     lost = Mail.state.in_((MailState.FAILED, MailState.UNKNOWN, MailState.EXPIRED)) & (Mail.due_at >= since)
     columns = Mail.error, func.count().filter(waiting), func.count().filter(lost), func.min(Mail.created_at)
@@ -180,8 +176,8 @@ def active_webhooks(session: Session, account_id: int) -> Sequence[Webhook]:
 
 
 def claim_deliveries(session: Session, *, now: datetime, lease_until: datetime, limit: int) -> Sequence[Delivery]:
-    """Claim due deliveries, oldest first, one of each webhook: so a slow receiver delays no other, and no receiver gets
-    two requests at once. A delivery whose sender was lost is due again after its lease."""
+    """Claim due deliveries, oldest first and at most one per webhook. So a slow receiver delays no other one, and no
+    receiver gets two requests at the same time. A delivery that lost its sender is due again after its lease."""
     other = aliased(Delivery)
     busy = exists().where(
         other.webhook_id == Delivery.webhook_id, other.state == DeliveryState.SENDING, other.due_at > now

@@ -1,4 +1,4 @@
-"""SQL for what is stored about a person: what they may take along, and what goes with their account."""
+"""SQL for the data stored about a person: what they can export, and what is deleted with their account."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -52,25 +52,25 @@ NAMES: Mapping[str, tuple[InstrumentedAttribute[str], InstrumentedAttribute[int]
         "submission": (Submission.id, Submission.ref, "submission_ref"),
     }
 )
-"""What a competition, a team and an entry are called that a row refers to: the column with the name, the key, and the
-column of the row that has the key."""
+"""The names shown for a competition, team or entry that a row refers to: the column with the name, its key, and the
+row's column with that key."""
 
 
 def rows_about(session: Session, account: Account, now: datetime) -> dict[str, list[dict[str, Any]]]:
-    """What is stored about a person, by kind: their account and what they have brought in. No secrets, no keys of
-    files, and nothing that the service has found out about their entries."""
+    """The data stored about a person, by kind: their account and everything that they submitted. Excludes secrets, keys
+    of files, and everything that the service has found out about their entries."""
     queries = queries_about(account, now)
     return {name: [dict(row) for row in session.execute(query).mappings()] for name, query in queries.items()}
 
 
 def queries_about(account: Account, now: datetime) -> Mapping[str, Select[*tuple[Any, ...]]]:
-    """By kind of rows: the query whose columns go out."""
+    """The queries that read the exported columns, by kind of rows."""
     return {**_account_queries(account), **_message_queries(account), **_competition_queries(account.id, now)}
 
 
 def _rows(own: int, owner: InstrumentedAttribute[Any], *columns: str) -> Select[*tuple[Any, ...]]:
-    """These columns of the rows of a table whose column ``owner`` is the person, oldest first. A column may be one of
-    :data:`NAMES`."""
+    """These columns of the rows of a table that belong to the person according to the column ``owner``, oldest first. A
+    column may be one of :data:`NAMES`."""
     table = owner.class_
     selected = [NAMES[name][0].label(name) if name in NAMES else getattr(table, name) for name in columns]
     query = select(*selected).select_from(table).where(owner == own).order_by(*table.__mapper__.primary_key)
@@ -167,20 +167,20 @@ def team_ids_alone(session: Session, account_id: int) -> set[int]:
 
 
 def former_names(session: Session, team_id: int) -> set[str]:
-    """What a team was called before."""
+    """The earlier names of a team."""
     return set(session.scalars(select(TeamRenaming.before).where(TeamRenaming.team_id == team_id)))
 
 
 def erase_names(session: Session, account_id: int, pseudonym: str, *, team_names: Collection[str]) -> None:
-    """Take the names of an account that is marked as deleted, and these names of its teams, out of the rows that the
-    service may only add to, by the database's function for that."""
+    """Remove the names of a deleted account, and these names of its teams, from rows that the service may only add.
+    Uses the database's function for that."""
     function = func.erase_names(cast(account_id, BigInteger), pseudonym, cast(list(team_names), ARRAY(Text)))
     session.execute(select(function))
 
 
 def erase_rows(session: Session, account: Account, alone: Collection[int], *, pseudonym: str, now: datetime) -> None:
-    """Remove or empty a person's rows that nobody else needs. ``alone``: their teams of one, whose entries lose the
-    names of their files and their notes, too."""
+    """Remove or empty a person's rows that nobody else needs. ``alone`` are the ids of their teams of one. The entries
+    of these teams also lose their notes and file names."""
     for statement in _erasures(account.id, account.email or "", alone, pseudonym=pseudonym, now=now):
         session.execute(statement, execution_options={"synchronize_session": False})
 

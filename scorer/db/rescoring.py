@@ -1,4 +1,4 @@
-"""SQL for rescoring campaigns: which measurements count, which terms they were made by, and the campaigns' rows."""
+"""SQL for rescoring campaigns: which measurements count, the terms of measurements, and the campaigns' rows."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ def _newest_acts(kinds: Sequence[str], at: datetime | None = None) -> Any:
 
 
 def in_force(at: datetime | None = None) -> Select[Any]:
-    """The ids of the campaigns whose measurements count, now or at the moment ``at``."""
+    """The ids of the campaigns with measurements that count, now or at the moment ``at``."""
     newest = _newest_acts(SWITCHES, at)
     return select(newest.c.campaign_id).where(newest.c.kind == "switch")
 
@@ -32,15 +32,14 @@ def in_force(at: datetime | None = None) -> Select[Any]:
 def counts(
     campaign_id: Any, at: datetime | None = None, campaigns: Collection[int] | None = None
 ) -> ColumnElement[bool]:
-    """Whether a measurement with this ``campaign_id`` counts, now or at the moment ``at``; with ``campaigns``, if
-    exactly these were in force."""
+    """Whether a measurement with this ``campaign_id`` counts, now or at the moment ``at``. ``campaigns``: as if exactly
+    these were in force."""
     among = campaign_id.in_(in_force(at) if campaigns is None else campaigns)
     return or_(campaign_id.is_(None), among)
 
 
 def terms_of(track_id: int, measured: Any) -> ColumnElement[int]:
-    """A number for the scorer version and the references by which a measurement of a track was made: equal numbers,
-    equal terms."""
+    """A number for the scorer version and references of a measurement on a track. Equal numbers mean equal terms."""
     first = (
         select(RescoringCampaign.former_preparation_id)
         .where(RescoringCampaign.track_id == track_id)
@@ -56,7 +55,7 @@ def terms_of(track_id: int, measured: Any) -> ColumnElement[int]:
 
 
 class Terms(NamedTuple):
-    """By what a measurement was made."""
+    """The terms of a measurement: scorer version, references, extractor."""
 
     scorer_version: str
     references: int
@@ -67,7 +66,7 @@ class Terms(NamedTuple):
 def terms_by_entry(
     session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, Terms]:
-    """By what the newest measurements that count of entries on a track were made, by ref; as of the moment ``at``."""
+    """The terms of entries' newest measurements that count on a track, by ref, at the moment ``at``."""
     first = select(func.min(RescoringCampaign.id)).where(RescoringCampaign.track_id == track_id).scalar_subquery()
     campaign, earliest = aliased(RescoringCampaign), aliased(RescoringCampaign)
     preparation_id = func.coalesce(campaign.preparation_id, earliest.former_preparation_id)
@@ -93,7 +92,7 @@ def has_switched_since(connection: Any, track_id: int, at: datetime) -> bool:
 
 
 def switches_of_tracks(track_ids: Collection[int]) -> Select[datetime]:
-    """The moments at which campaigns of tracks were switched on or off."""
+    """When campaigns of tracks were switched on or off."""
     query = select(RescoringAct.created_at).join(RescoringCampaign, RescoringCampaign.id == RescoringAct.campaign_id)
     return query.where(RescoringCampaign.track_id.in_(track_ids), RescoringAct.kind.in_(SWITCHES))
 
@@ -105,8 +104,8 @@ def newest_switch(session: Session, track_id: int) -> datetime | None:
 
 
 def newest_change(session: Session, track_id: int) -> datetime | None:
-    """When the measurements that count of a track's entries in time last changed: by a new one, or by a switch. None
-    without any."""
+    """When the counting measurements of a track's entries in time last changed, through a new one or a switch; None if
+    there are none."""
     measured = (
         select(func.max(Measurement.created_at))
         .join(Submission, Submission.ref == Measurement.submission_ref)
@@ -117,18 +116,17 @@ def newest_change(session: Session, track_id: int) -> datetime | None:
 
 
 def paused_campaigns(session: Session) -> frozenset[int]:
-    """The campaigns that take no jobs for now."""
+    """The campaigns that currently take no jobs."""
     return frozenset(session.scalars(_paused()))
 
 
-@lru_cache  # every claim needs it, and building the statement takes longer than running it
+@lru_cache  # every claim needs it; building it takes longer than running it
 def _paused() -> Select[Any]:
     newest = _newest_acts(("pause", "resume"))
     return select(newest.c.campaign_id).where(newest.c.kind == "pause")
 
 
 def campaigns_of(session: Session, competition_id: int) -> Sequence[RescoringCampaign]:
-    """All campaigns of a competition, newest first."""
     query = select(RescoringCampaign).join(Track, Track.id == RescoringCampaign.track_id)
     query = query.where(Track.competition_id == competition_id).order_by(RescoringCampaign.id.desc())
     return session.scalars(query).all()
@@ -144,7 +142,7 @@ def open_campaigns(session: Session, **subject: int) -> Sequence[RescoringCampai
 
 
 def acts_of(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
-    """What was decided about a campaign, newest first."""
+    """The acts of a campaign, newest first."""
     acts = select(RescoringAct).where(RescoringAct.campaign_id == campaign_id)
     return session.scalars(acts.order_by(RescoringAct.id.desc())).all()
 
@@ -165,26 +163,27 @@ def in_force_in(session: Session, competition_id: int) -> frozenset[int]:
 
 
 def campaign_of_references(session: Session, track_id: int, key: str | None) -> int | None:
-    """The campaign in force that has given a track the references with this key; None if they are its first."""
-    changing = (each for each in in_force_on(session, track_id) if not each.keeps_references)
-    return next((each.id for each in changing if each.preparation.key == key), None)
+    """The campaign in force that gave a track the references with this key; None if they are the track's first
+    references."""
+    changing = (campaign for campaign in in_force_on(session, track_id) if not campaign.keeps_references)
+    return next((campaign.id for campaign in changing if campaign.preparation.key == key), None)
 
 
 class MeasuredDifference(NamedTuple):
-    """How a campaign's measurements differ from those that were its entries' newest before it."""
+    """The differences between a campaign's measurements and its entries' newest earlier ones."""
 
     measured: int
     changed: int
-    """Entries with another FID or memorization distance."""
+    """Entries with a different FID or memorization distance."""
     fid_difference: float | None
-    """The largest difference of FID, as of ``distance_difference``; None without any measurement."""
+    """The largest difference of FID, like ``distance_difference``; None without any measurement."""
     distance_difference: float | None
     scorer_versions: Sequence[str]
-    """The scorer versions that measured."""
+    """The scorer versions of the measurements."""
 
 
 def difference_of(session: Session, campaign: RescoringCampaign) -> MeasuredDifference:
-    """How a campaign's measurements differ from the newest earlier ones of the same entries that count without it."""
+    """Compare a campaign's measurements with the newest earlier ones of the same entries that count without it."""
     own, other = aliased(Measurement), aliased(Measurement)
     before = (
         select(other.fid, other.memorization_distance)
@@ -219,8 +218,8 @@ def difference_of(session: Session, campaign: RescoringCampaign) -> MeasuredDiff
 
 
 def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[int]:
-    """The refs of the campaign's entries (scored, measured on its track, with a zip) that it has not measured. A
-    campaign that keeps the references leaves out those that were first measured since it began."""
+    """The refs of the campaign's entries (scored, measured on its track, with a zip) that it has not measured. If the
+    campaign keeps the references, entries first measured since it began are excluded."""
     measured = aliased(Measurement)
     has_own = exists().where(
         measured.submission_ref == Submission.ref,
@@ -241,7 +240,7 @@ def missing_entries(session: Session, campaign: RescoringCampaign) -> Sequence[i
 
 
 def unmeasured_entries(session: Session, track: Track) -> Sequence[int]:
-    """The refs of the entries of a track that have a measurement there, but none that counts."""
+    """The refs of a track's entries that have measurements, but none that counts."""
     query = select(Submission.ref).where(
         Submission.competition_id == track.competition_id,
         Submission.status == Status.SCORED,
@@ -252,14 +251,13 @@ def unmeasured_entries(session: Session, track: Track) -> Sequence[int]:
 
 
 def measured_entries(session: Session, campaign: RescoringCampaign) -> Sequence[int]:
-    """The refs of the entries that a campaign has measured."""
     query = select(Measurement.submission_ref).where(Measurement.campaign_id == campaign.id).distinct()
     return session.scalars(query.order_by(Measurement.submission_ref)).all()
 
 
 def count_without_zip(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> int:
-    """How many scored entries of a competition that meet all conditions cannot be measured again: they were imported,
-    or their zip has left."""
+    """How many scored entries of a competition meet all conditions but cannot be measured again, because they were
+    imported or their zip was deleted."""
     query = select(func.count()).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,

@@ -1,5 +1,7 @@
-"""Retention: deletes what is over: sessions, second factors, known devices, links, mails, deliveries, webhooks,
-uploads and reports of workers. Other rows are never deleted."""
+"""Retention: deletes rows some time after they have ended. All other rows are kept.
+
+These are sessions, second factors, known devices, links, mails, deliveries, webhooks, uploads and workers' reports.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +26,8 @@ from scorer.lifecycle import DeliveryState, MailState
 
 
 def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
-    """The rows that were over at a moment, as conditions by table. Deliveries precede the webhooks they refer to."""
+    """The rows that had ended at a moment, as conditions by table. Deliveries precede the webhooks that they refer
+    to."""
     has_deliveries = exists().where(Delivery.webhook_id == Webhook.id)
     return {
         WebSession: func.least(WebSession.ended_at, WebSession.expires_at) < moment,
@@ -35,14 +38,14 @@ def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]
         Delivery: Delivery.state.in_((DeliveryState.SENT, DeliveryState.FAILED)) & (Delivery.due_at < moment),
         Webhook: (Webhook.ended_at < moment) & ~has_deliveries,
         WorkerReport: WorkerReport.reported_at < moment,
-        # Only the upload's row names the parts that are still to be deleted.
+        # Only the upload's row names the parts that still have to be deleted.
         Upload: (Upload.state != "receiving") & (Upload.expires_at < moment) & (func.cardinality(Upload.parts) == 0),
     }
 
 
 def remove(session: Session, table: type[Table], over: ColumnElement[bool], *, limit: int) -> int:
-    """Delete at most ``limit`` rows of a table that are over; returns how many were deleted. Locked rows are left for
-    the next round."""
+    """Delete at most ``limit`` rows of a table that have ended; returns how many. Locked rows stay until the next
+    round."""
     (key,) = table.__mapper__.primary_key
     expired = select(key).where(over).order_by(key).limit(limit).with_for_update(skip_locked=True)
     return count_changed(session, delete(table).where(key.in_(expired)).execution_options(synchronize_session=False))

@@ -2,9 +2,9 @@
 
 The edge that opens a session owns its transaction: nothing in ``scorer`` commits.
 
-The connection budget is how many database connections all processes may open, and how many the server has. One process
-too many would be refused in the middle of its work, long after the mistake was made; so every process compares both
-when it starts.
+The connection budget is how many database connections all processes may open, and how many the server has. If there
+were too many processes, one would be refused in the middle of its work, long after the mistake. So every process
+compares both numbers when it starts.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from sqlalchemy import CursorResult, Engine, ExceptionContext, Executable, creat
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
-from sqlalchemy.orm import configure_mappers as configure_mappers  # noqa: PLC0414 - for what starts a process
+from sqlalchemy.orm import configure_mappers as configure_mappers  # noqa: PLC0414 - for modules that start a process
 
 from scorer.db.answer_timeouts import PING, TimedConnection, connection_options
 from scorer.errors import Unavailable
@@ -28,35 +28,34 @@ Sessions = sessionmaker[Session]
 
 
 class ConnectionLost(Exception):
-    """The server has ended a connection: it stopped, and may have been replaced by another server."""
+    """The server ended a connection. It stopped, and may have been replaced by another server."""
 
 
 class ReadOnlyServer(ConnectionLost):
-    """The server takes no writes: after a failover, it is the old one or one that is not promoted yet."""
+    """The server takes no writes. After a failover, it is the old server or one that is not promoted yet."""
 
 
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLost)
-"""Errors of a database that is busy or away: the same transaction may succeed a moment later."""
+"""Errors of a database that is busy or away. The same transaction may succeed a moment later."""
 DATABASE_ERROR: type[Exception] = DBAPIError
-"""Any error that the database's driver raises."""
 MAX_SKEW = timedelta(seconds=5)
 READ_ONLY = "25006"
-"""Code of the error of a server that takes no writes: after a failover, the old server or one not yet promoted."""
+"""The code of the error of a server that takes no writes: after a failover, the old server or one not yet promoted."""
 REFUSALS = {"42501", READ_ONLY}
-"""Codes of errors that only the operator can end: missing rights, and a server that is read-only."""
+"""Codes of errors that only the operator can fix: missing rights, and a read-only server."""
 COMMAND_CONNECTIONS = 5
 """Database connections of a command, or of a check at the start of a process."""
 CONNECTED_KEY = "connected"
-"""Where a session keeps that it has taken a connection."""
+"""Key in ``Session.info`` for whether a session has taken a connection."""
 HAS_WRITTEN = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
-"""Whether a transaction has written or locked anything. Advisory locks assign no transaction id by themselves, so the
-statements that take them ask for one."""
+"""Whether a transaction has written or locked anything. Advisory locks assign no transaction id, so the statements that
+take them request one."""
 POOL_SECONDS = 10
-"""Longest wait for a free connection of the pool."""
+"""The longest wait for a free connection of the pool."""
 
 
 def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS, **options: Any) -> Engine:
-    """The engine of the service's own role, with a pool of at most ``max_connections``; times are read and written in
+    """The engine of the service's own role, with a pool of at most ``max_connections``. Times are read and written in
     UTC."""
     pool_size = min(max_connections, 10)
     engine = create_engine(
@@ -72,15 +71,16 @@ def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS,
 
 
 def _leave_read_only_server(context: ExceptionContext) -> None:
-    """Raise ``ReadOnlyServer`` where the server takes no writes. The connection counts as lost, so that the pool
-    connects again, to the new primary."""
+    """Raise ``ReadOnlyServer`` if the server takes no writes. The connection then counts as lost, so the pool connects
+    again, to the new primary."""
     if getattr(context.original_exception, "pgcode", None) == READ_ONLY:
         context.is_disconnect = True
         raise ReadOnlyServer
 
 
 def sessions_of(engine: Engine, **info: object) -> Sessions:
-    """A factory of sessions, whose objects stay readable after the commit. ``info``: the ``Session.info`` of each."""
+    """A factory of sessions with objects that stay readable after the commit. ``info`` is the ``Session.info`` of
+    each."""
     sessions = sessionmaker(engine, expire_on_commit=False, info=info)
     event.listen(sessions, "after_begin", _note_connection)
     return sessions
@@ -91,7 +91,7 @@ def _note_connection(session: Session, *_: object) -> None:
 
 
 def has_connected(session: Session) -> bool:
-    """Whether a session of :func:`sessions_of` has taken a connection, and not given it back."""
+    """Whether a session of :func:`sessions_of` holds a connection."""
     return CONNECTED_KEY in session.info
 
 
@@ -102,11 +102,12 @@ def count_changed(session: Session, statement: Executable) -> int:
 
 
 def end_reading(session: Session) -> bool:
-    """Give the connection of a session of :func:`sessions_of` back if its transaction has only read; whether the
-    session now holds none. The next statement begins another transaction.
+    """Release the connection of a session of :func:`sessions_of` if its transaction has only read.
 
-    A request that waits for a second connection while it holds one waits forever if all other requests do the same:
-    behind a pooler, all pools of all processes share the server's connections.
+    Returns whether the session now holds no connection. The next statement begins another transaction.
+
+    A request that holds a connection while it waits for a second one waits forever if all other requests do the same.
+    Behind a pooler, all pools of all processes share the server's connections.
     """
     if not has_connected(session):
         return True
@@ -125,14 +126,14 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def unavailability(error: BaseException) -> str:
-    """Why the database is unavailable, in one line for logs, by one of ``UNAVAILABLE``: without the statement and its
-    parameters."""
+    """Why the database is unavailable, in one line for logs, from one of ``UNAVAILABLE``. Leaves out the statement and
+    its parameters."""
     cause = error.__cause__ if isinstance(error, ConnectionLost) and error.__cause__ is not None else error
     return f"the database did not answer: {type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
 
 
 def refusal(error: BaseException) -> str | None:
-    """Why the database is away, refuses, or does not allow what is tried, in one line without the statement; None for
+    """Why the database is away, refuses, or does not allow an operation, in one line without the statement. None for
     other errors."""
     driver = error.orig if isinstance(error, DBAPIError) else error.__cause__ if is_unavailable(error) else error
     if not isinstance(driver, psycopg2.Error):
@@ -144,7 +145,7 @@ def refusal(error: BaseException) -> str | None:
 
 @contextmanager
 def connected(settings: Settings) -> Iterator[Sessions]:
-    """Sessions for a command or a check, whose connections are closed at the end."""
+    """Sessions for a command or a check. Closes their connections at the end."""
     engine = engine_of(settings)
     try:
         yield sessions_of(engine)
@@ -153,8 +154,8 @@ def connected(settings: Settings) -> Iterator[Sessions]:
 
 
 def _is_lost(error: DBAPIError | psycopg2.Error) -> bool:
-    """Whether a connection is dead. What the driver is asked for past SQLAlchemy, such as the isolation of a snapshot,
-    raises the driver's own error: without a code of the server's, or with that of its shutdown (class 57P)."""
+    """Whether a connection is dead. Requests to the driver that bypass SQLAlchemy, such as for the isolation of a
+    snapshot, raise the driver's own error. It has no server's error code, or that of a shutdown (class 57P)."""
     if isinstance(error, DBAPIError):
         return error.connection_invalidated
     is_connections = isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError)
@@ -162,11 +163,11 @@ def _is_lost(error: DBAPIError | psycopg2.Error) -> bool:
 
 
 class Connections:
-    """A pool of connections for reading, with an engine of its own.
+    """A pool of connections for reading, with its own engine.
 
-    Most reads are one statement, so connections begin no transaction and are not pinged beforehand: the read itself
-    finds a dead connection and raises ``ConnectionLost``. Then all of the pool are closed, so that the next read does
-    not find another one.
+    Most reads are one statement, so connections begin no transaction and are not pinged first. A read finds a dead
+    connection itself and raises ``ConnectionLost``. All connections of the pool are then closed, so that the next read
+    does not get another dead one.
     """
 
     def __init__(self, settings: Settings, *, max_connections: int) -> None:
@@ -176,7 +177,7 @@ class Connections:
 
     @contextmanager
     def moment(self) -> Iterator[Connection]:
-        """A connection for one statement, which sees what is committed when it begins."""
+        """A connection for one statement. It sees everything committed when it begins."""
         with self._connected() as connection:
             yield connection
 
@@ -198,17 +199,17 @@ class Connections:
             raise ConnectionLost from error
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
 
 def use_one_snapshot(session: Session) -> None:
-    """Let every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before any other."""
+    """Make every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before the first
+    statement."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
 def allow_long_statements(connection: Connection, seconds: float) -> None:
-    """Let each statement of this transaction take so many seconds, not a minute: for workers that read whole
+    """Let each statement of this transaction take this many seconds instead of a minute. For workers that read whole
     competitions."""
     driver = connection.connection.driver_connection
     if isinstance(driver, TimedConnection):
@@ -216,29 +217,29 @@ def allow_long_statements(connection: Connection, seconds: float) -> None:
 
 
 def clock_skew(sessions: Sessions, now: Callable[[], datetime]) -> timedelta:
-    """How far the clock ``now`` is ahead of the database's; negative where it is behind."""
+    """How far the clock ``now`` is ahead of the database's; negative if it is behind."""
     with sessions() as session:
-        session.execute(text(PING))  # connecting takes longer than a reading of the clock may
+        session.execute(text(PING))  # connect first, because that takes too long for reading a clock
         return skew_in(session, now)
 
 
 def skew_in(session: Session, now: Callable[[], datetime]) -> timedelta:
-    """``clock_skew``, by a session that is connected."""
+    """:func:`clock_skew` for a session that is already connected."""
     before = now()
     theirs: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
     return before + (now() - before) / 2 - theirs
 
 
 def require_right_clock(sessions: Sessions, now: Callable[[], datetime]) -> None:
-    """``Unavailable`` if the clock ``now`` is more than ``MAX_SKEW`` from the database's, which decides about leases:
-    deadlines, quotas and the times of measurements would be wrong."""
+    """``Unavailable`` if the clock ``now`` differs from the database's by more than ``MAX_SKEW``. The database's clock
+    decides about leases, so deadlines, quotas and the times of measurements would be wrong."""
     skew = clock_skew(sessions, now)
     if abs(skew) > MAX_SKEW:
         direction = "ahead of" if skew > timedelta() else "behind"
         raise Unavailable(
             "wrong-clock",
             f"The clock of this machine is {abs(skew).total_seconds():.0f} s {direction} that of the database. "
-            "Synchronise both (NTP) and start again.",
+            "Synchronise both clocks (NTP) and start again.",
         )
 
 
@@ -257,21 +258,21 @@ def require_writable(sessions: Sessions) -> None:
 
 
 BOARD_CONNECTIONS = 4
-"""Of a web process's connections, those of its board cache, which has a pool of its own: requests that wait for a board
-must not use up the connections with which it is read."""
+"""How many of a web process's connections are for its board cache. They are in a separate pool, because requests that
+wait for a board must not use up the connections that read it."""
 SPARE_CONNECTIONS = 10
-"""For migrations, commands, and the checks of processes that start."""
+"""For migrations, commands, and the checks of starting processes."""
 
 
 def max_open_connections(settings: Settings) -> int:
-    """The most connections that all processes of the installation may have open at once."""
+    """The most connections that all processes of the installation may have open at the same time."""
     web = settings.web_processes * settings.web_connections
     workers = settings.worker_processes * settings.worker_connections
     return web + workers + SPARE_CONNECTIONS
 
 
 def server_connections(sessions: Sessions) -> int:
-    """How many connections the server takes from roles that are no superusers."""
+    """How many connections the server accepts from roles that are not superusers."""
     with sessions() as session:
         query = (
             "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
@@ -289,7 +290,8 @@ def require_connections(sessions: Sessions, settings: Settings) -> None:
             "too-many-connections",
             f"{settings.web_processes} web processes with {settings.web_connections} database connections each, "
             f"{settings.worker_processes} worker processes with {settings.worker_connections} each and "
-            f"{SPARE_CONNECTIONS} for commands may open {wanted} connections, and PostgreSQL takes {available}. Raise "
-            "its max_connections, lower KENNEL_WEB_CONNECTIONS, KENNEL_WORKER_CONNECTIONS or the numbers of processes "
-            "(KENNEL_WEB_PROCESSES, KENNEL_WORKER_PROCESSES), or put PgBouncer between and set KENNEL_DATABASE_POOLER.",
+            f"{SPARE_CONNECTIONS} for commands may open {wanted} connections, but PostgreSQL accepts only {available}. "
+            "Raise its max_connections, or lower KENNEL_WEB_CONNECTIONS, KENNEL_WORKER_CONNECTIONS or the numbers of "
+            "processes (KENNEL_WEB_PROCESSES, KENNEL_WORKER_PROCESSES), or use PgBouncer and set "
+            "KENNEL_DATABASE_POOLER.",
         )

@@ -24,7 +24,7 @@ from scorer.lifecycle import UNFINISHED, JobState, Queue, Status
 
 
 def newest_comparisons_with(session: Session, preparation_id: int) -> Sequence[Comparison]:
-    """The comparisons, the newest of each competition, in which a preparation is a candidate."""
+    """The newest comparison of each competition, if a preparation is a candidate in it."""
     newest = (
         select(Comparison.id)
         .ext(distinct_on(Comparison.competition_id))
@@ -43,8 +43,8 @@ def preparations(session: Session, ids: Sequence[int]) -> list[Preparation]:
 
 
 def refs_with_images(session: Session, competition_id: int) -> set[int]:
-    """The refs of a competition's scored entries in time that have a zip: neither imported ones nor those
-    whose zip has left."""
+    """The refs of a competition's scored entries in time that have a zip. Imported entries and those with a deleted zip
+    have none."""
     query = select(Submission.ref).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,
@@ -55,7 +55,7 @@ def refs_with_images(session: Session, competition_id: int) -> set[int]:
 
 
 def refs_to_measure(session: Session, preparation_id: int, refs: Collection[int]) -> list[int]:
-    """Those of the entries that have no distance in a preparation's feature space and no unfinished job for it."""
+    """The entries without a distance in a preparation's feature space and without an unfinished job for it."""
     has_job = exists().where(
         Job.submission_ref == Submission.ref,
         Job.queue == Queue.COMPARE,
@@ -69,8 +69,8 @@ def refs_to_measure(session: Session, preparation_id: int, refs: Collection[int]
 
 
 def distances(session: Session, preparation_id: int, refs: Collection[int]) -> dict[int, float]:
-    """The memorization distances of entries in a preparation's feature space, by ref: measured by scoring, else by a
-    comparison."""
+    """The memorization distances of entries in a preparation's feature space, by ref. Taken from scoring, or else from
+    a comparison."""
     any_ref = any_(id_list(refs))
     compared = (
         select(ComparedDistance.submission_ref, ComparedDistance.memorization_distance)
@@ -102,7 +102,7 @@ def is_measuring(session: Session, preparation_id: int, refs: Collection[int]) -
 
 
 def former_preparations(session: Session, competition_id: int) -> Sequence[int]:
-    """The ids of the preparations of a competition's former private tracks, the newest first."""
+    """The ids of the preparations of a competition's former private tracks, newest first."""
     query = select(Track.preparation_id).where(
         Track.competition_id == competition_id, Track.kind == "former", Track.preparation_id.is_not(None)
     )
@@ -110,7 +110,7 @@ def former_preparations(session: Session, competition_id: int) -> Sequence[int]:
 
 
 def failure_messages(session: Session, preparation_id: int, refs: Collection[int]) -> list[str]:
-    """The errors of those of the entries whose newest comparing job for a preparation has failed for good."""
+    """The errors of the entries with a newest comparing job for a preparation that has failed."""
     newest = (
         select(Job.state, Job.error)
         .ext(distinct_on(Job.submission_ref))
@@ -124,42 +124,42 @@ def failure_messages(session: Session, preparation_id: int, refs: Collection[int
 
 
 def newest_threshold(session: Session, track_id: int) -> Threshold | None:
-    """The threshold of a track, which its board is ranked with; None where there is none yet, or since the track is
-    measured in another way."""
+    """The threshold that ranks a track's board. None if there is none yet, or none since a change in how the track is
+    measured."""
     newest = newest_row(session, Threshold, track_id=track_id)
     return None if newest is None or newest.method == UNSET else newest
 
 
 def newest_thresholds(session: Session, track_ids: Collection[int]) -> dict[int, Threshold]:
-    """The thresholds that the boards of these tracks are ranked with now, by track; of some none."""
+    """The thresholds that currently rank the boards of these tracks, by track. Tracks without a threshold are
+    missing."""
     query = select(Threshold).where(Threshold.id.in_(newest_ids(Threshold.track_id, track_ids, 1)))
     return {newest.track_id: newest for newest in session.scalars(query) if newest.method != UNSET}
 
 
 def lock_track(session: Session, track_id: int) -> str:
-    """Let one transaction at a time record a track's tau; measurements are recorded meanwhile. Returns the track's kind
-    as it is once the lock is held."""
+    """Let only one transaction at a time record a track's tau. Measurements can still be recorded. Returns the track's
+    kind once the lock is held."""
     query = select(Track.kind).where(Track.id == track_id).with_for_update(key_share=True)
     return session.execute(query).scalar_one()
 
 
 def threshold(session: Session, track_id: int, threshold_id: int) -> Threshold | None:
-    """One of a track's thresholds, None if it has none with this id."""
+    """One of a track's thresholds; None if it has none with this id."""
     query = select(Threshold).where(Threshold.track_id == track_id, Threshold.id == threshold_id)
     return session.scalars(query).one_or_none()
 
 
 def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
-    """All thresholds of a track, newest first."""
     return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()
 
 
 UNDO = "undo"
-"""The method of a threshold that restores the one before it."""
+"""The method of a threshold that restores the previous one."""
 
 
 def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
-    """The choices that no undo has taken back, oldest first; the next undo takes back the last one."""
+    """The choices that have not been undone, oldest first. The next undo restores the one before the last."""
     standing: list[Threshold] = []
     for row in reversed(newest_first):
         if row.method == UNDO:

@@ -1,7 +1,7 @@
-"""The closest pairs of an entry: generated images beside the reference images nearest to them, read from the zips.
+"""The closest pairs of an entry: generated images with the reference images nearest to them, read from the zips.
 
-An extractor does not see a mirror image as equal, so pixels are compared both upright and mirrored.
-Sheets of the images that two entries share are made alike.
+Extractors treat mirror images as different, so pixels are compared both upright and mirrored. Sheets of the images that
+two entries share are made in the same way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.submissions.access import find_with_rulings, unknown_submission
 
 MAX_PAIRS = 8
-"""As many as fit on a screen; a measurement records more."""
+"""The number of pairs shown. A measurement records more."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairImages:
     """A pair of images, (size, size, 3) uint8 each: ``image`` of the entry and ``reference`` of a reference set.
 
-    ``distance`` is the cosine distance of their features, ``difference`` the root mean square difference of their
+    ``distance`` is the cosine distance of their features. ``difference`` is the root mean square difference of their
     pixels in grey levels, ``mirrored_difference`` the same with the mirrored reference image.
     """
 
     number: int
     place: int
-    """The image's index in its zip, by name."""
+    """The image's index in its zip, in the order of names."""
     reference_name: str
     distance: float
     image: Images
@@ -50,7 +50,6 @@ class PairImages:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether the mirrored reference image is the better match."""
         return self.mirrored_difference < self.difference
 
 
@@ -62,7 +61,7 @@ def pairs_of_entry(
     account: Account,
     kinds: Sequence[TrackKind] = TRACK_KINDS,
 ) -> dict[str, list[PairImages]]:
-    """The closest pairs of an entry on some tracks, as this person may see them; none on a track without a
+    """The closest pairs of an entry on some tracks that this person may see. Empty for a track without a
     measurement."""
     pairs: dict[str, list[PairImages]] = {}
     for kind in kinds:
@@ -81,9 +80,9 @@ def _newest_measurement(session: Session, submission: Submission, kind: TrackKin
 
 
 def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -> tuple[Submission, Measurement]:
-    """The entry and the measurement whose pairs this person may see. ``NotFound`` otherwise.
+    """The entry and its measurement, if this person may see the closest pairs. ``NotFound`` otherwise.
 
-    Reviewers and organizers may see all; the entry's own team those of :func:`tracks_shown_to_team`.
+    Reviewers and organizers may see all pairs, the entry's own team those of :func:`tracks_shown_to_team`.
     """
     submission, reviews = find_with_rulings(acting.session, submission_id, acting.actor)
     if not reviews:
@@ -92,14 +91,16 @@ def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -
             raise unknown_submission(submission_id)
     measurement = _newest_measurement(acting.session, submission, kind)
     if measurement is None:
-        raise NotFound("not-measured", f"The {kind} track has not measured this entry.")
+        raise NotFound("not-measured", f"This entry has not been measured on the {kind} track.")
     return submission, measurement
 
 
 def tracks_shown_to_team(session: Session, state: CompetitionState, submission: Submission) -> Sequence[TrackKind]:
-    """The tracks whose closest pairs an entry's team may see, so that it knows what to appeal against: those that
-    penalise the entry, the public one from the close on and the private one once a board is published; the public one
-    at any time once there is a ruling."""
+    """The tracks with closest pairs that an entry's team may see, so that it knows what to appeal against.
+
+    These are the tracks that penalise the entry: the public one from the close on, the private one once a board is
+    published. After a ruling, the team sees the public one at any time.
+    """
     penalised = [kind for kind, track in state.tracks.items() if _is_penalised(session, track, submission)]
     shown: list[TrackKind] = []
     closed = state.phase not in {Phase.DRAFT, Phase.OPEN}
@@ -116,7 +117,7 @@ def _is_penalised(session: Session, track: Track, submission: Submission) -> boo
 
 
 def team_sees_evidence(session: Session, submission: Submission) -> bool:
-    """Whether an entry's team may see the evidence against it: once there is a ruling."""
+    """Whether an entry's team may see the evidence against it, that is, after a ruling."""
     return newest_row(session, Ruling, submission_ref=submission.ref) is not None
 
 
@@ -128,8 +129,8 @@ def pairs_of(
     measurement: Measurement,
     account: Account,
 ) -> list[PairImages]:
-    """The closest pairs of a measurement, closest first, without those whose images are gone and, for all but
-    organizers, those with reference images that participants may not see."""
+    """The closest pairs of a measurement, closest first. Leaves out pairs with deleted images and, except for
+    organizers, pairs with reference images that participants may not see."""
     recorded = measurement.closest_pairs
     if not recorded:
         return []
@@ -169,26 +170,26 @@ def difference(one: Images, other: Images) -> float:
 
 
 def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
-    """A PNG of all pairs: the generated images in the first row, the reference images in the second, mirrored where
-    that is the better match. ``NotFound`` without pairs."""
+    """A PNG of all pairs: generated images in the first row, reference images in the second, mirrored if that matches
+    better. ``NotFound`` without pairs."""
     if not pairs:
-        raise NotFound("no-pairs", "There are no pairs of images to show for this entry.")
-    return png_of_pairs((each.image, _better_match(each.image, each.reference)) for each in pairs)
+        raise NotFound("no-pairs", "This entry has no pairs of images to show.")
+    return png_of_pairs((pair.image, _better_match(pair.image, pair.reference)) for pair in pairs)
 
 
 def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, *, other_ref: int) -> bytes:
-    """A PNG of images that an entry shares with another team's: its own in the first row, below each the other's,
-    mirrored where that is the better match. ``NotFound`` if they share none, or if a zip is gone."""
+    """A PNG of images that an entry shares with another team's: its own in the first row, the other entry's in the
+    second, mirrored if that matches better. ``NotFound`` if they share none, or a zip is gone."""
     sharing = rows.sharing_entries(session, [submission.ref])
-    examples = next((each.examples for each in sharing if each.ref == other_ref), None)
+    examples = next((entry.examples for entry in sharing if entry.ref == other_ref), None)
     if examples is None:
-        raise NotFound("no-pictures", "There are no images of these two entries to show.")
+        raise NotFound("no-pictures", "These two entries have no shared images to show.")
     [other] = submissions_by_ref(session, [other_ref])
     try:
         own = images.of_entry(submission, {one for one, _ in examples})
         others = images.of_entry(other, {another for _, another in examples})
     except NotFound:  # its message would name the blob's key
-        raise NotFound("no-pictures", "The images of these entries are not stored any more.") from None
+        raise NotFound("no-pictures", "The images of these entries are no longer stored.") from None
     return png_of_pairs((own[one], _better_match(own[one], others[another])) for one, another in examples)
 
 

@@ -1,5 +1,6 @@
-"""The code behind an entry, for reviewers: its team attaches a zip or a notebook, and may replace it until the close,
-or later if it is asked for.
+"""The code of an entry, for reviewers: its team attaches a zip or a notebook and may replace it until the close.
+
+Organizers can request code later, which allows the team to attach it until a deadline.
 """
 
 from collections.abc import Mapping
@@ -33,22 +34,22 @@ MAX_TIME = timedelta(days=365)
 
 
 def request_code(acting: Acting, submission_id: str, *, until: datetime, text: str) -> CodeRequest:
-    """Ask an entry's team for its code; a later request replaces an earlier one and its deadline. The team gets a
-    notice. ``Invalid`` for a deadline that has passed or is more than a year away."""
+    """Ask an entry's team for its code, and notify it. A later request replaces an earlier one and its deadline.
+    ``Invalid`` for a deadline that has passed or is more than a year away."""
     submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     if submission.team.benchmark or submission.imported:
-        raise Conflict("no-code-here", "This entry has no team that could attach its code.")
+        raise Conflict("no-code-here", "Benchmark entries and imported entries have no code.")
     if not acting.now < until <= acting.now + MAX_TIME:
         raise Invalid(
-            "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC: choose a time within the next 365 days."
+            "bad-deadline", f"The deadline is {until:%Y-%m-%d %H:%M} UTC. Choose a time within the next 365 days."
         )
     request = CodeRequest(submission_ref=submission.ref, until=until, text=text.strip())
     acting.add(request)
     after = {"until": until.isoformat(), "text": request.text}
     audit_log.record_action(acting, "code.requested", f"submission:{submission.id}", after=after)
-    subject = f"{submission.competition.title}: the code of {submission.file_name} is wanted"
+    subject = f"{submission.competition.title}: code requested for {submission.file_name}"
     body = (
         f"The organizers ask your team for the code of entry {submission.ref}, {submission.file_name}, until "
         f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
@@ -60,22 +61,23 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
 
 
 def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
-    """Whether the code of an entry is asked for and the deadline has not passed."""
+    """Whether the code of an entry is requested and the deadline has not passed."""
     request = newest_row(session, CodeRequest, submission_ref=submission.ref)
     return request is not None and now < request.until
 
 
 MAX_CODE_BYTES = 20 * 1024**2
 MAX_FILES, MAX_DIRECTORY_BYTES = 10_000, 1 << 20
-"""Limits on the directory of a zip of code."""
+"""The limits on the directory of a zip of code."""
 CodeKind = Literal["zip", "notebook"]
 SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
 
 
 def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
-    """The kind of file by its content, whatever its name; ``Invalid`` if it is neither a zip nor a notebook.
+    """The kind of file according to its content, regardless of its name. ``Invalid`` if it is neither a zip nor a
+    notebook.
 
-    ``limited``: a limited process reads it, and ``Invalid`` says so if it cannot.
+    ``limited``: a limited process reads the file. ``Invalid`` also if that process cannot read it.
     """
     start = file.read(2)
     file.seek(0)
@@ -87,32 +89,36 @@ def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
         return [file.read(MAX_CODE_BYTES + 1)]
 
     if not (call_limited(is_notebook, read, purpose=NOTEBOOK) if limited else is_notebook(read())):
-        raise Invalid("not-code", "The code is neither a zip nor a notebook (.ipynb, nbformat 4).")
+        raise Invalid(
+            "not-code", "The code is neither a zip nor a notebook. Upload a .zip, or an .ipynb with nbformat 4."
+        )
     return "notebook"
 
 
 def require_code_change(acting: Acting, submission_id: str) -> Submission:
-    """The submission, if this person may attach or replace its code now: their own team's, until the close, until
-    the time by which organizers ask for it, or while the team may appeal (a late entry's at any time). ``NotFound``,
-    ``Forbidden`` or ``Conflict`` otherwise."""
+    """The submission, if this person may attach or replace its code now. ``NotFound``, ``Forbidden`` or ``Conflict`` if
+    not.
+
+    It must belong to their own team. They may attach code until the close, until the deadline of a request, or while
+    the team may appeal. Late entries take code at any time.
+    """
     submission = find_submission(acting.session, submission_id, acting.actor)
     if not is_own(acting.session, submission, acting.actor):
-        raise Forbidden("not-yours", "Only the team of an entry attaches code to it.")
+        raise Forbidden("not-yours", "Only the team of the entry can attach code to it.")
     state = state_of(acting.session, submission.competition.slug, acting.now)
     if not takes_code(acting.session, state, submission, now=acting.now):
-        raise Conflict("closed", "The competition has closed; the code of its entries can no longer be changed.")
+        raise Conflict("closed", "The competition has closed, so the code of its entries can no longer be changed.")
     return submission
 
 
 def takes_code(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
-    """Whether the code of an entry may be attached or replaced now."""
     if state.phase is Phase.OPEN or submission.late or is_wanted(session, submission, now):
         return True
     return appeal_windows.takes_appeals(session, state, submission, now=now)
 
 
 def require_room_for_code(acting: Acting, submission: Submission, limits: UploadLimits, *, wanted: int) -> None:
-    """``Conflict`` if code of ``wanted`` bytes, in place of the entry's present code, exceeds a quota of bytes."""
+    """``Conflict`` if code of ``wanted`` bytes, in place of the entry's current code, exceeds a storage quota."""
     replaced = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     more = wanted - (replaced.bytes if replaced is not None else 0)
     if more > 0:
@@ -122,10 +128,12 @@ def require_room_for_code(acting: Acting, submission: Submission, limits: Upload
 def attach_code(
     acting: Acting, submission_id: str, received: ReceivedBlob, *, kind: CodeKind, limits: UploadLimits
 ) -> tuple[CodeAttachment, CodeAttachment | None]:
-    """Attach received code to an entry. Returns it, and the attachment that it replaces, whose blob may be deleted.
-    ``Conflict`` if it exceeds a quota of bytes."""
+    """Attach received code to an entry. Returns the attachment, and the replaced one, so that its blob can be deleted.
+    ``Conflict`` if it exceeds a storage quota."""
     submission = require_code_change(acting, submission_id)
-    teams.find_or_create_team(acting, submission.competition_id)  # locks it: one at a time counts
+    teams.find_or_create_team(
+        acting, submission.competition_id
+    )  # also locks the team, so that concurrent uploads are counted one after another
     submissions.lock_submission(acting.session, submission.ref)
     require_room_for_code(acting, submission, limits, wanted=received.bytes)
     replaced = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
@@ -137,13 +145,13 @@ def attach_code(
 
 
 def hand_out_code(acting: Acting, submission_id: str) -> tuple[Submission, CodeAttachment]:
-    """The code of an entry, for organizers and for reviewers; the audit log says who has read it.
+    """The code of an entry, for organizers and reviewers. Records the download in the audit log.
 
-    ``Forbidden`` for the entry's own team, ``NotFound`` for everybody else and where no code is attached.
+    ``Forbidden`` for the entry's own team. ``NotFound`` for everybody else, and if no code is attached.
     """
     submission, reviews = find_with_rulings(acting.session, submission_id, acting.actor)
     if not reviews:
-        raise Forbidden("wrong-role", "Attached code is read by reviewers and organizers alone.")
+        raise Forbidden("wrong-role", "Only reviewers and organizers can download attached code.")
     code = newest_row(acting.session, CodeAttachment, submission_ref=submission.ref)
     if code is None:
         raise NotFound("no-code", "No code is attached to this entry.")

@@ -15,7 +15,7 @@ from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, png_of_pairs
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
-"""Groups of images near to training images, which mostly are the same images of the entry."""
+"""Groups of images near to training images. They mostly have the same images of the entry."""
 SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
     {
         "near-copies": ("near-copies", "mirrored-copies"),
@@ -23,47 +23,50 @@ SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
         "mirrored-twins": ("identical-images",),
     }
 )
-"""The signs that belong to a group, where their names differ from the group's."""
+"""The signs that belong to a group, if their names differ from the group's."""
 SET_PREFIX_LENGTH = 8
-"""Characters of a reference set's SHA-256 before the names of its images."""
+"""How many characters of a reference set's SHA-256 precede the names of its images."""
 GONE = 128
-"""The grey level that stands for an image which is no longer stored."""
+"""The grey level shown for an image that is no longer stored."""
 MAX_PAIRS = 8
-"""Pairs shown of a group: as many as fit on a screen."""
+"""The number of pairs shown per group."""
 
 
 @dataclass(frozen=True)
 class ExamplePair:
-    """An image of the entry and the image it is close to: a reference image (``set_`` is the beginning of its set's
-    SHA-256) or another image of the entry (None)."""
+    """An image of the entry and an image that it is close to. The latter is a reference image (``set_`` is the
+    beginning of its set's SHA-256) or another image of the entry (``set_`` is None)."""
 
     image: str
     other: str
     distance: float
     set_: str | None = None
     mirrored: bool = False
-    """Whether it is close to the other image's mirror image."""
+    """Whether it is close to the mirror image of the other one."""
 
 
 def example_groups(details: Mapping[str, Any], hidden: Collection[str] = ()) -> dict[str, Sequence[ExamplePair]]:
-    """The groups of example pairs by the names that URLs use: those of :data:`NEAR_DUPLICATE_GROUPS`, ``cell-1`` (the
-    first cell), ``repeats``, ``identical`` (two images of each of its groups), ``mirrored-twins``.
+    """The groups of example pairs, by the names in URLs. Leaves out empty groups.
 
-    Pairs with images of the reference sets in ``hidden`` (beginnings of SHA-256) are left out, and empty groups.
+    The names are those of :data:`NEAR_DUPLICATE_GROUPS`, ``cell-1`` (the first cell) and so on, ``repeats``,
+    ``identical`` (two images of each of its groups) and ``mirrored-twins``. ``hidden`` has beginnings of SHA-256: pairs
+    with images of these reference sets are left out.
     """
     groups = {name: _reference_pairs(details.get(name.replace("-", "_"), ())) for name in NEAR_DUPLICATE_GROUPS}
     for cell in details.get("cells", ()):
         groups[f"cell-{cell['cell'] + 1}"] = _reference_pairs(cell["examples"])
     groups["repeats"] = [ExamplePair(one, other, distance) for one, other, distance in details.get("repeats", ())]
     groups["identical"] = [ExamplePair(names[0], names[1], 0.0) for names in details.get("identical", ())]
-    mirrored = {frozenset(pair): pair for pair in details.get("mirrored_twins", ())}  # each pair is listed both ways
+    mirrored = {
+        frozenset(pair): pair for pair in details.get("mirrored_twins", ())
+    }  # each pair is listed in both orders
     groups["mirrored-twins"] = [ExamplePair(one, other, 0.0, mirrored=True) for one, other in mirrored.values()]
     visible = {name: [pair for pair in group if pair.set_ not in hidden][:MAX_PAIRS] for name, group in groups.items()}
     return {name: group for name, group in visible.items() if group}
 
 
 def has_sign(group: str, signs: Collection[str]) -> bool:
-    """Whether one of the signs of these names belongs to a group."""
+    """Whether a group has one of these signs."""
     return not {*SIGNS_OF_GROUP.get(group, (group,))}.isdisjoint(signs)
 
 
@@ -78,15 +81,15 @@ def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]
 def example_sheet(
     session: Session, images: StoredImages, submission: Submission, *, evidence: Evidence, group: Sequence[ExamplePair]
 ) -> bytes:
-    """A PNG of pairs: the entry's images in the first row, the images they are close to in the second, mirrored where
-    that is the match. ``NotFound`` where the entry's zip is gone."""
+    """A PNG of pairs: the entry's images in the first row, the images they are close to in the second, mirrored if the
+    mirror image matches. ``NotFound`` if the entry's zip is gone."""
     size = submission.competition.image_size
     try:
         generated = _by_name(images, submission, {name for pair in group for name in _generated_names(pair)})
     except NotFound:  # its message would name the blob's key
-        raise NotFound("no-pictures", "The images of this entry are not stored any more.") from None
+        raise NotFound("no-pictures", "The images of this entry are no longer stored.") from None
     sets = _sets_of(session, evidence)
-    references = {each.sha256[:SET_PREFIX_LENGTH]: _of_set(images, each, group, size=size) for each in sets}
+    references = {set_.sha256[:SET_PREFIX_LENGTH]: _of_set(images, set_, group, size=size) for set_ in sets}
     return png_of_pairs(
         (generated.get(pair.image, _gone(size)), _below(pair, generated, references, size=size)) for pair in group
     )
@@ -108,8 +111,8 @@ def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
 
 
 def _of_set(images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], *, size: int) -> dict[str, Images]:
-    """The images of one reference set that a group names, by name; none where the set is gone."""
-    wanted = {each.other for each in group if each.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
+    """The images of one reference set that a group names, by name; empty if the set is gone."""
+    wanted = {pair.other for pair in group if pair.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
     if not wanted:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Generator audits: their state, their result, who may see it, and recording it."""
+"""Generator audits: their state and result, who may see them, and recording them."""
 
 import io
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from scorer.submissions.access import find_with_rulings, is_own
 
 AuditState = Literal["waiting", "running", "refused", "failed", "done"]
 HELD_OUT_GROUPS = frozenset[TargetKind]({"held_out", "near_held_out"})
-"""The groups that organizers alone may see."""
+"""The groups that only organizers may see."""
 
 
 @dataclass(frozen=True)
 class AuditStatus:
     """An entry's generator and the state of its audit, as one person may see it.
 
-    ``refusal`` is for everybody who may see the generator, ``recovery`` only for those who may know the result.
+    Everybody who may see the generator may see ``refusal``. ``recovery`` is only for people who may know the result.
     """
 
     generator: GeneratorFile
@@ -47,9 +47,9 @@ class AuditStatus:
     faults: Sequence[str]
     recovery: Recovery | None
     former: Sequence[tuple[GeneratorFile, Recovery]]
-    """Earlier generators with their results, newest first; for reviewers and organizers."""
+    """Earlier generators with their results, newest first; only for reviewers and organizers."""
     sees_held_out: bool
-    """Whether this person may see held-out images: organizers alone."""
+    """Whether this person may see held-out images. Only organizers may."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class AuditResult:
 
 
 def find_generator(session: Session, submission_id: str, account: Account) -> AuditStatus:
-    """An entry's generator, for its team, reviewers and organizers; ``NotFound`` for others and where there is none."""
+    """An entry's generator, for its team, reviewers and organizers. ``NotFound`` for others, and if there is none."""
     submission, _ = find_with_rulings(session, submission_id, account)
     status = audit_status(session, submission, account)
     if status is None:
-        raise NotFound("no-generator", "No generator was handed in for this entry.")
+        raise NotFound("no-generator", "This entry has no generator.")
     return status
 
 
 def audit_status(session: Session, submission: Submission, account: Account) -> AuditStatus | None:
-    """The newest generator of an entry that this person may see, or None."""
+    """The newest generator of an entry, if this person may see it, or None."""
     generator = newest_row(session, GeneratorFile, submission_ref=submission.ref)
     if generator is None:
         return None
@@ -107,27 +107,27 @@ def _state(job: Job | None, recovery: Recovery | None) -> AuditState:
 
 
 def team_sees_findings(session: Session, submission: Submission) -> bool:
-    """Whether an entry's team may see the result of its generator's audit: once a provisional or final board is
-    published, or there is a ruling on the entry."""
+    """Whether an entry's team may see the result of its generator's audit: after a ruling on the entry, or once a
+    provisional or final board is published."""
     return competitions.is_published(session, submission.competition_id) or team_sees_evidence(session, submission)
 
 
 def pairs_key(session: Session, submission_id: str, group: TargetKind, *, account: Account) -> str:
-    """The blob key of the pairs of a group, if this person may see them; held-out images are shown only to organizers.
-    ``NotFound`` otherwise."""
+    """The blob key of a group's pairs, if this person may see them. ``NotFound`` otherwise. Only organizers see
+    held-out images."""
     status = find_generator(session, submission_id, account)
     recovery = status.recovery
     hidden = group in HELD_OUT_GROUPS and not status.sees_held_out
     if recovery is None or recovery.arrays_key is None or hidden:
-        raise NotFound("no-recovered", "There are no recovered images of this entry for you to see.")
+        raise NotFound("no-recovered", "This entry has no recovered images that you may see.")
     return recovery.arrays_key
 
 
 def verdict_of(recovery: Recovery) -> Verdict:
-    """The verdict on an audit's numbers by today's limits; docs/explanation/metrics.md#latent-recovery-metrics.
+    """The verdict on an audit's numbers under the current limits; docs/explanation/metrics.md#latent-recovery-metrics.
 
-    ``inconclusive`` where the search did not recover the generator's own images, ``copies`` if training images are
-    recovered so much better than held-out ones that chance does not explain it, else ``no-sign``.
+    ``inconclusive`` if the search did not recover the generator's own images. ``copies`` if training images are
+    recovered so much better than held-out images that chance does not explain it. Otherwise ``no-sign``.
     """
     if recovery.recovered_share is not None and recovery.recovered_share < MIN_SHARE_FOUND:
         return "inconclusive"
@@ -135,11 +135,12 @@ def verdict_of(recovery: Recovery) -> Verdict:
 
 
 def pairs_sheet(arrays: bytes, group: TargetKind) -> bytes:
-    """A PNG of a group's pairs: targets in the first row, recovered images in the second. ``NotFound`` without any."""
+    """A PNG of a group's pairs: targets in the first row, recovered images in the second. ``NotFound`` without
+    pairs."""
     with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
         if any(name not in stored for name in names):
-            raise NotFound("no-recovered", "No images of this kind were looked for.")
+            raise NotFound("no-recovered", "The audit did not search for images of this kind.")
         return png_of_pairs(zip(*(stored[name] for name in names), strict=True))
 
 
@@ -154,8 +155,8 @@ def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, 
 def record_refusal(
     session: Session, claim: leases.Claim, error: Invalid | TooLarge, *, provenance: dict[str, Any], now: datetime
 ) -> bool:
-    """Record why a file cannot be used, and notify those who can upload another; False if the claim no longer holds the
-    job."""
+    """Record why a file cannot be used, and notify people who can upload another one. False if the claim no longer
+    holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     faults = list(error.faults[:10])
@@ -180,7 +181,7 @@ def _notify_refusal(session: Session, generator: GeneratorFile, why: str, *, now
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author
     subject = f"The generator of {submission.file_name} cannot be used"
-    body = f"{subject} in {submission.competition.title}. {why}\n\nAnother file can be handed in on the entry's page."
+    body = f"{subject} in {submission.competition.title}. {why}\n\nYou can upload another file on the entry's page."
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):
         team = merges.current_team(session, submission.team_id)

@@ -1,6 +1,6 @@
-"""Uploads of the generator behind an entry, by its team or an organizer.
+"""Uploads of an entry's generator, by its team or an organizer.
 
-Nothing here reads the file: only a sandboxed process of a worker does (:mod:`worker.evidence.generator_audit`).
+Nothing here reads the file. Only a sandboxed process of a worker does (:mod:`worker.evidence.generator_audit`).
 """
 
 from dataclasses import dataclass
@@ -26,34 +26,36 @@ from scorer.teams import storage
 from scorer.teams.storage import UploadLimits
 
 MAX_UPLOADS_A_DAY = 5
-"""Files that a team may upload for one entry on a UTC day, because each costs a worker minutes."""
+"""How many files a team may upload for one entry per UTC day. Each audit takes a worker minutes."""
 
 
 @dataclass(frozen=True)
 class DeclaredLatent:
-    """The latent space as declared at the upload: its dimension, and standard normal or uniform on [-1, 1]."""
+    """The latent space declared at the upload: its dimension, and whether it is standard normal or uniform on [-1,
+    1]."""
 
     dimension: int
     distribution: Distribution
 
 
 def require_generator_change(acting: Acting, submission_id: str) -> Submission:
-    """The entry, if this person may upload its generator now: their own team's until the final board is published, for
-    organizers any. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
+    """The entry, if this person may upload its generator now: their own team's until the final board is published, any
+    entry's for organizers. ``NotFound``, ``Conflict`` or ``TooMany`` otherwise."""
     submission = find_submission(acting.session, submission_id, acting.actor)
     if submission.imported:
-        raise Conflict("imported", "This entry was imported from a table of results: there are no images to recover.")
+        raise Conflict("imported", "This entry was imported from a table of results, so it has no images to recover.")
     if submission.status != Status.SCORED:
-        raise Conflict("not-scored", f"A generator belongs to an entry with a score; this one is {submission.status}.")
+        raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can have a generator.")
     if "held_out" not in competitions.references_of(acting.session, submission.competition_id):
-        raise Conflict("no-held-out", "Recovery compares training with held-out images; there are no held-out ones.")
+        raise Conflict("no-held-out", "The competition has no held-out images, which a generator audit needs.")
     if is_organizer(acting.actor, submission.competition_id):
         return submission
     if competitions.is_final(acting.session, submission.competition_id):
-        raise Conflict("published", "The final board is published; generators are no longer taken.")
+        raise Conflict("published", "The final board is published, so generators can no longer be uploaded.")
     if rows.count_since(acting.session, submission.ref, utc_day(acting.now)[0]) >= MAX_UPLOADS_A_DAY:
         raise TooMany(
-            "generator-limit", f"An entry takes {MAX_UPLOADS_A_DAY} generators a UTC day; please go on tomorrow."
+            "generator-limit",
+            f"You can upload {MAX_UPLOADS_A_DAY} generators per entry and UTC day. Try again tomorrow.",
         )
     return submission
 
@@ -67,11 +69,11 @@ def accept_generator(
     seed: int,
     limits: UploadLimits,
 ) -> GeneratorFile:
-    """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit. ``Conflict`` if
-    it exceeds a quota of bytes: earlier ones stay in the store, too.
+    """Accept a received file as an entry's generator, in place of earlier ones, and queue its audit.
 
-    The audit's random draws follow from ``seed``. If the same file with the same latent space is already there, that
-    one is returned, unless its audit has failed.
+    ``Conflict`` if it exceeds a storage quota; earlier generators stay in the store and also count. The audit's random
+    draws follow from ``seed``. If the newest generator is the same file with the same latent space, it is returned
+    instead, unless its audit has failed.
     """
     submission = find_submission(acting.session, submission_id, acting.actor)
     submissions.lock_submission(acting.session, submission.ref)

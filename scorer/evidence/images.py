@@ -1,4 +1,4 @@
-"""Single images out of the zips of entries and reference sets, for people to look at; never for measuring."""
+"""Single images from the zips of entries and reference sets, for people to look at, never for measuring."""
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,12 +20,14 @@ from scorer.db.tables import Account, ReferenceSet, Submission
 from scorer.submissions.files import stored_zip
 
 MAX_KEPT_BYTES = 64 << 20
-"""Of decoded images that a process keeps."""
+"""The most bytes of decoded images that a process caches."""
 
 
 class StoredImages:
-    """Single images out of the zips in a blob store, which strangers have made. So many limited processes decode them
-    as the operator has set; what they decode is kept for a while, because a page and its pictures want the same ones.
+    """Single images from the zips in a blob store.
+
+    Strangers made these zips, so limited processes decode them; the operator sets how many. Decoded images are cached,
+    because a page and its pictures use the same ones.
     """
 
     def __init__(self, blobs: Blobs, *, processes: int) -> None:
@@ -34,33 +36,33 @@ class StoredImages:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, int, int], Images] = OrderedDict()
         self._kept_bytes = 0
-        # Zips never change, and large directories take long to read.
+        # Zips never change, and reading large directories takes long.
         self.listing_of = lru_cache(maxsize=32)(self._read_listing)
 
     def _read_listing(self, key: str, spec: ImageSpec | None) -> Listing:
-        """The directory of an entry's zip or, with ``spec`` None, of a reference set's."""
+        """The directory of an entry's zip, or with ``spec`` None that of a reference set."""
         with self._blobs.open(key) as file:
             return list_references(file) if spec is None else list_images(file, spec)
 
     def names_of_entry(self, submission: Submission) -> Sequence[str]:
-        """The names of an entry's images; ``NotFound`` where the entry has no zip."""
+        """The names of an entry's images. ``NotFound`` if the entry has no zip."""
         return self.listing_of(stored_zip(submission).key, _spec_of(submission)).names
 
     def names_of_set(self, references: ReferenceSet) -> Sequence[str]:
-        """The names of the images of a reference set; ``NotFound`` where it is gone."""
+        """The names of the images of a reference set. ``NotFound`` if the set is gone."""
         return self.listing_of(references.blob_key, None).names
 
     def of_entry(self, submission: Submission, places: Collection[int]) -> dict[int, Images]:
-        """Some of an entry's images by index, (size, size, 3) uint8 each; missing indices are left out. ``NotFound``
-        where the zip is gone."""
+        """Some of an entry's images by index, (size, size, 3) uint8 each, without missing indices. ``NotFound`` if the
+        zip is gone."""
         spec = _spec_of(submission)
         return self._select(stored_zip(submission).key, spec, places, size=spec.size)
 
     def of_references(
         self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, *, hidden: Collection[int]
     ) -> dict[int, Images]:
-        """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden``
-        sets; none where features stood in place of the images."""
+        """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets.
+        Empty if a set holds features instead of images."""
         images: dict[int, Images] = {}
         if any(set_.holds_features for set_ in sets):
             return images
@@ -79,7 +81,7 @@ class StoredImages:
             found = self._find(key, size, wanted)
             if wanted == found.keys():
                 return found
-            # One at a time: a photograph may take two gigabytes of the process that decodes it.
+            # One at a time, because the process that decodes a photograph may need two gigabytes for it.
             with LARGE.turn():
                 found = self._find(key, size, wanted)
                 missing = wanted - found.keys()
@@ -106,12 +108,12 @@ class StoredImages:
 
 
 def hidden_sets(session: Session, submission: Submission, account: Account) -> set[int]:
-    """The ids of the reference sets whose images this person may not see: none for organizers, for others all that
-    participants may not train on."""
+    """The ids of the reference sets with images that this person may not see: none for organizers, for others all sets
+    that participants may not train on."""
     if is_organizer(account, submission.competition_id):
         return set()
     attached = competitions.references_of(session, submission.competition_id)
-    return {each.reference_set_id for role, each in attached.items() if role != "train"}
+    return {attachment.reference_set_id for role, attachment in attached.items() if role != "train"}
 
 
 def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[ReferenceSet]:
@@ -121,7 +123,7 @@ def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[Referen
 
 
 def png_of_pairs(pairs: Iterable[tuple[Images, Images]]) -> bytes:
-    """A PNG of pairs of images of one size: the first of each in the upper row, the second below it."""
+    """A PNG of pairs of images of one size: the first image of each pair in the upper row, the second below it."""
     return encode_png(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
 
 

@@ -1,11 +1,11 @@
-"""Notebooks, whose bytes a limited process reads: this module imports the standard library alone."""
+"""Recognising notebooks. A limited process reads the bytes, so this module imports only the standard library."""
 
 import re
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Sequence
 
 _PIECE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
-"""A bracket, or a string, also one without an end: searching for its end from each quote in it would take hours."""
+"""A bracket, or a string, even without an end. Searching for the end from every quote in it would take hours."""
 _VALUE = re.compile(rb"\s*:\s*(.)", re.DOTALL)
 _CLOSED_BY = {b"{": b"}", b"[": b"]"}
 _KEYS = {b'"cells"', b'"nbformat"'}
@@ -14,8 +14,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 def is_notebook(parts: Sequence[bytes]) -> bool:
-    """Whether bytes have the structure of a notebook: UTF-8, brackets that match, and the keys of one in the outermost
-    object. Nothing is built of them, as a parsed notebook takes thirty times its bytes.
+    """Whether bytes have the structure of a notebook: UTF-8, matching brackets, and a notebook's keys in the outer
+    object.
+
+    They are not parsed, because a parsed notebook takes thirty times its size.
     """
     content = parts[0].removeprefix(BOM_UTF8).strip()
     if not content.startswith(b"{") or not content.endswith(b"}") or not _is_utf8(content):
@@ -33,7 +35,7 @@ def is_notebook(parts: Sequence[bytes]) -> bool:
 
 
 def _follow(open_brackets: list[bytes], token: bytes) -> bool:
-    """Open or close a bracket; whether it may be there."""
+    """Open or close a bracket. Returns whether it is allowed there."""
     if token in _CLOSED_BY:
         open_brackets.append(_CLOSED_BY[token])
         return len(open_brackets) <= _MAX_DEPTH

@@ -1,4 +1,4 @@
-"""Recording of evidence and of image comparisons: writes the rows when a worker has made them."""
+"""Recording of evidence and image comparisons that a worker has computed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,12 +13,12 @@ from scorer.jobs import leases
 from scorer.metrics.copying.shared_images import EntryComparison, ImagePairs
 
 MAX_EXAMPLES = 8
-"""Pairs of images that are recorded of two entries: as many as fit on a screen."""
+"""The number of pairs of images that are recorded per two entries."""
 
 
 @dataclass(frozen=True)
 class NewEvidence:
-    """The evidence of a submission on a track, beside one measurement."""
+    """The evidence of a submission on a track, computed with one measurement."""
 
     preparation_id: int
     measurement_id: int
@@ -49,7 +49,7 @@ def record_evidence(session: Session, claim: leases.Claim, evidence: NewEvidence
 
 
 def record_comparison(session: Session, submission: Submission, comparison: EntryComparison, *, now: datetime) -> None:
-    """Record which images an entry shares with others. Pairs that the other entry's comparison recorded stay."""
+    """Record which images an entry shares with others. Pairs that another entry's comparison has recorded stay."""
     pairs = [
         {
             "submission_ref": max(submission.ref, ref),
@@ -73,8 +73,8 @@ def record_comparison(session: Session, submission: Submission, comparison: Entr
 
 
 def _examples_of(shared: ImagePairs, *, later: bool) -> list[list[int]]:
-    """Pairs of indices, from the nearest to the farthest; those of the later entry first."""
+    """Pairs of indices from the nearest to the farthest, the later entry's index first."""
     rows = np.unique(np.linspace(0, len(shared) - 1, MAX_EXAMPLES).astype(np.int64))
     images = (shared.own, shared.other) if later else (shared.other, shared.own)
-    examples: list[list[int]] = np.stack([each[rows] for each in images], axis=1).tolist()
+    examples: list[list[int]] = np.stack([side[rows] for side in images], axis=1).tolist()
     return examples

@@ -1,8 +1,8 @@
 """Visibility of evidence: who may see which evidence of an entry.
 
-Reviewers and organizers see it at any time, its team once a provisional or final board is published, everybody with the
-final board. Images of the entry are shown
-only to its team, reviewers and organizers; images of reference sets that participants may not have, only to organizers.
+Reviewers and organizers see it at any time, the entry's team once a provisional or final board is published, everybody
+else with the final board. Images of the entry are shown only to its team, reviewers and organizers. Images of reference
+sets that participants may not have are shown only to organizers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from scorer.submissions.access import is_own, unknown_submission
 
 @dataclass(frozen=True)
 class VisibleEvidence:
-    """The evidence of an entry on a track as one person may see it."""
+    """The evidence of an entry on a track, as one person may see it."""
 
     submission: Submission
     track: TrackKind
@@ -42,7 +42,7 @@ class VisibleEvidence:
     job: Job | None
     """The newest evidence job."""
     outdated: bool
-    """Whether the evidence belongs to an earlier measurement than the newest."""
+    """Whether there is a newer measurement than that of the evidence."""
     signs: Sequence[Sign]
     groups: Mapping[str, Sequence[ExamplePair]]
     inside: bool
@@ -50,7 +50,8 @@ class VisibleEvidence:
 
     @property
     def summary(self) -> Summary | None:
-        """The evidence in one sentence, which counts the examples of the first group of copies; None without any."""
+        """The evidence in one sentence, with the number of examples in the first group of copies; None without
+        evidence."""
         if self.evidence is None:
             return None
         names = {sign.name for sign in self.signs}
@@ -61,15 +62,15 @@ class VisibleEvidence:
 
     @property
     def state(self) -> str:
-        """``waiting``, ``running``, ``failed``, ``done``, or ``none`` where there is neither a job nor evidence."""
+        """``waiting``, ``running``, ``failed``, ``done``, or ``none`` if there is neither a job nor evidence."""
         if self.job is not None and self.job.state in UNFINISHED | {JobState.FAILED}:
             return self.job.state
         return "none" if self.evidence is None else "done"
 
 
 def require_visible(session: Session, submission_id: str, account: Account | None) -> Submission:
-    """An entry whose evidence this person may see. ``NotFound`` otherwise: before a board is published for all but its
-    reviewers, before the final one for all but its team, too."""
+    """An entry with evidence that this person may see. ``NotFound`` otherwise: until a board is published for everybody
+    but reviewers, and until the final board for everybody else but the team."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)
@@ -78,7 +79,7 @@ def require_visible(session: Session, submission_id: str, account: Account | Non
     if account is not None and is_own(session, submission, account):
         if competitions.is_published(session, submission.competition_id):
             return submission
-        raise NotFound("no-evidence", "Evidence is shown once a board is published.")
+        raise NotFound("no-evidence", "You can see the evidence once a board is published.")
     raise unknown_submission(submission_id)
 
 
@@ -87,7 +88,7 @@ def visible_evidence(
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
     track = competitions.tracks_of(session, submission.competition_id)[kind]
-    # Before the evidence: a job that ends meanwhile has some.
+    # Read before the evidence, so that a job that ends meanwhile has its evidence.
     job = newest_job(session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE)
     evidence = newest_row(session, Evidence, submission_ref=submission.ref, track_id=track.id)
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
@@ -113,4 +114,4 @@ def _columns_of(evidence: Evidence) -> dict[str, Any]:
 
 def _hidden(session: Session, submission: Submission, account: Account) -> set[str]:
     sets = hidden_sets(session, submission, account)
-    return {each.sha256[:SET_PREFIX_LENGTH] for each in competitions.reference_sets(session, sorted(sets))}
+    return {image_set.sha256[:SET_PREFIX_LENGTH] for image_set in competitions.reference_sets(session, sorted(sets))}

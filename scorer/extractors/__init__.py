@@ -1,6 +1,6 @@
-"""Extractors: from images to features, by ``name@version``, with verified weights and fixed preprocessing.
+"""Extractors: from images to features, as ``name@version``, with verified weights and fixed preprocessing.
 
-Importing this package needs no torch and starts no thread: torch is imported when an extractor is loaded, in the
+Importing this package needs no torch and starts no thread. Torch is imported when an extractor is loaded, in the
 process that uses it. So a worker may fork first, and ``tiny`` works without torch.
 """
 
@@ -34,40 +34,39 @@ class Extractor(Protocol):
 
     @property
     def spec(self) -> ExtractorSpec:
-        """What the extractor is."""
+        """The catalogue's entry for the extractor."""
         ...
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """JSON: identity, weights_sha256, device, precision, batch, threads, versions: enough to repeat it. The
-        batch is that of the newest features: a GPU that runs out of memory halves it."""
+        """Everything needed to repeat it, as JSON: identity, weights_sha256, device, precision, batch, threads,
+        versions. The batch is that of the newest features: a GPU that runs out of memory halves it."""
         ...
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
         """Features (n, d) float32 of images (n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped.
 
         ``progress`` is called with the finished share after each batch. Raises ``Invalid`` (``degenerate-features``)
-        naming the images whose features are zero or not finite, ``Unavailable`` (``no-gpu-memory``), and
+        naming the images with features that are zero or not finite, ``Unavailable`` (``no-gpu-memory``), and
         ``DeviceLost`` if the GPU fails.
         """
         ...
 
     @property
     def shortlister(self) -> Shortlister:
-        """Makes the shortlists of nearest neighbours where the features are computed, if that is faster."""
+        """Makes the shortlists of nearest neighbours on the device of the features, if that is faster."""
         ...
 
     def logits(self, features: Features) -> Features | None:
         """The logits (n, classes) float32 of the classifier trained on features (n, d); None for an extractor without a
-        classifier.
-        """
+        classifier."""
         ...
 
 
 def load(identity: str, *, options: ExtractorOptions) -> Extractor:
     """Load the extractor ``name`` or ``name@version``, ready to run.
 
-    Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` in one sentence: ``missing-weights``,
+    Raises ``Invalid`` (``unknown-extractor``), and ``Unavailable`` with a one-sentence message: ``missing-weights``,
     ``wrong-weights`` (another SHA-256), ``unfit-weights`` (another network, or unreadable), ``unrecorded-weights``,
     ``no-gpu``, ``no-gpu-memory``, ``no-torch``. ``DeviceLost`` if the GPU fails.
     """
@@ -76,22 +75,22 @@ def load(identity: str, *, options: ExtractorOptions) -> Extractor:
         return Tiny(spec, options)
     verified = weights.read_weights(spec, options)
     try:
-        # The one import inside a function: torch is optional, heavy, and not to be touched before a worker forks.
+        # Imported here because torch is optional and heavy, and must not be loaded before a worker forks.
         from scorer.extractors.torch_extractor import TorchExtractor  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise Unavailable(
             "no-torch",
-            f"{spec.identity} needs PyTorch and timm, and there is no {error.name}: pip install ./client '.[worker]'.",
+            f"{spec.identity} needs PyTorch and timm, but {error.name} is missing: pip install ./client '.[worker]'.",
         ) from error
     return TorchExtractor(spec, verified, options)
 
 
 def fingerprint(identity: str, options: ExtractorOptions) -> str:
-    """The content address (hex) of results of an extractor: a hash of identity, weights, layer and preprocessing.
+    """The content address (hex) of an extractor's results: a hash of identity, weights, layer and preprocessing.
 
-    Device and batch are not part of it: they change the last bits only, and are in the provenance
-    (``docs/explanation/metrics.md#determinism-and-provenance``). Builds no network; raises as :func:`load` does for
-    missing or wrong weights.
+    Device and batch are not part of it. They only change the last bits and are in the provenance
+    (``docs/explanation/metrics.md#determinism-and-provenance``). Builds no network. Raises the errors of :func:`load`
+    for missing or wrong weights.
     """
     spec = extractor_catalogue.find_extractor(identity)
     parts = {

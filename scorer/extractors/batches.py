@@ -19,17 +19,17 @@ ProgressCallback = Callable[[float], None]
 
 
 class DeviceLost(Exception):
-    """The GPU has failed under this process, or is no longer there: it can compute nothing more in this process."""
+    """The GPU failed or is no longer available: this process can compute nothing more on it."""
 
 
 class Slot(Protocol):
     """A buffer for one batch on its way through a network."""
 
     batch: Images
-    """(b, h, w, 3): filled before ``launch``, unchanged until ``collect`` has returned."""
+    """(b, h, w, 3). Filled before ``launch``, unchanged until ``collect`` returns."""
 
     def launch(self) -> None:
-        """Start on the batch; may return before it is done."""
+        """Start computing the batch; may return before it is done."""
 
     def collect(self) -> Features:
         """Wait for the batch and return its features (b, d)."""
@@ -51,13 +51,13 @@ class _Immediate:
 
 
 def immediate_slots(forward: Callable[[Images], Features], images: Images, batch_size: int) -> Sequence[Slot]:
-    """The slots of a plain function from a batch, of the images' shape and type, to its features."""
+    """The slots of a plain function from a batch, with the images' shape and type, to its features."""
     require_images(images)
     return [_Immediate(forward, np.zeros((batch_size, *images.shape[1:]), images.dtype))]
 
 
 class _LaunchedBatch(NamedTuple):
-    """A launched slot and the images it holds."""
+    """A launched slot and the images in it."""
 
     slot: Slot
     start: int
@@ -70,11 +70,11 @@ def in_batches(
     """Features (n, d) float32 of images (n, h, w, 3), through ``slots`` in turn, in the images' order.
 
     With two slots, one batch is read and copied while the other is computed. The last batch is padded with black
-    images whose features are dropped. So there is one shape only: nothing is compiled twice, and an image's features
-    don't depend on how many others came with it. Only the features take memory that grows with n.
+    images, and their features are dropped. So there is only one shape: nothing is compiled twice, and an image's
+    features don't depend on how many others came with it. Only the features take memory that grows with n.
 
     Raises ``Invalid``: ``wrong-images`` for another shape or type, ``degenerate-features`` naming the images (by
-    index) whose features are not finite or all zero, since neither has a direction to compare
+    index) with features that are not finite or all zero, since neither has a direction to compare
     (``docs/explanation/metrics.md#notation``).
     """
     require_images(images)
@@ -113,13 +113,12 @@ def require_images(images: Images) -> None:
     if images.ndim != 4 or images.shape[3] != 3 or images.dtype not in (np.uint8, np.float32):
         raise Invalid(
             "wrong-images",
-            f"Images must be (n, h, w, 3) in uint8 or float32, not {images.shape} in {images.dtype}.",
+            f"The images are {images.shape} in {images.dtype}; they must be (n, h, w, 3) in uint8 or float32.",
         )
 
 
 def _has_direction(images: Images, features: Features) -> NDArray[np.bool_]:
-    """Whether the features of each image are finite and not all zero. The pixels are checked too, since a fused ReLU
-    turns a NaN into an ordinary number.
-    """
+    """Whether the features of each image are finite and not all zero. The pixels are also checked, since a fused ReLU
+    turns a NaN into an ordinary number."""
     known = np.isfinite(images.reshape(len(images), -1)).all(axis=1)
     return np.asarray(known & np.isfinite(features).all(axis=1) & features.any(axis=1))

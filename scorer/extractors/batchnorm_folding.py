@@ -15,11 +15,11 @@ class _Tracer(fx.Tracer):
 
 
 def fold(network: nn.Module) -> nn.Module:
-    """Fold, in place, each batch norm into the convolution whose only reader it is.
+    """Fold each batch norm, in place, into the convolution that only it reads.
 
-    In evaluation a batch norm is affine, ``y = g (x - m) / sqrt(v + e) + b`` per channel; after ``x = W z + c`` it is
-    the convolution ``W' = W g / sqrt(v + e)``, ``c' = (c - m) g / sqrt(v + e) + b``. Computed in float64 and rounded
-    once; an activation that timm keeps inside its batch norm takes the norm's place.
+    In evaluation a batch norm is affine, ``y = g (x - m) / sqrt(v + e) + b`` per channel. After ``x = W z + c`` it is
+    the convolution ``W' = W g / sqrt(v + e)``, ``c' = (c - m) g / sqrt(v + e) + b``, computed in float64 and rounded
+    once. If timm keeps an activation inside its batch norm, the activation replaces the norm.
     """
     for before, after in followers(network, nn.Conv2d, nn.BatchNorm2d):
         convolution, norm = network.get_submodule(before), network.get_submodule(after)
@@ -31,13 +31,13 @@ def fold(network: nn.Module) -> nn.Module:
 
 
 def replace_module(network: nn.Module, path: str, module: nn.Module) -> None:
-    """Replace the submodule at ``path``."""
     parent, _, name = path.rpartition(".")
     setattr(network.get_submodule(parent), name, module)
 
 
 def followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
-    """Modules of the first type whose output only one of the other types reads, with that: pairs of module paths."""
+    """Pairs of module paths: modules of the first type, each with the module of the other types that alone reads its
+    output."""
     if not any(isinstance(module, second) for module in network.modules()):
         return []  # a transformer, which is not traced
     graph = _Tracer().trace(network)
@@ -71,5 +71,5 @@ def _folded(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> tuple[nn.Parameter,
 
 def _double(tensor: Tensor | None) -> Tensor:
     if tensor is None:
-        raise TypeError("a batch norm without statistics or without scale can't be folded")
+        raise TypeError("a batch norm without statistics or scale cannot be folded")
     return tensor.to(torch.float64)

@@ -1,7 +1,7 @@
 """Batches on a GPU: pinned memory, asynchronous copies, and the whole network as one CUDA graph.
 
-The logic (the order of enqueued work, when a buffer may be used again, which batch size is safe) is apart from the
-calls to CUDA, which are all in :class:`Gpu`: tests replace it by a slow simulation.
+The logic (the order of enqueued work, when a buffer may be reused, which batch size is safe) is separate from the calls
+to CUDA. These are all in :class:`Gpu`, which tests replace by a slow simulation.
 """
 
 import json
@@ -19,32 +19,31 @@ from scorer.extractors.batches import Features, Images, Slot, require_images
 from scorer.extractors.out_of_memory import OutOfMemorySuppressed
 
 IN_FLIGHT = 2
-"""Batches in flight at once: one is read and copied while the other is computed."""
+"""Batches in flight at the same time: one is read and copied while the other is computed."""
 MIN_BATCH, MAX_BATCH = 8, 256
 MAX_MEMORY_SHARE = 0.2
-"""Of a GPU's memory, for one network: the networks of both tracks stay loaded in each of the two processes that take
-turns on a GPU. Others, and the workspaces of later versions, need the rest."""
+"""The share of a GPU's memory for one network. The networks of both tracks stay loaded in each of the two processes
+that take turns on a GPU. Other programs, and the workspaces of later versions, need the rest."""
 
 
 class Gpu:
-    """The CUDA device of this process: the operations that this module needs, each a call or two."""
+    """The CUDA device of this process: the operations that this module needs, each with one or two calls."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        # Much of torch means the current device, which otherwise is the first: other processes' GPU.
+        # Much of torch uses the current device, which would otherwise be the first: the GPU of other processes.
         torch.cuda.set_device(device)
 
     @property
     def name(self) -> str:
-        """The model and its memory in bytes, on which a safe batch size depends."""
+        """The model and its memory in bytes, which determine a safe batch size."""
         return f"{torch.cuda.get_device_properties(self.device).name}, {self.memory_bytes} bytes"
 
     def pinned(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Pinned host memory, which the device reads and writes by itself."""
+        """Pinned host memory, which the device can access directly."""
         return torch.zeros(tuple(shape), dtype=dtype, pin_memory=True)
 
     def zeros(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Device memory."""
         return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
 
     def stream(self) -> Any:
@@ -57,15 +56,15 @@ class Gpu:
         return context
 
     def event(self) -> Any:
-        """A mark in a queue, which can be waited for without spinning."""
+        """A mark in a queue that can be waited for without spinning."""
         return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
 
     def capture(self, stream: Any, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         """``run``'s kernels as one graph: (replay, the tensor that each replay writes).
 
-        ``run`` is called three times before, as CUDA asks, so that workspaces exist and lazy choices are made.
+        CUDA requires three calls of ``run`` before, which create workspaces and make lazy choices.
         """
-        stream.wait_stream(torch.cuda.current_stream(self.device))  # the network may still be on its way there
+        stream.wait_stream(torch.cuda.current_stream(self.device))  # the network may still be being copied there
         with torch.cuda.stream(stream):
             for _ in range(3):
                 run()
@@ -77,12 +76,12 @@ class Gpu:
 
     @property
     def memory_bytes(self) -> int:
-        """The device's whole memory."""
+        """The device's whole memory, in bytes."""
         return int(torch.cuda.get_device_properties(self.device).total_memory)
 
     def peak_bytes(self, run: Callable[[], object]) -> float:
-        """The device memory that ``run`` needs at its peak, beyond what is held already; infinite if there is not
-        enough."""
+        """The device memory in bytes that ``run`` needs at its peak, beyond the memory held already; infinite if there
+        is not enough."""
         self.release_memory()
         held = torch.cuda.memory_reserved(self.device)
         torch.cuda.reset_peak_memory_stats(self.device)
@@ -95,13 +94,13 @@ class Gpu:
         return peak
 
     def release_memory(self) -> None:
-        """Return all memory that no tensor holds. A graph that is captured can't take what others have left behind."""
+        """Return all memory that no tensor holds. Capturing a graph cannot use memory cached by others."""
         torch.cuda.synchronize(self.device)
         torch.cuda.empty_cache()
 
 
 def gpu_of(device: torch.device) -> Gpu | None:
-    """The GPU behind a device; None for the CPU."""
+    """The GPU of a device; None for the CPU."""
     return None if device.type == "cpu" else Gpu(device)
 
 
@@ -117,13 +116,13 @@ class GraphSlot:
         self._host = gpu.pinned(shape, dtype)
         self._input = gpu.zeros(shape, dtype)
         self._replay, self._output = gpu.capture(self._stream, lambda: forward(self._input))
-        # A graph knows addresses alone: what it reads must live as long as it.
+        # A graph only knows addresses, so the tensors that it reads must live as long as the graph.
         self._forward = forward
         self._features = gpu.pinned(tuple(self._output.shape), torch.float32)
         self.batch: Images = self._host.numpy()
 
     def launch(self) -> None:
-        """Enqueue the copy, the network and the copy back, and return at once."""
+        """Enqueue the copy, the network and the copy back, and return without waiting."""
         with self._gpu.on(self._stream):
             self._input.copy_(self._host, non_blocking=True)
             self._replay()
@@ -131,14 +130,14 @@ class GraphSlot:
             self._done.record(self._stream)
 
     def collect(self) -> Features:
-        """Wait for the copy back; after it the pinned memory may be filled again."""
+        """Wait for the copy back; afterwards the pinned memory may be filled again."""
         self._done.synchronize()
         features: Features = self._features.numpy().copy()
         return features
 
 
 def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, *, batch_size: int) -> list[Slot]:
-    """Two slots, so that host and device work at the same time. Raises ``Invalid`` as :func:`require_images` does."""
+    """Two slots, to keep host and device busy at the same time. Raises the errors of :func:`require_images`."""
     require_images(images)
     return [GraphSlot(gpu, forward, images, batch_size=batch_size) for _ in range(IN_FLIGHT)]
 
@@ -146,7 +145,7 @@ def graph_slots(gpu: Gpu, forward: Callable[[Tensor], Tensor], images: Images, *
 def largest_safe_batch(used_share: Callable[[int], float]) -> int:
     """The largest power of two, from 8 to 256, that needs at most :data:`MAX_MEMORY_SHARE` of memory.
 
-    The smallest is taken even if it is not safe: whoever then runs out of memory halves it.
+    Returns the smallest even if it is not safe: the extractor halves it when it runs out of memory.
     """
     batch = MIN_BATCH
     while batch < MAX_BATCH and used_share(2 * batch) <= MAX_MEMORY_SHARE:
@@ -155,7 +154,7 @@ def largest_safe_batch(used_share: Callable[[int], float]) -> int:
 
 
 def fixed_batch(file: Path | None, find: Callable[[], int]) -> int:
-    """The batch size stored in ``file``; without the file that of ``find``, which is then stored.
+    """The batch size stored in ``file``. Without the file, the result of ``find``, which is then stored.
 
     If two workers compute one at the same time, the first to write decides for both.
     """

@@ -1,7 +1,7 @@
 """The shortlist of nearest neighbours (:mod:`scorer.metrics.cosine`), made on the device that computes the features.
 
-The definition and its bound are those of the host's: every pair whose float32 product lies within the bound of its
-row's highest. The pairs are then decided in float64 on the host, so that the answer is the same to the last bit.
+The definition and the bound are those of the host: every pair with a float32 product within the bound of its row's
+highest product. The pairs are then decided in float64 on the host, so the result is the same to the last bit.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from scorer.metrics.cosine import (
 
 
 def shortlister_on(device: torch.device, threads: int) -> Shortlister:
-    """A shortlister on a device; where that has no room, the host makes the shortlist. ``DeviceLost`` if it fails."""
+    """A shortlister on a device; the host makes the shortlist if the device has no room. ``DeviceLost`` if it fails."""
 
     def shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
         with translated_device_errors(), OutOfMemorySuppressed(), exact_arithmetic(threads):

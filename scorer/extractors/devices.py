@@ -1,4 +1,4 @@
-"""Devices: which one a process computes on, what the errors of a GPU mean for it, and deterministic arithmetic: process
+"""Devices: the choice of a device, the meaning of a GPU's errors for the process, and deterministic arithmetic: process
 settings with which the same images give the same bits (``docs/explanation/metrics.md#determinism-and-provenance``).
 """
 
@@ -18,7 +18,7 @@ _DEVICE_ERRORS = ("CUDA error", "CUDA driver error", "CUBLAS_STATUS_", "CUDNN_ST
 
 
 def device_of(options: ExtractorOptions) -> torch.device:
-    """The device that the options ask for. ``Unavailable`` (``no-gpu``) if it is a GPU that torch does not find."""
+    """The device for the options. ``Unavailable`` (``no-gpu``) for a GPU that torch does not find."""
     if options.device == "cpu":
         return torch.device("cpu")
     index = options.device_index or 0
@@ -27,21 +27,21 @@ def device_of(options: ExtractorOptions) -> torch.device:
         return torch.device("cuda", index)
     if options.device == "auto":
         return torch.device("cpu")
-    found = f"GPUs 0 to {count - 1} only" if count else "no GPU"
+    found = f"only GPUs 0 to {count - 1}" if count else "no GPU"
     name = "cuda" if options.device_index is None else f"cuda:{index}"
-    raise Unavailable("no-gpu", f"The device '{name}' was asked for, and torch finds {found}.")
+    raise Unavailable("no-gpu", f"The device is set to '{name}', but torch finds {found}.")
 
 
 def is_device_error(error: BaseException) -> bool:
-    """Whether an error is one of CUDA or its libraries."""
+    """Whether an error comes from CUDA or its libraries."""
     is_from_library = isinstance(error, RuntimeError) and any(text in str(error) for text in _DEVICE_ERRORS)
     return isinstance(error, torch.AcceleratorError) or is_from_library
 
 
 @contextmanager
 def translated_device_errors() -> Iterator[None]:
-    """Raise ``Unavailable`` (``no-gpu-memory``) for a lack of GPU memory, and ``DeviceLost`` for every other error of
-    CUDA: after most of them, everything else that this process asks of CUDA fails, too."""
+    """Raise ``Unavailable`` (``no-gpu-memory``) for a lack of GPU memory, and ``DeviceLost`` for every other CUDA
+    error. After most of these, every later CUDA call of this process also fails."""
     try:
         yield
     except RuntimeError as error:
@@ -66,9 +66,9 @@ _FLOAT32 = (
 
 @contextmanager
 def exact_arithmetic(threads: int) -> Iterator[None]:
-    """Inference with ``threads`` threads, deterministic kernels that are not chosen by timing, and float32
-    without TF32 or bfloat16 inside products. The settings before are restored afterwards."""
-    # cuBLAS reads this when it is first used.
+    """Inference with ``threads`` threads, deterministic kernels that are not chosen by timing, and float32 without TF32
+    or bfloat16 inside products. Restores the previous settings afterwards."""
+    # cuBLAS reads this on first use.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = {
         "threads": torch.get_num_threads(),

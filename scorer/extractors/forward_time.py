@@ -1,7 +1,7 @@
-"""For how long networks compute, from which follows for how long a device is idle.
+"""How long networks compute, and so how long a device is idle.
 
-A batch counts from its launch until its features are collected. So a device that has finished a batch before it is
-collected counts as busy until then: the idle share is what the host leaves unused between batches and between entries.
+A batch counts from its launch until its features are collected. A device that has finished a batch counts as busy until
+the batch is collected. So the idle share is the time that the host leaves unused between batches and between entries.
 """
 
 import os
@@ -13,12 +13,12 @@ from scorer.monitoring.instruments import FORWARD_SECONDS, SCORING_WORKERS
 
 
 def count_worker(device: str) -> None:
-    """Say that this process's worker, which has started it, has loaded a network on a device (``cpu`` or ``cuda``)."""
+    """Report that the worker which started this process has loaded a network on a device (``cpu`` or ``cuda``)."""
     SCORING_WORKERS.labels(device, str(os.getppid())).set(1)
 
 
 def timed(slots: Sequence[Slot], device: str, clock: Callable[[], float] = time.monotonic) -> Sequence[Slot]:
-    """The slots, for one run over images, with the seconds counted in which at least one has a batch in flight."""
+    """The slots for one run over images, counting the seconds in which at least one has a batch in flight."""
     busy = _BusyTime(FORWARD_SECONDS.labels(device).inc, clock)
     return [_TimedSlot(slot, busy) for slot in slots]
 

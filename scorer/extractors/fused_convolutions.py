@@ -1,9 +1,9 @@
 """Convolutions fused with their activation on CPUs: the speed of torch.compile without a compiler.
 
-torch.compile with frozen weights gets most of its speed on CPUs from two steps that need no generated code: oneDNN's
-convolution with the activation as its last step (no second pass over the result), and weights reordered once for that
-kernel. Both are operators of torch, called here directly; they are private (underscore), so torch's version is pinned,
-and a test compares each network with its plain form.
+torch.compile with frozen weights gets most of its speed on CPUs from two steps that need no generated code. One is
+oneDNN's convolution with the activation as its last step (no second pass over the result). The other is to reorder the
+weights once for that kernel. Both are operators of torch, called here directly. They are private (underscore), so
+torch's version is pinned, and a test compares each network with its plain form.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def can_fuse() -> bool:
 
 
 def fuse(network: nn.Module) -> nn.Module:
-    """Replace, in place, every convolution (and the ReLU or ReLU6 that alone follows it) by a fused one.
+    """Replace, in place, every convolution (and the ReLU or ReLU6 that alone follows it) by a fused convolution.
 
     The network must be in evaluation mode with its batch norms folded, and run afterwards in float32 on the CPU on
     batches of one shape.
@@ -58,7 +58,6 @@ class FusedConvolution(nn.Module):
         self._reordered: Tensor | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Convolve and rectify."""
         plain, (name, scalars) = self._plain, self._activation
         x = x.contiguous(memory_format=torch.channels_last)
         padding, surplus = self._padding(x)
@@ -78,7 +77,7 @@ class FusedConvolution(nn.Module):
         """Symmetric padding, and the number of first rows and columns of the result to drop.
 
         TensorFlow pads (l, r) with r = l or l + 1. In the second case, padding l + stride on both sides gives the same
-        outputs after one surplus row or column: cropping the small result is cheaper than padding the large input.
+        outputs after one surplus row or column. Cropping the small result is cheaper than padding the large input.
         """
         plain = self._plain
         if not self._same:

@@ -1,5 +1,5 @@
-"""Networks of timm and torch-fidelity, filled from a weight file tensor by tensor; among them networks whose features
-are descriptors, and transformers that run at another size than they were trained at.
+"""Networks of timm and torch-fidelity, filled from a weight file tensor by tensor. Some have descriptors as features,
+and some transformers run at another size than the one they were trained at.
 """
 
 import io
@@ -27,7 +27,7 @@ from scorer.extractors.batchnorm_folding import replace_module
 from scorer.extractors.weights import Weights
 
 MIN_ACTIVATION = 1e-6
-"""Below it an activation counts as this, so that its power has a root (as SSCD's code has it)."""
+"""Smaller activations count as this, so their power has a root (as in SSCD's code)."""
 _OFFSET = 0.1
 
 
@@ -39,7 +39,6 @@ class GeneralisedMean(nn.Module):
         self._power = power
 
     def forward(self, x: Tensor) -> Tensor:
-        """Pool."""
         powers = x.clamp(min=MIN_ACTIVATION).pow(self._power)
         return powers.mean(dim=(2, 3)).pow(1.0 / self._power)
 
@@ -48,15 +47,14 @@ class UnitLength(nn.Module):
     """Scales every row of (b, d) to Euclidean length 1."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scale."""
         return nn.functional.normalize(x)
 
 
 def run_at(transformer: Any, side: int) -> None:
-    """Let one of timm's vision transformers take images of ``side`` pixels, in place.
+    """Make one of timm's vision transformers take images of ``side`` pixels, in place.
 
-    Its position embeddings are resampled once, as DINOv2's code does it at every pass: bicubic, without antialiasing,
-    by the factor (new + 0.1) / old. timm's own resampling is antialiased, which gives other features.
+    Its position embeddings are resampled once, as DINOv2's code does at every pass: bicubic, without antialiasing, by
+    the factor (new + 0.1) / old. timm's own resampling is antialiased, which gives other features.
     """
     positions, old = transformer.pos_embed, transformer.patch_embed.grid_size[0]
     new = side // transformer.patch_embed.patch_size[0]
@@ -66,7 +64,7 @@ def run_at(transformer: Any, side: int) -> None:
 
 
 def _resampled(positions: Tensor, old: int, new: int) -> Tensor:
-    """Embeddings (1, 1 + old^2, d) of the class token and a grid as (1, 1 + new^2, d)."""
+    """Embeddings (1, 1 + old^2, d) of the class token and a grid, resampled to (1, 1 + new^2, d)."""
     token, grid = positions[:, :1], positions[:, 1:]
     factor = (new + _OFFSET) / old
     grid = grid.reshape(1, old, old, -1).permute(0, 3, 1, 2)
@@ -75,14 +73,14 @@ def _resampled(positions: Tensor, old: int, new: int) -> Tensor:
 
 
 def without_fused_attention(transformer: nn.Module) -> None:
-    """Let attention be plain matrix products and a softmax, in place: fused kernels choose their arithmetic by device,
-    and do not follow the settings of :mod:`scorer.extractors.devices`."""
+    """Make attention use plain matrix products and a softmax, in place. Fused kernels choose their arithmetic by device
+    and ignore the settings of :mod:`scorer.extractors.devices`."""
     for module in transformer.modules():
         if hasattr(module, "fused_attn"):
-            setattr(module, "fused_attn", False)  # noqa: B010 - torch's types know no such attribute
+            setattr(module, "fused_attn", False)  # noqa: B010 - torch's types do not have this attribute
 
 
-# Raised by the two readers for damaged or foreign files.
+# The errors of the two readers for damaged or foreign files.
 _UNREADABLE = (
     safetensors.SafetensorError,
     pickle.UnpicklingError,
@@ -109,7 +107,7 @@ class Classifier(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network up to its features, and the classifier that was trained on top of them, if there is one."""
+    """A network up to its features, and the classifier trained on top of them, if there is one."""
 
     trunk: nn.Module
     """Prepared images (b, 3, s, s) to features (b, d); in evaluation mode, on the CPU, without gradients."""
@@ -119,9 +117,9 @@ class Network(NamedTuple):
 def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     """The network of an extractor, with every tensor from ``weights``.
 
-    It is built without storage (on torch's meta device), so no tensor can keep a random initial value and nothing is
-    downloaded. A package's checkpoint has its own names in timm's order, and must match one to one in order, kind and
-    shape; an operator's file must have exactly the library's names, or all but the classifier's.
+    The network is built without storage (on torch's meta device), so no tensor can keep a random initial value and
+    nothing is downloaded. A package's checkpoint has its own names in timm's order, and must match one to one in order,
+    kind and shape. An operator's file must have exactly the library's names, or all but the classifier's.
 
     Raises ``Unavailable`` (``unfit-weights``) with the first mismatch.
     """
@@ -135,9 +133,9 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     fault = _fault_of_order(expected, stored) if spec.weights_package else None
     fault = fault or _fault_of_tensors(expected, named)
     if fault is not None:
-        raise Unavailable("unfit-weights", f"{weights.path} does not hold the network {spec.architecture}: {fault}.")
+        raise Unavailable("unfit-weights", f"{weights.path} does not contain the network {spec.architecture}: {fault}.")
     nn.Module.load_state_dict(module, named, strict=False, assign=True)
-    # The number of training batches is not used in inference, and older files lack it.
+    # Inference does not use the number of training batches, and older files lack it.
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             norm.num_batches_tracked = torch.zeros((), dtype=torch.long)
@@ -151,14 +149,14 @@ def unfilled_network(spec: ExtractorSpec) -> nn.Module:
     with torch.device("meta"):
         if spec.library == "torch-fidelity":
             return _UnfilledInception()
-        # A descriptor's linear layer has as many outputs as the descriptor; a classifier's are the library's.
+        # A descriptor's linear layer has as many outputs as the descriptor; a classifier has the library's number.
         outputs: dict[str, Any] = {"num_classes": spec.dimension} if spec.is_descriptor else {}
         module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False, **outputs)
     return module
 
 
 def trunk_of(module: nn.Module, spec: ExtractorSpec) -> nn.Module:
-    """A network of :func:`unfilled_network` up to its features. A classifier is taken off it."""
+    """A network of :func:`unfilled_network` up to its features, without its classifier."""
     if isinstance(module, _UnfilledInception):
         return _trunk_of_2015(module)
     if isinstance(module, VisionTransformer):
@@ -174,8 +172,7 @@ def trunk_of(module: nn.Module, spec: ExtractorSpec) -> nn.Module:
 
 class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # the library has no types
     """torch-fidelity's network of the 2015 graph, without weights. Its constructor would download them, or unpickle a
-    file with arbitrary code; this class gives it an empty file and loads nothing.
-    """
+    file with arbitrary code. This class gives it an empty file and loads nothing."""
 
     def __init__(self) -> None:
         empty = io.BytesIO()
@@ -188,23 +185,22 @@ class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # t
 
 
 def _head_of(module: nn.Module) -> str:
-    """The path of the linear layer on top of a network, or of what stands in its place."""
+    """The path of the linear layer on top of a network, or of its replacement."""
     head = module.fc if isinstance(module, _UnfilledInception) else module.get_classifier()  # type: ignore[operator]
-    path: str = next(path for path, each in module.named_modules() if each is head)
+    path: str = next(path for path, submodule in module.named_modules() if submodule is head)
     return path
 
 
 def _classifier(head: nn.Module) -> Classifier | None:
-    """The classifier that a linear layer is; None for what stands in its place."""
+    """A linear layer as a classifier; None for its replacement."""
     return Classifier(head.weight.numpy().copy(), head.bias.numpy().copy()) if isinstance(head, nn.Linear) else None
 
 
 def _trunk_of_2015(module: nn.Module) -> nn.Module:
-    """The layers up to the pool, which the network defines in the order in which it runs them; without its resizing and
-    normalising, which are in :mod:`scorer.extractors.preprocessing`.
-    """
+    """The layers up to the pool, in the order in which the network defines and runs them. Resizing and normalising are
+    in :mod:`scorer.extractors.preprocessing` instead."""
     for path, block in list(module.named_modules()):
-        if isinstance(block, BasicConv2d):  # with the activation as a module, so that it can be fused
+        if isinstance(block, BasicConv2d):  # with the activation as a module that can be fused
             replace_module(module, path, nn.Sequential(block.conv, block.bn, nn.ReLU(inplace=True)))
     layers = OrderedDict((name, layer) for name, layer in module.named_children() if name != "fc")
     return nn.Sequential(layers | {"flatten": nn.Flatten()}).eval()
@@ -219,9 +215,9 @@ def _tensors(weights: Weights) -> Mapping[str, Tensor]:
             warnings.simplefilter("ignore")
             state = torch.load(io.BytesIO(weights.content), map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
-        raise Unavailable("unfit-weights", f"{weights.path} cannot be read as a file of weights.") from error
+        raise Unavailable("unfit-weights", f"{weights.path} cannot be read as a weight file.") from error
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
-        raise Unavailable("unfit-weights", f"{weights.path} holds something else than named tensors.")
+        raise Unavailable("unfit-weights", f"{weights.path} contains something other than named tensors.")
     return state
 
 
@@ -231,11 +227,11 @@ def _without_batch_counts(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _fault_of_order(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
     if len(expected) != len(stored):
-        return f"it has {len(stored)} tensors, and the network {len(expected)}"
+        return f"it has {len(stored)} tensors, but the network has {len(expected)}"
     for ours, theirs in zip(expected, stored, strict=True):
-        # weight, bias, running_mean, running_var: a scale never takes the place of a variance of the same shape.
+        # weight, bias, running_mean, running_var: a scale must not be taken for a variance of the same shape.
         if ours.rpartition(".")[2] != theirs.rpartition(".")[2]:
-            return f"{theirs} stands where {ours} belongs"
+            return f"it has {theirs} instead of {ours}"
     return None
 
 

@@ -1,6 +1,6 @@
-"""A GPU that runs out of memory: how its errors are told from others, and the context that they end.
+"""A GPU that runs out of memory: recognising its errors, and a context that they end.
 
-:class:`scorer.extractors.torch_extractor.TorchExtractor` halves its batch then, and cosines are compared on the host.
+:class:`scorer.extractors.torch_extractor.TorchExtractor` then halves its batch, and cosines are compared on the host.
 """
 
 from types import TracebackType
@@ -8,13 +8,13 @@ from types import TracebackType
 import torch
 
 _MEMORY_ALLOCATION = 2
-"""CUDA's cudaErrorMemoryAllocation. Unlike its other errors it leaves the process as it was."""
+"""CUDA's cudaErrorMemoryAllocation. Unlike other CUDA errors, it leaves the process intact."""
 _OUT_OF_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error says that a GPU has too little memory, or was raised while one that says so was handled: ending
-    a capture that has failed is an error of its own."""
+    """Whether an error reports a lack of GPU memory, or was raised while such an error was handled: ending a failed
+    capture is an error of its own."""
     while error is not None:
         is_allocation = getattr(error, "error_code", None) == _MEMORY_ALLOCATION
         if isinstance(error, torch.OutOfMemoryError) or is_allocation or _says_so(error):
@@ -28,8 +28,8 @@ def _says_so(error: BaseException) -> bool:
 
 
 class OutOfMemorySuppressed:
-    """A context that a lack of GPU memory ends early. Behind it nothing holds the memory of what was begun there, as an
-    error's traceback does."""
+    """A context that a lack of GPU memory ends early. After it, nothing holds the memory allocated inside, unlike the
+    traceback of an error."""
 
     def __enter__(self) -> None:
         pass

@@ -1,7 +1,7 @@
 """Preprocessing: images resized whole, in float, and normalised (``docs/explanation/metrics.md#preprocessing``).
 
-Every constant is a buffer, made once for images of one size and moved to the device with the module. A CUDA graph can
-neither take numbers from the host nor allocate them while it is captured.
+Every constant is a buffer, made once for images of one size and moved to the device with the module. While a CUDA graph
+is captured, it can neither take numbers from the host nor allocate them.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,16 @@ class Preprocessing(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Resize and normalise, on the device where the images and this module are."""
+        """Resize and normalise on the device of the images and this module."""
         x = images.permute(0, 3, 1, 2).to(torch.float32)
         prepared: Tensor = self._resize_and_normalise(x)
         return prepared
 
 
 class _AntialiasedResizing(nn.Module):
-    """Resizes, bilinear or bicubic (Keys 1981 with a = -0.5, as Pillow and JAX), and normalises. Where nothing is
-    clipped between them, images are normalised first, at the smaller size: resizing is linear and its weights add up to
-    1, so the order only affects speed.
-    """
+    """Resizes, bilinear or bicubic (Keys 1981 with a = -0.5, as in Pillow and JAX), and normalises. If nothing is
+    clipped in between, images are normalised first, at the smaller size. Resizing is linear and its weights add up to
+    1, so the order only affects speed."""
 
     mean: Tensor
     std: Tensor
@@ -62,7 +61,7 @@ class _AntialiasedResizing(nn.Module):
 
 
 class _ResizingOf2015(nn.Module):
-    """The first operations of the 2015 graph, in its order, so that results equal the graph's to the last bit.
+    """The first operations of the 2015 graph, in its order, so results equal the graph's to the last bit.
 
     TensorFlow 1 reads pixel i of n at i * size / n, without half-pixel centres, between the two pixels around it.
     """
@@ -93,8 +92,8 @@ class _ResizingOf2015(nn.Module):
 
 
 def _neighbours(before: int, after: int) -> tuple[Tensor, Tensor, Tensor]:
-    """For each of ``after`` pixels: the index of the pixel of ``before`` at or before its place, of the one behind
-    that, and the place between them in 0..1, float32."""
+    """For each of ``after`` pixels: the index of the pixel of ``before`` at or before its place, the index of the next
+    pixel, and the place between them in 0..1, float32."""
     places = torch.arange(after, dtype=torch.float32) * torch.tensor(before / after, dtype=torch.float32)
     first = places.long()
     return first, (first + 1).clamp_max(before - 1), places - first.float()

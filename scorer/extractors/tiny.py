@@ -19,7 +19,7 @@ PEDESTAL = 0.05
 class Tiny:
     """Features ``max(0, b + W x)`` and ``max(0, b - W x)`` of pixels x in -1..1.
 
-    W is seeded, (d/2, 64 * 64 * 3). Since ``b + |W x| >= b > 0``, one of each pair is positive whatever the image: no
+    W is seeded, (d/2, 64 * 64 * 3). Since ``b + |W x| >= b > 0``, one of each pair is positive for every image, so no
     row can be zero.
     """
 
@@ -50,7 +50,7 @@ class Tiny:
         """None: there is no classifier."""
 
     def _forward(self, batch: Images) -> Features:
-        # In float64, so that the last bit of a float32 feature does not depend on the order of summation.
+        # float64, so the last bit of a float32 feature does not depend on the order of summation.
         pixels = (_resized(batch.astype(np.float64), self.spec.input_size) / 255 - self.spec.mean) / self.spec.std
         projected = pixels.reshape(len(batch), -1) @ projection(self.spec).T
         features: Features = np.maximum(np.hstack([PEDESTAL + projected, PEDESTAL - projected]), 0).astype(np.float32)
@@ -68,7 +68,7 @@ def projection(spec: ExtractorSpec) -> NDArray[np.float64]:
 
 
 def _resized(batch: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Antialiased bilinear resizing of (b, h, w, 3) to (b, size, size, 3): two small matrix products."""
+    """Antialiased bilinear resizing of (b, h, w, 3) to (b, size, size, 3), as two small matrix products."""
     if batch.shape[1:3] == (size, size):
         return batch
     rows, columns = _filter(batch.shape[1], size), _filter(batch.shape[2], size)
@@ -77,7 +77,7 @@ def _resized(batch: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def _filter(before: int, after: int) -> NDArray[np.float64]:
-    """(after, before): each new pixel's weights, a triangle about its centre, widened where the image shrinks."""
+    """(after, before): the weights of each new pixel, a triangle around its centre, widened if the image shrinks."""
     scale = before / after
     centres = (np.arange(after) + 0.5) * scale - 0.5
     weights = np.maximum(0, 1 - np.abs(np.arange(before) - centres[:, None]) / max(scale, 1))

@@ -1,4 +1,4 @@
-"""Extractors that run a network with torch; only this module and those it imports need torch."""
+"""Extractors that run a network with torch. Only this module and its imports need torch."""
 
 import hashlib
 import logging
@@ -62,7 +62,7 @@ class TorchExtractor:
         with translated_device_errors():
             self._gpu = gpu_of(self._device)
             module = fold(trunk).to(device=self._device, dtype=torch.float32)
-            self._weight_bytes = sum(each.nbytes for each in (*module.parameters(), *module.buffers()))
+            self._weight_bytes = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers()))
             self._network, self._convolutions, self._memory_format = self._optimised(module)
             self._slots: dict[tuple[Any, ...], Sequence[Slot]] = {}
             with self._deterministic():
@@ -73,13 +73,13 @@ class TorchExtractor:
         log.info("loaded %s on %s: %s", spec.identity, self._device, self.provenance)
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
-        """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`. All of them
-        are computed anew if the GPU runs out of memory on the way, so that they come from batches of one size."""
+        """Features (n, d) float32 of images (n, h, w, 3); see :func:`scorer.extractors.batches.in_batches`. If the GPU
+        runs out of memory on the way, all are computed again, so they come from batches of one size."""
         with translated_device_errors(), self._deterministic():
             return self._run_or_halve(lambda: self._features_in_batches(images, progress))
 
     def _optimised(self, module: nn.Module) -> tuple[Callable[[Tensor], Tensor], str, torch.memory_format]:
-        """The network as it is fastest on this device, how it convolves, its input's order in memory."""
+        """The network in its fastest form for this device, its kind of convolutions, and its input's memory order."""
         if self._gpu is not None:
             layout = lay_out(module)
             return module, str(layout), layout.memory_format
@@ -90,16 +90,16 @@ class TorchExtractor:
 
     @property
     def shortlister(self) -> Shortlister:
-        """A GPU's, or the host's: on CPUs torch's products are no faster than numpy's."""
+        """The GPU's shortlister, or the host's: on CPUs torch's products are no faster than numpy's."""
         return host_shortlist if self._gpu is None else shortlister_on(self._device, self._options.resolved_threads)
 
     def uncaptured_features(self, images: Images) -> Features:
-        """The features as the device computes them without graphs: what those of graphs can be compared with."""
+        """The features as the device computes them without graphs, for comparison with graphs."""
         with translated_device_errors(), self._deterministic():
             return in_batches(images, self._immediate_slots(images), dimension=self.spec.dimension)
 
     def release_graphs(self) -> None:
-        """Free the memory of captured graphs; whoever computes next captures them anew."""
+        """Free the memory of captured graphs; the next computation captures them again."""
         self._slots.clear()
         if self._gpu is not None:
             self._gpu.release_memory()
@@ -110,9 +110,8 @@ class TorchExtractor:
         return in_batches(images, busy_slots, dimension=self.spec.dimension, progress=progress)
 
     def logits(self, features: Features) -> Features | None:
-        """The classifier's logits, (n, classes) float32; None without a classifier. Without biases for the 2015 graph,
-        as the Inception score was published (torch-fidelity's ``logits_unbiased``).
-        """
+        """The classifier's logits, (n, classes) float32; None without a classifier. For the 2015 graph, logits have no
+        biases, as the Inception score was published (torch-fidelity's ``logits_unbiased``)."""
         if self.classifier is None:
             return None
         matrix, biases = self.classifier
@@ -120,29 +119,29 @@ class TorchExtractor:
         return products if self.spec.library == "torch-fidelity" else products + biases
 
     def _first_batch_size(self) -> int:
-        """The operator's setting, else the CPU's default, else the largest safe one measured."""
+        """The operator's setting, or the CPU's default, or the largest safe size measured on a GPU."""
         if self._options.batch_size is not None:
             return self._options.batch_size
         return CPU_BATCH if self._gpu is None else fixed_batch(self._batch_file(self._gpu), self._measured_batch_size)
 
     def _run_or_halve(self, act: Callable[[], T]) -> T:
-        """Call ``act``; as long as the GPU has too little memory for it, halve the batch and call it again."""
+        """Call ``act``. While the GPU has too little memory for it, halve the batch and call it again."""
         while self.batch_size > 1:
             with OutOfMemorySuppressed():
                 return act()
             log.warning(
-                "%s: %s has no memory for %s images at a time; from now on they are %s",
+                "%s: %s has no memory for %s images at a time; continuing with %s",
                 *(self.spec.identity, self._device, self.batch_size, self.batch_size // 2),
             )
             self.release_graphs()
             self.batch_size //= 2
-            # The last bits of a feature depend on it. The file of measured sizes stays: another process may have room.
+            # The last bits of a feature depend on it. The stored size stays, because another process may have room.
             self.provenance = self.provenance | {"batch_size": self.batch_size}
         return act()
 
     def _slots_for(self, images: Images) -> Sequence[Slot]:
-        """The slots for images of this shape. A CUDA graph has one shape and is slow to make, so they are kept between
-        calls; those of one shape at a time, since the batch was chosen so that one has room."""
+        """The slots for images of this shape. A CUDA graph has one shape and is slow to capture, so slots are cached
+        between calls. Only one shape is cached at a time, because the batch was chosen to fit one."""
         require_images(images)
         if self._gpu is None:
             return self._immediate_slots(images)
@@ -162,15 +161,15 @@ class TorchExtractor:
         return immediate_slots(compute, images, self.batch_size)
 
     def _forward_for(self, images: Images) -> Callable[[Tensor], Tensor]:
-        """The function from batches (b, h, w, 3) of images of this size to features (b, d) float32. All that it needs
-        is on the device before it is called."""
+        """The function from batches (b, h, w, 3) of images of this size to features (b, d) float32. Everything that it
+        needs is on the device before the call."""
         preprocessing = Preprocessing(self.spec, images.shape[1:3]).to(self._device)
-        # Without this extractor in it, whose slots keep the function: nobody waits for the cycle to be found.
+        # The function must not refer to this extractor: its slots hold the function, and a cycle would be freed late.
         network, memory_format = self._network, self._memory_format
         return lambda batch: network(preprocessing(batch).contiguous(memory_format=memory_format))
 
     def _measured_batch_size(self) -> int:
-        """The largest batch whose graphs and activations, with the network's weights, keep within a network's share."""
+        """The largest batch with graphs, activations and weights within a network's share of memory."""
         gpu = self._gpu
         side = self.spec.input_size
         assert gpu is not None  # noqa: S101 - for the type checker
@@ -191,7 +190,7 @@ class TorchExtractor:
         return self._options.cache_dir / "batches" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.json"
 
     def _warm_up(self) -> None:
-        """Run once, so that loading includes reordering weights, and faults show at once."""
+        """Run once, so loading includes reordering weights, and faults show early."""
         side = self.spec.input_size
         for slot in self._slots_for(np.zeros((1, side, side, 3), np.uint8)):
             slot.launch()
@@ -219,7 +218,7 @@ class TorchExtractor:
 
 
 def _processor() -> str:
-    """The processor's name as Linux reports it, since another model may round last bits differently."""
+    """The processor's name as Linux reports it: another model may round last bits differently."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

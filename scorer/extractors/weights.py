@@ -29,8 +29,8 @@ class Weights:
 def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
     """The weights of an extractor.
 
-    Raises ``Unavailable``: ``missing-weights``, ``unreadable-weights`` where this account may not read them, or
-    ``wrong-weights`` where their SHA-256 is not the required one.
+    Raises ``Unavailable``: ``missing-weights``, ``unreadable-weights`` if this account may not read them, or
+    ``wrong-weights`` if their SHA-256 is not the required one.
     """
     path = _path(spec, options)
     with _readable(path):
@@ -41,7 +41,7 @@ def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
 
 
 def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
-    """The SHA-256 (hex) of an extractor's weights, checked as :func:`read_weights` does, without holding them in
+    """The SHA-256 (hex) of an extractor's weights, with the checks of :func:`read_weights`, without holding the file in
     memory."""
     path = _path(spec, options)
     with _readable(path):
@@ -56,7 +56,7 @@ def installed_weights(options: ExtractorOptions) -> Mapping[str, str]:
     installed: dict[str, str] = {}
     for spec in EXTRACTORS.values():
         with suppress(Unavailable):
-            # Without a network (tiny) there is no file, and the catalogue has the hash.
+            # tiny has no network and no weight file; the catalogue has its hash.
             installed[spec.identity] = sha256_of(spec, options) if spec.architecture else str(spec.weights_sha256)
     return installed
 
@@ -68,10 +68,10 @@ def required_sha256(spec: ExtractorSpec, options: ExtractorOptions) -> str | Non
 
 
 def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weights) -> None:
-    """Record the hash of weights without a required hash beside them (``inception_v3.sha256``), so that it is required
-    from now on. Called once they have proved to fit their network; does nothing where a hash is required.
+    """If no hash is required for these weights, record theirs in a file next to them (``inception_v3.sha256``). From
+    then on that hash is required. Call this once the weights have proved to fit their network.
 
-    Raises ``Unavailable`` (``unrecorded-weights``) where the folder can't be written to.
+    Raises ``Unavailable`` (``unrecorded-weights``) if the folder cannot be written to.
     """
     if _required(spec, options, weights.path) is not None:
         return
@@ -80,7 +80,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
     try:
         draft = record.with_name(f".{record.name}.{os.getpid()}")
         draft.write_text(line)
-        # A link fails where the record exists: of two workers that start together, the second compares.
+        # A link fails if the record exists: of two workers that start at the same time, the second compares.
         try:
             record.hardlink_to(draft)
         except FileExistsError:
@@ -90,7 +90,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
     except OSError as error:
         raise Unavailable(
             "unrecorded-weights",
-            f"The SHA-256 of {weights.path} cannot be recorded beside it ({error.strerror}): write the line "
+            f"The SHA-256 of {weights.path} cannot be recorded ({error.strerror}). Write the line "
             f"{line.strip()!r} to {record}.",
         ) from error
     _require(spec, options, weights.path, sha256=weights.sha256)
@@ -98,14 +98,14 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """A context whose errors of the operating system say which file of weights cannot be read, and by whom."""
+    """A context with errors that name the unreadable weight file and the account that needs to read it."""
     try:
         yield
     except OSError as error:
         raise Unavailable(
             "unreadable-weights",
-            f"{path} cannot be read ({error.strerror}): let the account that runs the service (number {os.geteuid()}) "
-            "read it, and enter its folder.",
+            f"{path} cannot be read ({error.strerror}). Let the account that runs the service (number {os.geteuid()}) "
+            "read it and enter its folder.",
         ) from error
 
 
@@ -126,7 +126,7 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
     if folder is None:
         raise Unavailable(
             "missing-weights",
-            f"The weights of {spec.name} are missing: set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}. "
+            f"The weights of {spec.name} are missing. Set KENNEL_WEIGHTS_DIR to a folder with {' or '.join(names)}. "
             f"{_remedy(spec)}",
         )
     with _readable(folder):
@@ -137,17 +137,17 @@ def _in_folder(spec: ExtractorSpec, folder: Path | None) -> Path:
             f"The weights of {spec.name} are missing: {folder} has no {' or '.join(names)}. {_remedy(spec)}",
         )
     if len(files) > 1:
-        raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}: keep the one that is meant.")
+        raise Unavailable("missing-weights", f"{folder} has both {' and '.join(names)}. Remove one of them.")
     return files[0]
 
 
 def _remedy(spec: ExtractorSpec) -> str:
-    return f"Run `{spec.installation}`: docs/how-to/weights.md."
+    return f"Run `{spec.installation}` (see docs/how-to/weights.md)."
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path is a file. ``OSError`` if that may not be looked at, where ``Path.is_file`` says no in Python
-    3.14."""
+    """Whether a path is a file. Raises ``OSError`` if this account may not find out, where ``Path.is_file`` returns
+    False in Python 3.14."""
     try:
         return S_ISREG(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -159,12 +159,12 @@ def _require(spec: ExtractorSpec, options: ExtractorOptions, path: Path, *, sha2
     if required is not None and required != sha256:
         raise Unavailable(
             "wrong-weights",
-            f"{path} is not the weight file of {spec.name} that is required: its SHA-256 is {sha256}, not {required}.",
+            f"{path} is not the required weight file of {spec.name}: its SHA-256 is {sha256}, not {required}.",
         )
 
 
 def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str | None:
-    """The hash that this file must have: the catalogue's, else the operator's, else that recorded at the first load."""
+    """The hash that this file must have: the catalogue's, or the operator's, or the one recorded at the first load."""
     if spec.weights_sha256 is not None:
         return spec.weights_sha256
     if spec.name in options.weights_sha256:

@@ -11,96 +11,103 @@ from scorer.metrics.statistics.mann_whitney import MannWhitney
 
 
 def overall_sentence(test: MannWhitney) -> str:
-    """The sentence for Z_U, the test over all images together."""
+    """Say what Z_U shows, the test over all images together."""
     if test.deviation == 0.0:
-        return "All distances to the training images are equal, so nothing can be said of copying."
+        return "All distances to the training images are equal, so this test says nothing about copying."
     closer = (
-        f"In {format_percent(1.0 - test.share)} of all comparisons a generated image is closer to the training images"
-        " than a held-out image is; 50 % is expected of an honest entry"
+        f"In {format_percent(1.0 - test.share)} of all comparisons, a generated image is closer to the training images"
+        " than a held-out image is; an honest entry has about 50 %"
     )
     if test.p_smaller < SIGNIFICANCE_LEVEL:
         chance = f"(Z = {test.z:.1f}, {format_p_value(test.p_smaller)})"
         if test.share > MAX_U_SHARE:
-            return f"{closer} {chance}: a slight excess, though hardly by chance."
-        return f"{closer} {chance}: it keeps too close to them, which is copying."
+            return f"{closer} {chance}. The excess is small, but unlikely to be chance."
+        return f"{closer} {chance}. The entry is too close to the training images: a sign of copying."
     if test.p_larger < SIGNIFICANCE_LEVEL:
         chance = f"(Z = {test.z:+.1f}, {format_p_value(test.p_larger)})"
-        return f"{closer} {chance}: it keeps away from them, so this shows no copying."
-    return f"{closer} (Z = {test.z:+.1f}): the difference may be chance."
+        return f"{closer} {chance}. The entry keeps its distance from them, so this test shows no copying."
+    return f"{closer} (Z = {test.z:+.1f}). The difference may be chance."
 
 
 def c_t_sentence(test: DataCopying) -> str:
-    """The sentence for C_T, the average over the cells."""
+    """Say what C_T shows, the average over the cells."""
     value, error = test.c_t, test.c_t_error
     if value is None or error is None:
-        return (
-            "No region of the training images holds enough images of this entry for a comparison, so there is no C_T."
-        )
+        return "No region of the training images has enough images of this entry for a comparison: C_T has no value."
     where = f"Averaged over {_some_of(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
-    doubt = f"(chance alone: within {2 * error:.2f} of 0, approximately)"
+    doubt = f"(by chance alone, it is within about {2 * error:.2f} of 0)"
     if value < -2 * error:
-        return f"{where} {doubt}: within their regions, images are closer to the training images than photographs are."
+        return f"{where} {doubt}. Within regions, its images are closer to the training images than held-out images."
     if value > 2 * error:
         return (
-            f"{where} {doubt}: within their regions, images keep away from the training images: no copying on average."
+            f"{where} {doubt}. Within regions, its images are farther from the training images than held-out images:"
+            " no copying on average."
         )
-    return f"{where} {doubt}: neither copying nor its opposite shows on average."
+    return f"{where} {doubt}. On average, this shows neither copying nor the opposite."
 
 
 def copied_cells_sentence(test: DataCopying) -> str:
-    """The sentence that names the copied cells."""
     copied = copied_cells(test, SIGNIFICANCE_LEVEL)
     tested = len(test.used)
     if not tested:
-        return "No region holds enough images to be looked at alone."
+        return "No region has enough images for a comparison."
     if not copied:
-        return f"None of the {tested} regions looked at is copied." if tested > 1 else "The region is not copied."
+        return (
+            f"None of the {tested} regions compared is copied." if tested > 1 else "The region compared is not copied."
+        )
     numbers = ", ".join(str(cell.cell + 1) for cell in copied)
     subject = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
-    return f"Of {tested} regions looked at, {subject} copied. {cell_sentence(copied[0])}"
+    return f"Of {tested} regions compared, {subject} copied. {cell_sentence(copied[0])}"
 
 
 def cell_sentence(cell: CellCopying) -> str:
-    """The sentence for one cell."""
-    name = f"Region {cell.cell + 1}"
+    number = cell.cell + 1
     if cell.rank_sum is None:
-        return f"{name} has {cell.generated:,} generated and {cell.held_out:,} held-out images: too few to compare."
-    compared = f"{cell.generated:,} generated images with {cell.held_out:,} photographs"
+        return (
+            f"Region {number} has {cell.generated:,} generated and {cell.held_out:,} held-out images: too few to"
+            " compare."
+        )
     closer = format_percent(1.0 - cell.rank_sum.share)
-    return f"{name}: comparing {compared}, the generated one is the closer in {closer} (Z = {cell.rank_sum.z:+.1f})."
+    return (
+        f"In region {number}, a generated image is closer to the training images than a held-out image in {closer} of"
+        f" all comparisons ({cell.generated:,} generated, {cell.held_out:,} held-out images;"
+        f" Z = {cell.rank_sum.z:+.1f})."
+    )
 
 
 def representation_sentence(test: DataCopying) -> str:
-    """The sentence for NDB-over and NDB-under."""
+    """Say what NDB-over and NDB-under show."""
     chance = NDB_LEVEL * len(test.cells)
     return (
-        f"Of {len(test.cells)} regions {test.ndb_over} hold more of its images than photographs would, and"
-        f" {test.ndb_under} fewer; chance alone makes about {chance:.1f} of either."
+        f"Of {len(test.cells)} regions, {test.ndb_over} have a significantly larger share of the entry's images than of"
+        f" held-out images, and {test.ndb_under} a significantly smaller share; chance alone gives about {chance:.1f}"
+        " of each."
     )
 
 
 def partial_copying_sentence(test: PartialCopying) -> str:
-    """The sentence on how many images are closer than held-out images are."""
+    """Say how many images are closer to a training image than held-out images are."""
     if not test.is_informative:
-        return "Some held-out photographs are training images themselves, so single images can't be told from copies."
+        return "Some held-out images are also training images, so this test cannot detect single copies."
     sentence = (
         f"{test.below:,} of {test.generated:,} images ({format_percent(test.share)}) are closer to a training image"
-        f" than {format_percent(1.0 - test.rank / test.held_out)} of the photographs; chance alone makes"
+        f" than {format_percent(1.0 - test.rank / test.held_out)} of the held-out images are; chance alone gives"
         f" {format_percent(test.expected)}"
     )
-    cause = "these look like copies, whatever the average says."
+    cause = "These images look like copies, even if the entry as a whole does not."
     return f"{sentence}{closeness_conclusion(test, cause, is_few=test.share < MIN_SHARE)}"
 
 
 def closeness_conclusion(closeness: PartialCopying, cause: str, *, is_few: bool) -> str:
-    """What a share of close images means: ``cause`` is what many such images come from."""
+    """Say what a share of close images means. ``cause`` is the sentence on what many such images come from."""
     if closeness.p_value >= SIGNIFICANCE_LEVEL:
-        return ": nothing out of the ordinary."
-    return f" ({format_p_value(closeness.p_value)}): {'more than chance, but few.' if is_few else cause}"
+        return ". The difference may be chance."
+    return f" ({format_p_value(closeness.p_value)}). {'More than chance, but few images.' if is_few else cause}"
 
 
 def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, uninformative: str) -> Finding:
-    """The share of images closer than the limit; the sentence ``uninformative`` and no value where the limit is 0."""
+    """The share of images closer than the limit. Where the limit is 0, there is no value and the sentence is
+    ``uninformative``."""
     if not closeness.is_informative:
         return Finding(name, None, SHARE, LOWER, uninformative)
     error, p_value = closeness.standard_error, closeness.p_value
@@ -108,10 +115,10 @@ def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, un
 
 
 def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
-    """The sentence for one quantile of the distances, of the entry's images and of held-out images."""
+    """Compare one quantile of the distances of the entry's images with that of held-out images."""
     return (
-        f"The closest {format_percent(level)} of its images are {of_entry:.4f} or less from a training image, as 1 less"
-        f" the cosine; of the photographs, {of_held_out:.4f} or less."
+        f"The closest {format_percent(level)} of the entry's images have a cosine distance of at most {of_entry:.4f} to"
+        f" a training image; for the same share of the held-out images, it is at most {of_held_out:.4f}."
     )
 
 
@@ -120,9 +127,9 @@ def _some_of(some: int, whole: int, what: str) -> str:
 
 
 DEVIATIONS, REGIONS, IMAGES, COSINE = "standard deviations", "regions", "images", "cosine distance"
-BALANCED = "0 is best; far below is copying"
-EVEN = "0.5 is best; far above is copying"
-ONE_PERCENT = "1 % is best; more is copying"
+BALANCED = "0 is best; far below indicates copying"
+EVEN = "0.5 is best; far above indicates copying"
+ONE_PERCENT = "1 % is best; more indicates copying"
 FIVE_PERCENT = f"{format_percent(NDB_LEVEL)} of the regions is best"
 
 
@@ -151,48 +158,47 @@ def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
     sentence = partial_copying_sentence(test)
     return closeness_finding("partly_copied", test, sentence, uninformative=sentence), *(
         Finding(
-            quantile_name(each.level),
-            each.generated,
+            quantile_name(quantile.level),
+            quantile.generated,
             COSINE,
             HIGHER,
-            quantile_sentence(each.level, each.generated, each.held_out),
-            each.standard_error,
+            quantile_sentence(quantile.level, quantile.generated, quantile.held_out),
+            quantile.standard_error,
             error_kind="sampling",
         )
-        for each in test.quantiles
+        for quantile in test.quantiles
     )
 
 
 def membership_findings(test: MembershipInference) -> tuple[Finding, ...]:
-    """How well the entry tells training images from held-out ones: AUC, and true positives at 1 % false ones."""
+    """How well the entry distinguishes training from held-out images: the AUC, and true positives at 1 % false ones."""
     auc_p = test.ranks.p_larger
     sentence = (
-        f"Of a training image and a held-out photograph the training image is the nearer one to the entry in"
-        f" {format_percent(test.auc)} of all comparisons; 50 % is expected of a generator that remembers none"
-        f" ({format_p_value(auc_p)})."
+        f"In {format_percent(test.auc)} of all comparisons of a training image with a held-out image, the training"
+        f" image is nearer to the entry; a generator that memorises nothing has about 50 % ({format_p_value(auc_p)})."
     )
     auc = Finding("membership_auc", test.auc, SHARE, EVEN, sentence, test.auc_error, auc_p, "null")
     name, nearest = "membership_tpr", test.nearest
     if not nearest.is_informative:
-        sentence = "Some held-out photographs are in the entry themselves, so training images can't be told by it."
+        sentence = "Some held-out images are in the entry, so this test cannot recognise training images."
         return auc, Finding(name, None, SHARE, ONE_PERCENT, sentence)
     sentence = (
         f"{nearest.below:,} of {nearest.generated:,} training images ({format_percent(nearest.share)}) are nearer to"
-        f" the entry than {format_percent(1.0 - nearest.rank / nearest.held_out)} of the photographs; chance alone"
-        f" makes {format_percent(nearest.expected)} ({format_p_value(nearest.p_value)})."
+        f" the entry than {format_percent(1.0 - nearest.rank / nearest.held_out)} of the held-out images are; chance"
+        f" alone gives {format_percent(nearest.expected)} ({format_p_value(nearest.p_value)})."
     )
     return auc, Finding(name, nearest.share, SHARE, ONE_PERCENT, sentence, p_value=nearest.p_value)
 
 
 def quantile_name(level: float) -> str:
-    """The name of a quantile of the distances: ``distance_05`` for that of 5 %."""
+    """``distance_05`` for the 5 % quantile of the distances."""
     return f"distance_{round(100 * level):02}"
 
 
 def memorization_distance_finding(mean: float, error: float | None) -> Finding:
     """The memorization distance by which the entry is judged, with its standard error."""
-    doubt = "" if error is None else f" ± {error:.2g} (over the choice of images)"
+    doubt = "" if error is None else f" ± {error:.2g} (standard error over the choice of images)"
     sentence = (
-        f"On average an image is {mean:.4f}{doubt} from the nearest image of the reference, as 1 less the cosine."
+        f"On average, the cosine distance of an image to the nearest image of the reference set is {mean:.4f}{doubt}."
     )
     return Finding("memorization_distance", mean, COSINE, HIGHER, sentence, error, error_kind="sampling")

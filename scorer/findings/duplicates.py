@@ -9,60 +9,62 @@ import numpy as np
 from scorer.archive.pixel_hashes import ExactDuplicates, TrainingImageCopies
 from scorer.findings.copying import IMAGES, closeness_conclusion, closeness_finding
 from scorer.findings.finding import LOWER, SHARE, Finding
-from scorer.findings.formatting import format_p_value, format_percent
+from scorer.findings.formatting import counted, format_p_value, format_percent
 from scorer.findings.signs import MIN_SHARE
 from scorer.metrics.copying.internal_duplicates import InternalDuplicates, grouped_share_error
 from scorer.metrics.copying.near_duplicates import NearDuplicates
 
 
 def _mirrored(count: int) -> str:
-    return f", {count:,} of them mirrored" if count else ""
+    return f"; {count:,} of them mirrored" if count else ""
 
 
 def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images by their thumbnails."""
+    """The share of images that are near duplicates of training images, compared as thumbnails."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
-        "training images that were blurred, recoloured or put through a network look so.",
+        "Training images that were blurred, recoloured or passed through a network look like this.",
         is_few=closeness.share < MIN_SHARE,
     )
     return closeness_finding(
         "thumbnail_copies",
         closeness,
-        f"Made very small, {closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)})"
-        f" are closer to a training image than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
-        f" photographs{_mirrored(duplicates.mirrored)}; chance alone makes"
+        f"As thumbnails, {closeness.below:,} of {closeness.generated:,} images"
+        f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) are closer to a training image than"
+        f" {format_percent(1.0 - closeness.rank / closeness.held_out)} of the held-out images are; chance alone gives"
         f" {format_percent(closeness.expected)}{conclusion}",
-        uninformative="Some held-out photographs have the thumbnail of a training image, so thumbnails can't tell"
+        uninformative="Some held-out images have the same thumbnail as a training image, so thumbnails cannot show"
         " copies.",
     )
 
 
 def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images by their perceptual hashes."""
+    """The share of images that are near duplicates of training images, compared with perceptual hashes."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
-        closeness, "that image shows through, altered or under another one.", is_few=closeness.share < MIN_SHARE
+        closeness,
+        "That training image is visible in them, altered or blended with another image.",
+        is_few=closeness.share < MIN_SHARE,
     )
     finding = closeness_finding(
         "hash_copies",
         closeness,
-        f"By their perceptual hashes {closeness.below:,} of {closeness.generated:,} images"
-        f" ({format_percent(closeness.share)}) stand out as near to one training image, as"
-        f" {format_percent(closeness.expected)} do by chance{_mirrored(duplicates.mirrored)}{conclusion}",
-        uninformative="Some held-out photographs have the perceptual hash of a training image, so hashes can't tell"
+        f"{closeness.below:,} of {closeness.generated:,} images"
+        f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) have a perceptual hash unusually near to"
+        f" that of one training image; chance alone gives {format_percent(closeness.expected)}{conclusion}",
+        uninformative="Some held-out images have the same perceptual hash as a training image, so hashes cannot show"
         " copies.",
     )
     return replace(finding, standard_error=None, error_kind=None)
 
 
 def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near to one training image, relative to others, as held-out images are not."""
+    """The share of images that are unusually near to one training image, relative to other training images."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
-        "altered copies among other images look so.",
+        "An entry with altered copies among other images looks like this.",
         is_few=closeness.share - closeness.expected < MIN_SHARE * (1.0 - closeness.expected),
     )
     return closeness_finding(
@@ -70,32 +72,32 @@ def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
         closeness,
         f"{closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)}) are nearer to one"
         f" training image, relative to others, than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
-        f" photographs; chance alone makes {format_percent(closeness.expected)}{conclusion}",
-        uninformative="Some held-out photographs are training images themselves, so relative distances can't tell"
-        " copies.",
+        f" held-out images are; chance alone gives {format_percent(closeness.expected)}{conclusion}",
+        uninformative="Some held-out images are also training images, so relative distances cannot show copies.",
     )
 
 
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images by their features."""
+    """The share of images that are near duplicates of training images, compared with the extractor's features."""
     closeness = duplicates.closeness
-    outcome = (
-        f"{closeness.below:,} of {closeness.generated:,} images nearly are one of {duplicates.originals:,} training"
-        " images"
-    )
-    if not closeness.below:
-        outcome = f"None of the {closeness.generated:,} images nearly is a training image"
+    outcome = f"None of the {closeness.generated:,} images is a near duplicate of a training image"
+    if closeness.below:
+        outcome = (
+            f"{closeness.below:,} of {closeness.generated:,} images"
+            f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) are near duplicates of"
+            f" {counted(duplicates.originals, 'training image')}"
+        )
     often = (
-        f"; one of these {duplicates.most_copied[1]:,} times"
+        f", {duplicates.most_copied[1]:,} of them of the same one"
         if duplicates.most_copied and duplicates.most_copied[1] > 1
         else ""
     )
-    chance = f"; chance alone makes {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
+    chance = f"; chance alone gives {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
     return closeness_finding(
         "near_copies",
         closeness,
-        f"{outcome}{_mirrored(duplicates.mirrored)}{often}{chance}",
-        uninformative="Some held-out photographs are training images themselves, so near copies can't be told from"
+        f"{outcome}{often}{chance}",
+        uninformative="Some held-out images are also training images, so near copies cannot be distinguished from"
         " chance.",
     )
 
@@ -103,50 +105,53 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
 def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
     """The share of images that are near duplicates of another image of the entry."""
     count = len(duplicates.group)
-    outcome = f"No two of the {count:,} images are nearly the same"
+    outcome = f"No two of the {count:,} images are near duplicates"
     if duplicates.pairs:
         outcome = (
-            f"{duplicates.images:,} of {count:,} images are nearly the same as another one, in {duplicates.groups:,}"
-            f" groups, the largest of {int(duplicates.sizes.max()):,}"
+            f"{duplicates.images:,} of {count:,} images are near duplicates of another image, in"
+            f" {counted(duplicates.groups, 'group')}, the largest with {int(duplicates.sizes.max()):,} images"
         )
-    chance = f"; photographs would make {duplicates.expected_pairs:.2g} such pairs and these make {duplicates.pairs:,}"
+    chance = (
+        f"; the same number of held-out images would have about {duplicates.expected_pairs:.2g} such pairs, and the"
+        f" entry has {duplicates.pairs:,}"
+    )
     sentence = f"{outcome}{chance} ({format_p_value(duplicates.p_value)})."
     error, p_value = duplicates.standard_error, duplicates.p_value
     return Finding("repeats", duplicates.share, SHARE, LOWER, sentence, error, p_value, "sampling")
 
 
 def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
-    """The share of images that are training-image copies: equal or mirrored, pixel by pixel."""
+    """The share of images that are equal to a training image, upright or mirrored, pixel by pixel."""
     count = len(copies.exact_index)
     copied = copies.exact + copies.mirrored
-    sentence = f"None of the {count:,} images is a training image, pixel by pixel or mirrored."
+    sentence = f"None of the {count:,} images is a training image pixel by pixel, upright or mirrored."
     if copied:
         sentence = (
-            f"{copied:,} of {count:,} images ({format_percent(copies.share)}) are training images,"
-            f" pixel by pixel{_mirrored(copies.mirrored)}."
+            f"{copied:,} of {count:,} images ({format_percent(copies.share)}{_mirrored(copies.mirrored)}) are training"
+            " images pixel by pixel."
         )
     error = sqrt(copies.share * (1.0 - copies.share) / count)
     return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence, error, error_kind="sampling")
 
 
 def shared_images_sentence(images: int, equal: int, share: float) -> str:
-    """How many images two entries share: ``images``, which are this ``share`` of one, of which some are ``equal``."""
+    """Say how many ``images`` two entries share. They are this ``share`` of one entry; ``equal`` of them have equal
+    pixels."""
     how = "pixel by pixel" if equal == images else f"{equal:,} of them pixel by pixel" if equal else "nearly equal"
-    return f"{images:,} images ({format_percent(share)}) are in both, {how}."
+    return f"{images:,} images ({format_percent(share)}) are in both entries, {how}."
 
 
 def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:
-    """The numbers of images that the zip holds more than once, upright and mirrored."""
-    identical_sentence = f"No two of the {duplicates.count:,} images are the same, pixel by pixel."
+    """The numbers of images that the zip contains more than once, upright and mirrored."""
+    identical_sentence = f"No two of the {duplicates.count:,} images have the same pixels."
     if duplicates.groups:
         identical_sentence = (
-            f"{duplicates.identical:,} of {duplicates.count:,} images have another one with the same pixels, in"
-            f" {len(duplicates.groups):,} group{'s' if len(duplicates.groups) > 1 else ''}, the largest of"
-            f" {len(duplicates.groups[0]):,}."
+            f"{duplicates.identical:,} of {duplicates.count:,} images have the same pixels as another image, in"
+            f" {counted(len(duplicates.groups), 'group')}, the largest with {len(duplicates.groups[0]):,} images."
         )
-    mirrored_sentence = "None of the others is the mirror image of another one."
+    mirrored_sentence = "None of the other images is the mirror image of another image."
     if duplicates.mirrored_pairs:
-        mirrored_sentence = f"{duplicates.mirrored:,} of the others are another image's mirror image."
+        mirrored_sentence = f"{duplicates.mirrored:,} of the other images are the mirror image of another image."
     pairs = Counter(frozenset(pair) for pair in duplicates.mirrored_pairs)
     identical_groups = [(len(group), len(group)) for group in duplicates.groups]
     mirrored_groups = [(2, counted) for counted in pairs.values()]
@@ -159,8 +164,8 @@ def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...
 
 
 def _count_error(groups: list[tuple[int, int]], count: int) -> float:
-    """The standard error of how many of ``count`` images count. ``groups``: sizes of groups, and how many of each
-    count; all other images are groups of their own, which do not."""
+    """The standard error of how many of ``count`` images count. ``groups`` has the size of each group and how many of
+    its images count. All other images are groups of one and do not count."""
     if not count:
         return 0.0
     single = count - sum(size for size, _ in groups)

@@ -7,9 +7,9 @@ from typing import Literal
 
 from scorer.findings.formatting import format_percent
 
-EVIDENCE_VERSION = "5"
-"""Raised whenever the same entry would get other evidence from the same references: part of the address of everything
-that is kept to make evidence."""
+EVIDENCE_VERSION = "6"
+"""Part of the address of everything that evidence is made from. Raise it whenever the same entry would get different
+evidence from the same references."""
 SIGNIFICANCE_LEVEL = 0.01
 """A p-value below this is significant."""
 
@@ -17,8 +17,8 @@ SHARE = "share"
 HIGHER, LOWER = "higher is better", "lower is better"
 
 ErrorKind = Literal["sampling", "null"]
-"""What a standard error is the spread of. ``sampling``: the value over new images of the same generator, the
-references being given. ``null``: the value around what chance makes, if the test's hypothesis holds."""
+"""What a standard error measures. ``sampling``: the spread of the value over new images of the same generator, with the
+same references. ``null``: the spread of the value by chance alone, if the hypothesis of the test holds."""
 
 INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(
     {
@@ -34,17 +34,17 @@ INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(
         "recovery_near_train": 0.928,
     }
 )
-"""The numbers of which less than 93 or more than 97 % of 1,000 simulated 95 % intervals held, with that share: what
-``make bench BENCH=interval_coverage`` counts."""
+"""The share of 1,000 simulated 95 % intervals that held, for the numbers where it is below 93 or above 97 %.
+``make bench BENCH=interval_coverage`` counts it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One quantity of one test with its sentence; None for a field that the quantity does not have.
+    """One quantity of one test with its sentence. A field that the quantity does not have is None.
 
-    Each has a standard error, with its ``error_kind``, or a p-value, or both: the modules of the tests in
+    A finding has a standard error with its ``error_kind``, a p-value, or both; the modules of the tests in
     :mod:`scorer.metrics` describe them. The power of an audit has neither: its sentence says how it was simulated.
-    ``ValueError`` for an error of no kind.
+    Raises ``ValueError`` for a standard error without a kind.
     """
 
     name: str
@@ -56,19 +56,18 @@ class Finding:
     p_value: float | None = None
     error_kind: ErrorKind | None = None
     interval_coverage: float | None = None
-    """Of :data:`INTERVALS_THAT_MISS`, beside the standard error of such a number."""
+    """The share from :data:`INTERVALS_THAT_MISS`, if the number is one of them and has a standard error."""
 
     def __post_init__(self) -> None:
-        """Refuse a standard error that does not say what it is the spread of."""
         if self.standard_error is not None and self.error_kind is None:
-            raise ValueError(f"the standard error of {self.name} has no kind")
+            raise ValueError(f"{self.name} has a standard error but no error_kind")
 
 
 def with_interval_coverage(finding: Finding) -> Finding:
-    """The same finding; if its 95 % interval misses, its sentence says so."""
+    """The finding, with a note in its sentence if its 95 % interval misses."""
     share = INTERVALS_THAT_MISS.get(finding.name)
     if share is None or finding.standard_error is None:
         return finding
     width = "narrow" if share < 0.95 else "wide"
-    note = f"Its 95 % interval is too {width}: {format_percent(share)} of 1,000 simulated ones held."
+    note = f"Its 95 % interval is too {width}: it held in {format_percent(share)} of 1,000 simulations."
     return replace(finding, sentence=f"{finding.sentence} {note}", interval_coverage=share)

@@ -2,11 +2,11 @@
 
 MINUTE, HOUR, DAY, MONTH = 60, 3600, 86_400, 2_629_746
 SPANS = ((2 * MONTH, MONTH, "month"), (2 * DAY, DAY, "day"), (HOUR, HOUR, "hour"), (MINUTE, MINUTE, "minute"))
-"""(minimum seconds, seconds of the unit, its name): a deadline within two days is given in hours."""
+"""Minimum seconds, seconds of the unit, its name. A deadline within two days is given in hours."""
 
 
 def format_percent(share: float) -> str:
-    """A share as ``62 %``; near the ends with as many decimals as it takes to differ from 0 % and 100 %."""
+    """A share as ``62 %``. Near the ends it has as many decimals as it needs to differ from 0 % and 100 %."""
     if share in {0.0, 1.0}:
         return f"{share:.0%}".replace("%", " %")
     for decimals in range(6):
@@ -27,7 +27,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration in its largest sensible unit, rounded down: ``3 hours``; under a minute, ``a moment``."""
+    """A duration in its largest sensible unit, rounded down: ``3 hours``. Less than a minute is ``a moment``."""
     for min_seconds, unit, name in SPANS:
         if seconds >= min_seconds:
             return counted(int(seconds // unit), name)
@@ -35,7 +35,7 @@ def span(seconds: float) -> str:
 
 
 def before_or_after(seconds: float) -> str:
-    """By how long something came before (positive) or after something else: ``3 days before``, ``5 seconds after``."""
+    """How long something happened before (positive) or after something else: ``3 days before``, ``5 seconds after``."""
     how_long = abs(seconds)
     exact = counted(int(how_long), "second") if how_long >= 1 else "less than a second"
     return f"{exact if how_long < MINUTE else span(how_long)} {'before' if seconds >= 0 else 'after'}"

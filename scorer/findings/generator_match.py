@@ -1,4 +1,4 @@
-"""Findings of whether a generator is that of an entry, and the sentence that says so with its error."""
+"""Findings on whether a generator made an entry's images, and the sentence for the verdict."""
 
 from collections.abc import Iterator
 
@@ -9,21 +9,20 @@ from scorer.metrics.sample_quality.two_sample import TwoSample
 
 
 def match_sentence(match: GeneratorMatch) -> str:
-    """The sentence for the verdict."""
     if match.verdict == "inconclusive":
-        return "The search fails on the generator's own images, so nothing can be said of the entry's."
+        return "The search does not find the generator's own images, so it says nothing about the entry's images."
     if match.verdict == "another-generator":
-        return f"{_reach(match)}: it is not the generator of this entry, or not of all its images as they are."
+        return f"{_reach(match)}. The generator of this entry is another one, or some of its images were changed later."
     if match.verdict == "other-distribution":
         return (
-            f"{_reach(match)}, but images newly drawn from it differ ({_chance(match.features)}): the entry's were"
-            " selected, or drawn otherwise than declared, or it is another generator of the kind."
+            f"{_reach(match)}. But newly drawn images differ from the entry's ({_chance(match.features)}): the entry's"
+            " images were selected, were not drawn as declared, or come from a similar generator."
         )
-    return f"{_reach(match)}: nothing says that it is another generator than the entry's. {_limits(match)}"
+    return f"{_reach(match)}. Nothing suggests that another generator made the entry's images. {_limits(match)}"
 
 
 def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
-    """Reach, and the comparison of features if it was made."""
+    """The share of the entry's images found, and the comparison of features if it was made."""
     yield Finding(
         "generator_match",
         match.entry.verbatim,
@@ -37,15 +36,15 @@ def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
     features = match.features
     if features is not None:
         share = features.both
-        told = "can" if share.p_above < SIGNIFICANCE_LEVEL else "cannot"
+        ability = "can" if share.p_above < SIGNIFICANCE_LEVEL else "cannot"
         yield Finding(
             "generator_features",
             share.share,
             "accuracy",
             LOWER,
-            f"{features.count} newly drawn images {told} be told from as many of the entry: of both together"
-            f" {format_percent(share.share)} are nearest to one of their own kind, and {format_percent(share.expected)}"
-            f" would be by chance ({_chance(features)}).",
+            f"{features.count} newly drawn images {ability} be distinguished from the same number of the entry's"
+            f" images: for {format_percent(share.share)} of both, the nearest image is of the same kind, and chance"
+            f" gives {format_percent(share.expected)} ({_chance(features)}).",
             standard_error=share.deviation,
             p_value=share.p_above,
             error_kind="null",
@@ -54,21 +53,21 @@ def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
 
 def _reach(match: GeneratorMatch) -> str:
     return (
-        f"Of {match.entry.count} images of the entry the generator makes {format_percent(match.entry.verbatim)} (with"
-        f" at least 95 % certainty {format_percent(match.low)} to {format_percent(match.high)}), of its own"
-        f" {format_percent(match.generated.verbatim)} ({format_p_value(match.p_value)})"
+        f"The search finds {format_percent(match.entry.verbatim)} of {match.entry.count} images of the entry verbatim"
+        f" (with at least 95 % certainty, {format_percent(match.low)} to {format_percent(match.high)}) and"
+        f" {format_percent(match.generated.verbatim)} of the generator's own images ({format_p_value(match.p_value)})"
     )
 
 
 def _limits(match: GeneratorMatch) -> str:
-    """From which share of foreign images on reach tells."""
+    """The sentence on the smallest share of images from elsewhere that the test would show."""
     if match.detectable.with_80 is None:
         return (
-            f"But it makes {format_percent(match.held_out.verbatim)} of held-out images, too, so that it can make the"
-            " entry's says little."
+            f"But it also finds {format_percent(match.held_out.verbatim)} of held-out images, so finding the entry's"
+            " images says little."
         )
     share = format_percent(match.detectable.with_80)
-    return f"If {share} of its images came from elsewhere, that would show with 80 % probability."
+    return f"If {share} of the entry's images came from elsewhere, the test would show it with 80 % probability."
 
 
 def _chance(features: TwoSample | None) -> str:

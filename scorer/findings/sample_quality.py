@@ -13,38 +13,33 @@ from scorer.metrics.sample_quality.prdc import Prdc
 from scorer.metrics.sample_quality.relative_mmd import RelativeMmd
 from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
 
-HALF = "0.5 is best; far below is copying"
+HALF = "0.5 is best; far below indicates copying"
 USUAL = f"{NDB_LEVEL} is best"
-NEITHER = "0 is best; above 0 is closer to the training images than photographs"
-GAP = "0 is best; far below is copying"
+NEITHER = "0 is best; above 0 is closer to the training images than held-out images"
+GAP = "0 is best; far below indicates copying"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 CMMD, FLD, EFFECTIVE_IMAGES = "CMMD", "FLD", "effective images"
 
 
 def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
-    """Accuracies of the 1-nearest-neighbour test: on real images, on generated ones, and on both."""
-    shares = (
-        f"{format_percent(test.real.share)} of the real and"
-        f" {format_percent(test.generated.share)} of the generated images"
-    )
+    """Accuracies of the 1-nearest-neighbour test on real images, on generated images, and on both."""
     outcome = (
-        f"By the kind of its nearest image {shares} are told right, where chance makes"
+        f"The nearest image is of the same kind for {format_percent(test.real.share)} of the real and"
+        f" {format_percent(test.generated.share)} of the generated images; chance gives"
         f" {format_percent(test.both.expected)}"
     )
-    conclusion = f"{outcome}: the two can't be told apart."
+    conclusion = f"{outcome}. The test cannot distinguish real from generated images."
     if test.both.p_below < SIGNIFICANCE_LEVEL:
         conclusion = (
-            f"{outcome} ({format_p_value(test.both.p_below)}): generated images lie beside real ones, as copies do."
+            f"{outcome} ({format_p_value(test.both.p_below)}). Generated images are next to real images, as copies are."
         )
     if test.both.p_above < SIGNIFICANCE_LEVEL:
-        conclusion = f"{outcome} ({format_p_value(test.both.p_above)}): the two can be told apart."
+        conclusion = (
+            f"{outcome} ({format_p_value(test.both.p_above)}). The test distinguishes real from generated images."
+        )
     return (
-        _accuracy("two_sample_real", test.real, f"Of the real images {_nearest(test.real, 'real')}."),
-        _accuracy(
-            "two_sample_generated",
-            test.generated,
-            f"Of the generated images {_nearest(test.generated, 'generated')}.",
-        ),
+        _accuracy("two_sample_real", test.real, _nearest(test.real, "real")),
+        _accuracy("two_sample_generated", test.generated, _nearest(test.generated, "generated")),
         _accuracy("two_sample", test.both, conclusion),
     )
 
@@ -56,22 +51,23 @@ def _accuracy(name: str, accuracy: Accuracy, sentence: str) -> Finding:
 
 def _nearest(accuracy: Accuracy, kind: str) -> str:
     return (
-        f"{format_percent(accuracy.share)} have a {kind} one nearest; chance makes {format_percent(accuracy.expected)}"
+        f"For {format_percent(accuracy.share)} of the {kind} images, the nearest image is also {kind}; chance gives"
+        f" {format_percent(accuracy.expected)}."
     )
 
 
 def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
     """NDB / K and the Jensen-Shannon divergence."""
     bins = len(comparison.excess)
-    conclusion = "more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "no more than chance"
+    conclusion = "by more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "by no more than chance"
     share = (
-        f"{comparison.different} of {bins} bins hold another share of the generated images than of the training images,"
-        f" {NDB_LEVEL * bins:.0f} are expected; all bins together differ {conclusion}"
+        f"{comparison.different} of {bins} bins have significantly different shares of the generated and of the"
+        f" training images; chance gives about {NDB_LEVEL * bins:.0f}. All bins together differ {conclusion}"
         f" ({format_p_value(comparison.p_value)})."
     )
     divergence = (
-        f"Between how both sets fill the bins, the divergence is {comparison.divergence:.4f} nats; equal sets of these"
-        f" sizes have about {comparison.expected_divergence:.4f}."
+        f"The Jensen-Shannon divergence between both sets, counted in bins, is {comparison.divergence:.4f} nats;"
+        f" samples of these sizes from one distribution have about {comparison.expected_divergence:.4f}."
     )
     return (
         Finding("ndb_share", comparison.share, SHARE, USUAL, share, comparison.deviation, comparison.p_value, "null"),
@@ -96,8 +92,8 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
             getattr(curve.mean, what),
             SHARE,
             HIGHER,
-            f"Over the cells of both sets, {label}, which weighs {what}, is {getattr(curve.mean, what):.3f}"
-            f" ± {getattr(curve.error, what):.3f}, the mean of {curve.clusterings} clusterings that differ by"
+            f"{label}, which weights {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
+            f" is the mean over {curve.clusterings} clusterings of both sets, with a standard deviation of"
             f" {getattr(curve.between, what):.3f}; equal sets have 1.",
             getattr(curve.error, what),
             error_kind="sampling",
@@ -109,15 +105,16 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
 def relative_mmd_finding(test: RelativeMmd) -> Finding:
     """The difference of the relative MMD test."""
     outcome = (
-        f"By the kernel distance, generated images are {test.generated:.2g} from the training images and held-out"
-        f" images {test.held_out:.2g}"
+        f"The kernel distance to the training images is {test.generated:.2g} for generated images and"
+        f" {test.held_out:.2g} for held-out images"
     )
-    conclusion = f"{outcome}: no difference that chance doesn't make."
+    conclusion = f"{outcome}. The difference may be chance."
     if test.p_closer < SIGNIFICANCE_LEVEL:
-        conclusion = f"{outcome} ({format_p_value(test.p_closer)}): closer than photographs are."
+        conclusion = f"{outcome} ({format_p_value(test.p_closer)}). Generated images are closer than held-out images."
     if test.p_farther < SIGNIFICANCE_LEVEL:
         conclusion = (
-            f"{outcome} ({format_p_value(test.p_farther)}): farther than photographs are, which shows no copying."
+            f"{outcome} ({format_p_value(test.p_farther)}). Generated images are farther than held-out images, so this"
+            " test shows no copying."
         )
     difference = test.held_out - test.generated
     error = test.sampling_error
@@ -125,19 +122,17 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
 
 
 def kid_finding(kid: Estimate) -> Finding:
-    """KID of all images."""
     sentence = (
-        f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (over the choice of"
-        " images); equal sets have 0 on average."
+        f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (standard error over"
+        " the choice of images); equal sets have 0 on average."
     )
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 
 
 def cmmd_finding(distance: Estimate) -> Finding:
-    """CMMD of all images."""
     sentence = (
-        f"CMMD, the kernel distance of CLIP features, is {distance.value:.4g} ± {distance.standard_error:.2g} (over the"
-        " choice of images); smaller is closer to the training images."
+        f"CMMD, the kernel distance of CLIP features, is {distance.value:.4g} ± {distance.standard_error:.2g} (standard"
+        " error over the choice of images). Smaller means closer to the training images."
     )
     return Finding("cmmd", distance.value, CMMD, LOWER, sentence, distance.standard_error, error_kind="sampling")
 
@@ -145,14 +140,14 @@ def cmmd_finding(distance: Estimate) -> Finding:
 def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]:
     """FLD, and its gap between training and held-out images."""
     fld = (
-        f"FLD of {divergence.images:,} images of each kind is {divergence.fld:.4g} ± {divergence.fld_error:.2g} (over"
-        " the choice of generated images): held-out images are that much less likely, in hundredths of a nat per"
-        " dimension, under Gaussians around generated images than around training images."
+        f"FLD of {divergence.images:,} images of each kind is {divergence.fld:.4g} ± {divergence.fld_error:.2g}"
+        " (standard error over the choice of generated images). Held-out images are this much less likely under"
+        " Gaussians around generated images than around training images, in hundredths of a nat per dimension."
     )
     gap = (
-        f"The gap of FLD is {divergence.gap:.4g} ± {divergence.gap_error:.2g}: below 0, training images are more likely"
-        " than held-out ones under the Gaussians around generated images. These are fitted to training images, so a"
-        " little below 0 is usual; far below is copying."
+        f"The gap of FLD is {divergence.gap:.4g} ± {divergence.gap_error:.2g}. Below 0, training images are more likely"
+        " than held-out images under the Gaussians around generated images. These are fitted to training images, so"
+        " slightly below 0 is usual; far below indicates copying."
     )
     return (
         Finding("fld", divergence.fld, FLD, LOWER, fld, divergence.fld_error, error_kind="sampling"),
@@ -161,10 +156,10 @@ def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]
 
 
 def diversity_finding(name: str, label: str, own: Estimate, *, training: Estimate) -> Finding:
-    """The Vendi score or RKE, beside that of as many training images."""
+    """The Vendi score or RKE, compared with that of the same number of training images."""
     sentence = (
-        f"By {label} the images are as diverse as {own.value:.1f} ± {own.standard_error:.2g} images without anything in"
-        f" common; as many training images are as {training.value:.1f}."
+        f"According to {label}, the images are as diverse as {own.value:.1f} ± {own.standard_error:.2g} images with"
+        f" nothing in common. The same number of training images is as diverse as {training.value:.1f}."
     )
     return Finding(name, own.value, EFFECTIVE_IMAGES, HIGHER, sentence, own.standard_error, error_kind="sampling")
 
@@ -172,10 +167,10 @@ def diversity_finding(name: str, label: str, own: Estimate, *, training: Estimat
 def prdc_findings(prdc: Prdc, error: Prdc) -> tuple[Finding, ...]:
     """Improved precision and recall, density and coverage."""
     sentences = {
-        "precision": f"{format_percent(prdc.precision)} of the generated images lie where real images are",
-        "recall": f"{format_percent(prdc.recall)} of the real images lie where generated ones are",
-        "density": f"A generated image lies in {prdc.density:.2f} times as many real neighbourhoods as a real one",
-        "coverage": f"{format_percent(prdc.coverage)} of the real images have a generated one in their neighbourhood",
+        "precision": f"{format_percent(prdc.precision)} of the generated images are in a neighbourhood of a real image",
+        "recall": f"{format_percent(prdc.recall)} of the real images are in a neighbourhood of a generated image",
+        "density": f"A generated image is in {prdc.density:.2f} times as many real neighbourhoods as a real image",
+        "coverage": f"{format_percent(prdc.coverage)} of the real images have a generated image in their neighbourhood",
     }
     units = {"density": RATIO}
     return tuple(
@@ -193,30 +188,29 @@ def prdc_findings(prdc: Prdc, error: Prdc) -> tuple[Finding, ...]:
 
 
 def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | None = None) -> Finding:
-    """The share of authentic images, beside that of held-out images where there are any."""
+    """The share of authentic images, compared with that of held-out images if there are any."""
     sentence = (
-        f"{format_percent(authenticity.share)} of the images are farther from their nearest training"
-        " image than that is from others"
+        f"{format_percent(authenticity.share)} of the images are farther from their nearest training image than that"
+        " image is from its nearest other training image"
     )
     error = authenticity.standard_error
     if held_out is None:
         return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", error, error_kind="sampling")
     chance = p_fewer(authenticity, held_out)
-    sentence += f", and {format_percent(held_out.share)} of held-out images"
+    sentence += f"; of held-out images, {format_percent(held_out.share)} are"
     fewer = (
-        f" ({format_p_value(chance)}): some are versions of training images."
+        f" ({format_p_value(chance)}). Some images are versions of training images."
         if chance < SIGNIFICANCE_LEVEL
-        else ": no fewer."
+        else ". The difference may be chance."
     )
     return Finding("authenticity", authenticity.share, SHARE, HIGHER, sentence + fewer, error, chance, "sampling")
 
 
 def inception_score_finding(score: Estimate) -> Finding:
-    """The Inception score."""
     error = score.standard_error
     sentence = (
-        f"The Inception score is {score.value:.2f} ± {error:.2g} (over the choice of images, in {SPLITS} splits);"
-        " it looks at no real image."
+        f"The Inception score is {score.value:.2f} ± {error:.2g} (standard error over the choice of images, in {SPLITS}"
+        " splits). It uses no real images."
     )
     return Finding("inception_score", score.value, CLASSES, HIGHER, sentence, error, error_kind="sampling")
 
@@ -224,21 +218,21 @@ def inception_score_finding(score: Estimate) -> Finding:
 def fid_finding(fid: float, error: float | None) -> Finding:
     """The FID by which the entry is ranked, with its standard error."""
     doubt = (
-        " (there are too few images for a standard error)"
+        " (too few images for a standard error)"
         if error is None
-        else f" ± {error:.2g} over the choice of images"
+        else f" ± {error:.2g} (standard error over the choice of images)"
     )
     sentence = f"FID is {fid:.2f}{doubt}."
     return Finding("fid", fid, FID, LOWER, sentence, error, error_kind="sampling")
 
 
 def fid_infinity_finding(line: Estimate | None, fid: float) -> Finding:
-    """FID-infinity beside the FID, >= 0, of all images."""
+    """FID-infinity, with the FID of all images, >= 0."""
     name = "fid_infinity"
     unit = FID
     if line is None:
-        return Finding(name, None, unit, LOWER, "There are too few images to tell what FID would be for more of them.")
+        return Finding(name, None, unit, LOWER, "There are too few images to estimate FID for more of them.")
     error = line.standard_error
-    doubt = "" if error is None else f" ± {error:.2g} (over the choice of images)"
-    sentence = f"For ever more images of this generator FID would fall from {fid:.2f} to about {line.value:.2f}{doubt}."
+    doubt = "" if error is None else f" ± {error:.2g} (standard error over the choice of images)"
+    sentence = f"With more and more images, FID would fall from {fid:.2f} to about {line.value:.2f}{doubt}."
     return Finding(name, line.value, unit, LOWER, sentence, error, error_kind="sampling")

@@ -1,12 +1,12 @@
-"""Signs of copying: which quantities of an entry's evidence are beyond their threshold. Computed on every read.
+"""Signs of copying: the quantities of an entry's evidence that are beyond their threshold. Computed on every read.
 
-The thresholds stand here and nowhere else. A sign is a condition on any object with the columns of the table
-``evidence`` and ``images``, the entry's number of images: values (:func:`signs_of`), or the columns themselves, in SQL.
-An unknown value (null, NaN) is no sign.
+This is the only place that defines the thresholds. A sign is a condition on an object with the columns of the table
+``evidence`` and ``images``, the entry's number of images. These are values (:func:`signs_of`) or, in SQL, the columns
+themselves. An unknown value (null, NaN) is no sign.
 
-A sign has two conditions: that chance does not explain the quantity (p < :data:`SIGNIFICANCE_LEVEL`), and that it is
-large enough to matter, since among 10,000 images nearly any difference is significant, and honest generators are never
-quite like real images.
+A sign has two conditions: chance does not explain the quantity (p < :data:`SIGNIFICANCE_LEVEL`), and the quantity is
+large enough to matter. Among 10,000 images nearly any difference is significant, and honest generators never match
+real images exactly.
 """
 
 import math
@@ -17,24 +17,24 @@ from typing import Any
 from scorer.findings.finding import SIGNIFICANCE_LEVEL
 
 MAX_U_SHARE = 0.45
-"""Among thousands of images even a small difference is significant: a share above this is called slight."""
+"""Among thousands of images even a small difference is significant. The sentence calls a share above this small."""
 MIN_SHARE = 0.05
-"""The smallest share of an entry's images that counts: fewer copies may be chance or accident."""
+"""The smallest share of an entry's images that counts. Fewer copies may be chance or accident."""
 MIN_AUC = 0.6
-"""An entry to which the training image is the nearer one of a training and a held-out image this often, or more, tells
-which images its generator was trained on. Whatever fits the training images is a little nearer to them: a kernel
-density of the likeliest width had 0.55."""
+"""The smallest AUC that counts: how often the training image of a training and a held-out image is nearer to the entry.
+An entry above it reveals which images its generator was trained on. Every generator that fits the training images is a
+little nearer to them: a kernel density of the likeliest width had 0.55."""
 MIN_DISTINCT_IMAGES = 20
-"""An entry whose share of alike pairs is 1 / this or more has collapsed: it varies as little as so many different
-images repeated. The share of alike pairs does not depend on the number of images; the share of images alike to another
-one does, and comes near to 1 among thousands of blurred images. Honest but blurry models varied as much as 90 different
-images in one extractor and 700 in another."""
+"""An entry has collapsed if its share of alike pairs is 1 / this or more: it varies no more than this many different
+images, repeated. The share of alike pairs does not depend on the number of images. The share of images that are alike
+to another one does, and it approaches 1 among thousands of blurred images. Honest but blurry models varied as much as
+90 different images in one extractor and 700 in another."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """One sign: ``finding`` is the name of the finding whose sentence explains it, ``is_large`` the condition on its
-    size, ``p_value`` the column that says whether chance explains it, if any."""
+    """One sign. ``finding`` is the name of the finding whose sentence explains it, ``is_large`` the condition on its
+    size, ``p_value`` the column with its p-value, if any."""
 
     name: str
     finding: str
@@ -42,7 +42,6 @@ class Sign:
     p_value: str | None
 
     def holds(self, evidence: Any) -> Any:
-        """Whether both conditions hold."""
         large = self.is_large(evidence)
         return large if self.p_value is None else (getattr(evidence, self.p_value) < SIGNIFICANCE_LEVEL) & large
 
@@ -101,8 +100,8 @@ SIGNS = (
 
 
 def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
-    """The signs in the evidence of an entry of so many ``images``. ``numbers``: the columns, by name; None or missing
-    is unknown."""
+    """The signs in the evidence of an entry with this number of ``images``. ``numbers`` has the columns by name; None
+    or missing is unknown."""
     known = _KnownNumbers({name: value for name, value in numbers.items() if value is not None} | {"images": images})
     return tuple(sign for sign in SIGNS if sign.holds(known))
 
@@ -118,5 +117,5 @@ class _KnownNumbers:
 
 
 def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
-    """The sentence, among an entry's findings, that explains one of its signs; empty if there is none."""
-    return next((each["sentence"] for each in findings if each["name"] == sign.finding), "")
+    """The sentence of an entry's findings that explains a sign; empty if there is none."""
+    return next((finding["sentence"] for finding in findings if finding["name"] == sign.finding), "")

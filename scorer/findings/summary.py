@@ -1,10 +1,10 @@
-"""One sentence on an entry's evidence on a track that a reviewer can act on, by a fixed rule.
+"""One sentence on an entry's evidence on a track that a reviewer can act on, made by a fixed rule.
 
-1. Where single images look like training images (the signs of :data:`IMAGES_OF`): *copies*, with the largest share,
-   beyond what chance makes, that such a sign tells of, and whether they are exact, mirrored or altered.
-2. Else, where the images as a whole keep too close to the training images: *closeness*.
-3. Else, where the entry repeats its own images: *repetition*.
-4. Else: *none*.
+1. If single images look like training images (the signs of :data:`IMAGES_OF`): *copies*. The sentence has the largest
+   share of such images beyond chance, and says whether they are exact, mirrored or altered.
+2. Otherwise, if the images as a whole are too close to the training images: *closeness*.
+3. Otherwise, if the entry repeats its own images: *repetition*.
+4. Otherwise: *none*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from scorer.findings.signs import Sign
 Verdict = Literal["copies", "closeness", "repetition", "none"]
 
 VERDICTS: tuple[Verdict, ...] = ("copies", "closeness", "repetition", "none")
-"""The gravest first."""
+"""The most serious first."""
 IMAGES_OF: Mapping[str, str] = MappingProxyType(
     {
         "near-copies": "near_copies",
@@ -29,17 +29,17 @@ IMAGES_OF: Mapping[str, str] = MappingProxyType(
         "relative-copies": "relative",
     }
 )
-"""The signs about single images, each with the prefix of the columns that have its share."""
+"""The signs about single images, each with the prefix of the columns of its share."""
 CLOSENESS = frozenset({"data-copying", "membership", "not-authentic"})
 MOST = 0.5
-"""The part of the copies from which on they are called exact, or mirrored."""
+"""The share of the copies from which they are called exact, or mirrored."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The evidence on a track in one sentence, made by a fixed rule from its signs. The verdict is `copies` of single
-    training images, `closeness` to the training images as a whole, `repetition` of its own images, or `none`; `share`
-    of the images are copies, null with any other verdict."""
+    """The evidence on a track in one sentence, made from its signs by a fixed rule. The verdict is `copies` of single
+    training images, `closeness` to the training images as a whole, `repetition` of its own images, or `none`. `share`
+    is the share of the images that are copies; it is null for any other verdict."""
 
     verdict: Verdict
     share: float | None
@@ -54,32 +54,32 @@ def summary_of(
     images: int,
     shown: int = 0,
 ) -> Summary:
-    """Of the evidence of an entry of so many ``images``: its signs, the columns by name, and the findings. So many
-    examples of copies are ``shown`` beside it."""
+    """Summarise the evidence of an entry with this number of ``images``, with ``shown`` examples of copies on the page.
+    ``numbers`` has the columns by name."""
     shares = {sign.name: _share(sign, numbers) for sign in signs if sign.name in IMAGES_OF}
     if shares:
         share = max(shares.values())
         count = f"about {round(share * images):,} of {images:,} images ({format_percent(share)})"
         how = _how(share, numbers, findings, images=images)
-        see = f"; see {'1' if shown == 1 else f'1 to {shown}'}" if shown else ""
-        return Summary("copies", share, f"Copies: {count} are training images, {how}{see}.")
+        see = f" See {'example 1' if shown == 1 else f'examples 1 to {shown}'}." if shown else ""
+        return Summary("copies", share, f"Copies: {count} are training images, {how}.{see}")
     names = {sign.name for sign in signs}
     if names & CLOSENESS:
         return Summary(
             "closeness",
             None,
-            "Closeness: as a whole the images keep closer to the training images than photographs do, and no single one"
-            " tells why.",
+            "Closeness: as a whole, the images are closer to the training images than held-out images are. No single"
+            " image explains why.",
         )
     if names:
         return Summary(
-            "repetition", None, "Repetition: the entry repeats its own images; no copies of training images were found."
+            "repetition", None, "Repetition: the entry repeats its own images. No copies of training images were found."
         )
     return Summary("none", None, "No copies were found.")
 
 
 def gravity(verdict: Verdict, share: float | None) -> tuple[int, float]:
-    """What a summary is ordered by, the gravest first: its verdict, and among copies the larger share."""
+    """The sort key of a summary, the most serious first: its verdict, then the larger share of copies."""
     return VERDICTS.index(verdict), -(share or 0.0)
 
 
@@ -91,7 +91,7 @@ def _share(sign: Sign, numbers: Mapping[str, float | None]) -> float:
 def _how(
     share: float, numbers: Mapping[str, float | None], findings: Sequence[Mapping[str, Any]], *, images: int
 ) -> str:
-    pixels = next((each["value"] for each in findings if each["name"] == "pixel_copies"), None) or 0.0
+    pixels = next((finding["value"] for finding in findings if finding["name"] == "pixel_copies"), None) or 0.0
     mirrored = max(numbers.get(f"{prefix}_mirrored") or 0 for prefix in ("near_copies", "thumbnail", "hash")) / images
     exact = "pixel by pixel" if pixels >= MOST * share else "altered"
     return f"{exact}, at least half of them mirrored" if mirrored >= MOST * share else exact

@@ -25,13 +25,12 @@ class Latent:
     distribution: Distribution = "normal"
 
     def __post_init__(self) -> None:
-        """Refuse impossible dimensions and distributions."""
         if not 1 <= self.dimension <= MAX_LATENT_DIMENSION:
             raise Invalid(
-                "bad-latent", f"The latent dimension must be in 1..{MAX_LATENT_DIMENSION}, not {self.dimension}."
+                "bad-latent", f"The latent dimension is {self.dimension}; it must be from 1 to {MAX_LATENT_DIMENSION}."
             )
         if self.distribution not in {"normal", "uniform"}:
-            raise Invalid("bad-latent", f"The latent distribution is normal or uniform, not {self.distribution}.")
+            raise Invalid("bad-latent", f"The latent distribution is {self.distribution}; use normal or uniform.")
 
     def draw(self, n: int, seed: int) -> Tensor:
         """``n`` points (n, d) float32, the same for the same seed."""
@@ -43,9 +42,9 @@ class Latent:
         return torch.from_numpy(points.astype(np.float32))
 
     def to_unconstrained(self, points: Tensor) -> Tensor:
-        """Unconstrained coordinates of latent points, for a search: themselves, or arcsin of uniform ones."""
+        """The unconstrained coordinates of latent points for a search: the points, or the arcsin of uniform ones."""
         return points if self.distribution == "normal" else points.clamp(-1.0, 1.0).asin()
 
     def to_latent(self, unconstrained: Tensor) -> Tensor:
-        """The latent points of unconstrained coordinates; uniform ones stay in [-1, 1]: none are drawn outside."""
+        """The latent points of unconstrained coordinates; uniform points stay in [-1, 1]."""
         return unconstrained if self.distribution == "normal" else unconstrained.sin()

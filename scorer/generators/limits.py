@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GeneratorLimits:
-    """Caps on a file, on what its network computes for one latent, and on the process that runs it.
+    """Limits on a file, on what its network computes for one latent, and on the process that runs it.
 
-    Those on the file are far above a StyleGAN of 256 x 256 pixels; those on the process are what an audit may cost.
+    The limits on the file are far above a StyleGAN of 256 x 256 pixels. Those on the process limit the cost of an
+    audit.
     """
 
     file_bytes: int = 256 << 20
     nodes: int = 5_000
     weights: int = 64 << 20
-    """Numbers stored in the file, all tensors together."""
+    """The numbers stored in the file, over all tensors."""
     constants: int = 16 << 20
-    """Numbers computed from stored ones alone, all together: a few bytes of a file can ask for gigabytes."""
+    """The numbers computed from stored numbers alone: a few bytes of a file can demand gigabytes."""
     activations: int = 32 << 20
-    """Numbers that all nodes together compute for one image."""
+    """The numbers that all nodes compute for one image."""
     operations: int = 20_000_000_000
     """Multiplications and additions for one image."""
     side: int = 1024

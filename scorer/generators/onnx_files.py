@@ -1,4 +1,4 @@
-"""Rules for ONNX files of generators that need no ONNX reader: limits, other formats' magic bytes, export advice."""
+"""Rules for ONNX files of generators that need no ONNX reader: limits, magic bytes of other formats, export advice."""
 
 from typing import Literal
 
@@ -21,12 +21,12 @@ OTHER_FORMATS = {
     b"\x1f\x8b": "packed with gzip",
     b"\x93NUMPY": "a NumPy array",
 }
-"""Other formats by magic bytes, as phrases for messages. Most of them run code when they are read."""
+"""Other formats with their magic bytes, as phrases for messages. Most of them run code when they are read."""
 
 
 def export_command(dimension: int | None) -> str:
-    """The line of Python that exports ``generator``, a module that takes latents (n, d), or images where there is no
-    ``dimension``, as a readable ONNX file."""
+    """The Python line that exports ``generator`` as a readable ONNX file. The module takes latents (n, d), or images if
+    ``dimension`` is None."""
     shape = "3, size, size" if dimension is None else dimension
     return (
         f'torch.onnx.export(generator.eval(), (torch.zeros(2, {shape}),), "generator.onnx", '
@@ -37,18 +37,17 @@ def export_command(dimension: int | None) -> str:
 
 def export_advice(dimension: int | None) -> str:
     """The advice at the end of messages about a file's form."""
-    return f"With PyTorch, this makes a file that can be read: {export_command(dimension)}"
+    return f"With PyTorch, export a readable file like this: {export_command(dimension)}"
 
 
 def require_onnx(start: bytes, dimension: int | None) -> None:
-    """Raise ``Invalid`` (``not-onnx``) if the first :data:`MAGIC_BYTES` bytes of a file, or more, are another format's.
-    ``dimension`` of the latent is for advice only.
-    """
+    """Raise ``Invalid`` (``not-onnx``) if ``start``, at least the first :data:`MAGIC_BYTES` bytes of a file, belongs to
+    another format. ``dimension``, that of the latent, is only for the advice."""
     if not start:
         raise Invalid("not-onnx", f"The file is empty. {export_advice(dimension)}")
     for magic, format_phrase in OTHER_FORMATS.items():
         if start.startswith(magic):
             raise Invalid(
                 "not-onnx",
-                f"This is {format_phrase}, not ONNX; such files are never opened. {export_advice(dimension)}",
+                f"This file is {format_phrase}, not ONNX. Kennel never opens such files. {export_advice(dimension)}",
             )

@@ -1,4 +1,4 @@
-"""The metadata of a data release in Croissant (MLCommons, 1.0), by which libraries find and read its tables. Pure."""
+"""The metadata of a data release in Croissant (MLCommons, 1.0), which lets libraries find and read its tables."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -41,19 +41,19 @@ CONTEXT: Mapping[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
 }
-"""What the short names mean, as the specification has it."""
+"""The meaning of the short names, from the specification."""
 
 
 def croissant_of(competition: Competition, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The metadata as JSON-LD: the ``files`` (name, bytes, sha256), whose addresses are relative to it, and the columns
-    of every table. Nothing in it depends on when it is made."""
+    """The metadata as JSON-LD: the ``files`` (name, bytes, sha256) with addresses relative to it, and the columns of
+    every table. It contains no date, so equal releases have equal metadata."""
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": VERSION,
         "name": f"{competition.slug}-release",
-        "description": f"Entries of the competition {competition.title}: their measurements, evidence, labels, rulings"
-        " and final ranks, under pseudonyms.",
+        "description": f"Entries of the competition {competition.title} with their measurements, evidence, labels,"
+        " rulings and final ranks, under pseudonyms.",
         "distribution": [_file_object(file) for file in files],
         "recordSet": [_record_set(table, columns) for table, columns in TABLES.items()],
     }

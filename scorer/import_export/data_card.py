@@ -1,4 +1,4 @@
-"""The data card (README.md) and the manifest (manifest.json) of a data release, from its counts. Pure."""
+"""The data card (README.md) and the manifest (manifest.json) of a data release, made from its counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class CardNumbers:
     images: str
     entries_with_images: int
     entries_without: int
-    """Submissions whose images belong in the release but are not stored."""
+    """Submissions with images that belong in the release but are not stored."""
     writer: str
 
 
 IMAGES = {
-    "none": "No images are in this release.",
-    "ranked": "Images of the entries that the boards rank",
+    "none": "This release contains no images.",
+    "ranked": "Images of the entries ranked on the boards",
     "all": "Images of all scored entries",
 }
 KIND_NAMES = {
@@ -43,7 +43,7 @@ KIND_NAMES = {
 
 
 def card_of(competition: Competition, numbers: CardNumbers) -> str:
-    """The data card in Markdown, without the time of its making, so that equal releases have equal bytes."""
+    """The data card in Markdown. It contains no date, so equal releases have equal bytes."""
     parts = [
         f"# {competition.title}: data release",
         _about(competition, numbers),
@@ -58,11 +58,11 @@ def card_of(competition: Competition, numbers: CardNumbers) -> str:
 def _about(competition: Competition, numbers: CardNumbers) -> str:
     when = f"from {_day(competition.opens_at)} to {_day(competition.closes_at)}"
     lines = [
-        f"Entries of the competition `{competition.slug}`, {when}, their measurements, what reviewers and organizers",
-        "decided about them, and the final ranks. An entry is "
+        f"Entries of the competition `{competition.slug}`, {when}, their measurements, the decisions of reviewers",
+        "and organizers, and the final ranks. An entry is "
         f"{competition.image_count:,} images of {competition.image_size} x {competition.image_size} pixels, RGB.",
         "",
-        "The score (MiFID, lower is better) is the Frechet distance, multiplied by a penalty where the entry's mean",
+        "The score (MiFID, lower is better) is the Frechet distance, multiplied by a penalty if the entry's mean",
         "distance to the nearest training images is below a threshold tau.",
         "",
         "| track | extractor | tau |",
@@ -79,18 +79,16 @@ def _day(moment: datetime | None) -> str:
 
 
 def _contents(numbers: CardNumbers) -> str:
-    lines = ["## What is in it", "", f"{numbers.teams:,} teams.", "", "| file | rows |", "|---|---|"]
+    lines = ["## Contents", "", f"{numbers.teams:,} teams.", "", "| file | rows |", "|---|---|"]
     lines += [f"| {table}.parquet | {numbers.rows[table]:,} |" for table in TABLES]
     lines += ["", f"Entries by status: {_counted(numbers.statuses)}.", ""]
     lines += [f"Scored entries by decided label: {_counted(numbers.labels)}.", "", _images(numbers)]
     lines += [
         "",
-        "`manifest.json` has the SHA-256 of every file, `croissant.json` the columns of all tables for libraries that",
+        "`manifest.json` has the SHA-256 of every file. `croissant.json` has the columns of all tables for libraries",
     ]
-    lines += [
-        f"read Croissant. Written by {numbers.writer}; the same state of the competition, pseudonyms and writer give"
-    ]
-    lines += ["the same bytes."]
+    lines += [f"that read Croissant. Written by {numbers.writer}. The same state of the competition, with the same"]
+    lines += ["pseudonyms and writer, gives the same bytes."]
     return "\n".join(lines)
 
 
@@ -101,22 +99,22 @@ def _counted(counts: Mapping[str, int]) -> str:
 def _images(numbers: CardNumbers) -> str:
     if numbers.images == "none":
         return IMAGES["none"]
-    missing = f"; of {numbers.entries_without:,} more none are stored" if numbers.entries_without else ""
+    missing = f"; {numbers.entries_without:,} more have no stored images" if numbers.entries_without else ""
     return (
-        f"{IMAGES[numbers.images]} ({numbers.entries_with_images:,} of them{missing}): `images/SUBMISSION.zip`, PNGs"
-        " with the same pixels as the entry's, without its file names and metadata, in the order of those names."
+        f"{IMAGES[numbers.images]} ({numbers.entries_with_images:,} entries{missing}) are in `images/SUBMISSION.zip`:"
+        " PNGs with the same pixels as the entry's, in the same order, without its file names and metadata."
     )
 
 
 def _pseudonyms() -> str:
     return "\n".join(
         [
-            "## Who is who",
+            "## Pseudonyms",
             "",
-            "Teams, entries and reviewers have pseudonyms (HMAC-SHA256 with a key that stays with the organizers), the",
-            "same ones in all tables. Names, addresses, notes, reasons and file names are left out. Whoever was on a",
-            "public board can be found again by the score that everybody has seen there: the pseudonyms keep names out",
-            "of the data, they do not make anybody unknown.",
+            "Teams, entries and reviewers have pseudonyms, the same in all tables. They are HMAC-SHA256 values with a",
+            "key that stays with the organizers. Names, addresses, notes, reasons and file names are left out. A team",
+            "that was on a public board can still be identified from the score that the board showed. The pseudonyms",
+            "keep names out of the data; they do not make anybody anonymous.",
         ]
     )
 
@@ -124,7 +122,7 @@ def _pseudonyms() -> str:
 def _columns(table: str) -> str:
     lines = [f"### {table}.parquet", "", "| column | kind | meaning |", "|---|---|---|"]
     for column in TABLES[table]:
-        kind = f"{KIND_NAMES[column.kind]}{', may be missing' if column.nullable else ''}"
+        kind = f"{KIND_NAMES[column.kind]}{', nullable' if column.nullable else ''}"
         lines.append(f"| {column.name} | {kind} | {column.meaning} |")
     return "\n".join(lines)
 

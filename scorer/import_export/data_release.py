@@ -1,4 +1,4 @@
-"""Data releases: starting one, recording what a worker has made, and making it public."""
+"""Data releases: starting one, recording a finished one, and making it public."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ MANIFEST, CARD, CROISSANT, BUNDLE = "manifest.json", "README.md", "croissant.jso
 IMAGES_IN = "images/"
 KEY_BYTES = 32
 PACKING_SECONDS_PER_PIXEL = 3e-7
-"""Of decoding an image and encoding it again, on one core: 1.2 ms for 64 x 64 pixels, between what
-``benchmarks/speed/releases.py`` measured on two makers of processors."""
+"""The time to decode an image and encode it again on one core, per pixel: 1.2 ms for 64 x 64 pixels. Measured by
+``benchmarks/speed/releases.py``."""
 
 
 @dataclass(frozen=True)
 class ReleaseStatus:
-    """A release with its job; ``shown``: whether it is public once the final board is published."""
+    """A release with its job. ``shown``: whether it becomes public with the final board."""
 
     release: Release
     job: Job | None
@@ -41,31 +41,29 @@ class ReleaseStatus:
 
     @property
     def state(self) -> JobState:
-        """``waiting``, ``running``, ``failed`` or ``done``."""
         if self.release.finished_at:
             return JobState.DONE
         return JobState(self.job.state) if self.job else JobState.FAILED
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """Its files without the zips of images."""
+        """Its files except the zips of images."""
         return [file for file in self.release.files or () if not file["name"].startswith(IMAGES_IN)]
 
     @property
     def images(self) -> list[dict[str, Any]]:
-        """Its zips of images, one per submission."""
         return [file for file in self.release.files or () if file["name"].startswith(IMAGES_IN)]
 
 
 class PackingTime(NamedTuple):
-    """How many entries' images a release would contain, and about how long one core takes to pack them."""
+    """The number of entries with images in a release, and about how long one core takes to pack these images."""
 
     entries: int
     seconds: float
 
 
 def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImages, PackingTime]:
-    """The time for each choice of images, as far as entries' zips are still stored."""
+    """The packing time for each choice of images, for entries with stored zips."""
     boards = [ranked_board_of(session, state, kind) for kind in state.tracks]
     scored = {kind: len(board.judged.columns) for kind, board in zip(state.tracks, boards, strict=True)}
     ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards])))
@@ -77,13 +75,17 @@ def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImag
 def start_release(
     acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool, public_id: str, key: bytes
 ) -> Release:
-    """Queue a release. It reuses the pseudonyms of the competition's last one, so that the same state gives the same
-    bytes, unless ``new_names`` asks for those of ``key`` (random, made by the caller). ``Conflict`` while another is
-    being made."""
+    """Queue a release. ``Conflict`` while another one is being made.
+
+    It reuses the pseudonyms of the competition's last release, so the same state gives the same bytes. With
+    ``new_names``, it gets new ones from ``key`` (random, made by the caller).
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     earlier = list_releases(acting.session, state)
     if any(status.state in UNFINISHED for status in earlier):
-        raise Conflict("release-running", "A release of this competition is being made already.")
+        raise Conflict(
+            "release-running", "A release of this competition is already being made. Wait until it is finished."
+        )
     release = Release(
         id=public_id,
         competition_id=state.competition.id,
@@ -102,21 +104,20 @@ def _subject(state: CompetitionState, release: Release) -> str:
 
 
 def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStatus]:
-    """The releases of a competition, newest first."""
     return [_status_of(session, release) for release in releases_of(session, state.competition.id)]
 
 
 def _status_of(session: Session, release: Release) -> ReleaseStatus:
     job = newest_job(session, release_id=release.id)
-    # Read after the job, whose last step finishes the release.
+    # Read after the job, because the job's last step finishes the release.
     session.refresh(release)
     act = newest_row(session, ReleaseAct, release_id=release.id)
     return ReleaseStatus(release, job, act is not None and act.shown)
 
 
 def visible_releases(session: Session, state: CompetitionState, account: Account | None) -> list[ReleaseStatus]:
-    """The releases that the account may download: all, for organizers; for others the public ones, while the final
-    board is published."""
+    """The releases that the account may download: all for organizers, for others the public ones while the final board
+    is published."""
     releases = list_releases(session, state)
     return (
         releases
@@ -128,13 +129,15 @@ def visible_releases(session: Session, state: CompetitionState, account: Account
 def find_release(
     session: Session, state: CompetitionState, release_id: str, *, account: Account | None
 ) -> ReleaseStatus:
-    """A release that the account may download; ``NotFound`` otherwise, so that ids reveal nothing."""
+    """A release that the account may download. ``NotFound`` otherwise, so that ids reveal nothing."""
     release = session.get(Release, release_id)
     if release is not None and release.competition_id == state.competition.id:
         status = _status_of(session, release)
         if is_organizer(account, state.competition.id) or _is_public(state, status):
             return status
-    raise NotFound("no-release", f"There is no data release {release_id!r} of {state.competition.slug} for you.")
+    raise NotFound(
+        "no-release", f"There is no data release {release_id!r} of {state.competition.slug} that you may download."
+    )
 
 
 def _is_public(state: CompetitionState, status: ReleaseStatus) -> bool:
@@ -142,7 +145,8 @@ def _is_public(state: CompetitionState, status: ReleaseStatus) -> bool:
 
 
 def file_of(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
-    """The blob key and the manifest entry of one of a release's files; ``NotFound`` if it has none of that name."""
+    """The blob key and the manifest entry of a release's file. ``NotFound`` if the release has no file with this
+    name."""
     for file in status.release.files or ():
         if file["name"] == name:
             return blob_key(status.release.id, name), file
@@ -150,7 +154,6 @@ def file_of(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
 
 
 def blob_key(release_id: str, name: str) -> str:
-    """The blob key of a release's file."""
     return f"releases/{release_id}/{name}"
 
 
@@ -173,9 +176,9 @@ def hand_out(acting: Acting, state: CompetitionState, release_id: str, *, shown:
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     status = find_release(acting.session, state, release_id, account=acting.actor)
     if status.state != JobState.DONE:
-        raise Conflict("not-finished", "A release is handed out once it is finished.")
+        raise Conflict("not-finished", "The release is not finished yet. Publish it once it is.")
     if shown == status.shown:
-        raise Conflict("no-change", f"The release is {'already' if shown else 'not'} handed out.")
+        raise Conflict("no-change", f"The release is {'already' if shown else 'not'} public.")
     act = ReleaseAct(release_id=release_id, shown=shown)
     acting.add(act)
     audit_log.record_action(

@@ -1,4 +1,4 @@
-"""Imports: a table of results of a competition held elsewhere becomes submissions with measurements but no images."""
+"""Imports: a table of results from a competition held elsewhere becomes submissions with measurements but no images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,41 +25,48 @@ from scorer.submissions import access
 from scorer.tuning import thresholds
 
 CHUNK_ENTRIES = 10_000
-"""Submissions that are added at once."""
+"""How many submissions are added per statement."""
 
 
 class ImportRequest(BaseModel):
-    """What the table itself does not say. Without a competition of that slug, one is made."""
+    """The settings of an import that the table does not contain. If no competition has the slug, one is created."""
 
     model_config = ConfigDict(extra="forbid")
 
     file_name: str = Field("results.csv", min_length=1, max_length=300)
-    title: str | None = Field(None, max_length=200, description="Of a competition that is made; its slug, if left out.")
-    public_extractor: str = Field("inception_2015", description="The extractor that the public numbers were made with.")
-    private_extractor: str = Field("nasnetalarge", description="The extractor that the private numbers were made with.")
+    title: str | None = Field(
+        None, max_length=200, description="The title of a newly created competition. Default: its slug."
+    )
+    public_extractor: str = Field("inception_2015", description="The extractor used for the public numbers.")
+    private_extractor: str = Field("nasnetalarge", description="The extractor used for the private numbers.")
     epsilon: float = Field(EPSILON, gt=0, lt=1e-3)
-    opens_at: AwareDatetime | None = Field(None, description="If left out: a second an entry before the close.")
-    closes_at: AwareDatetime | None = Field(None, description="If left out: now.")
-    tau_public: float | None = Field(None, ge=0, le=2, description="Of the public track; it can be re-tuned later.")
-    tau_private: float | None = Field(None, ge=0, le=2, description="Of the private track; it can be re-tuned later.")
-    sealed_score: float = Field(999_999.0, description="The score that stands for a disqualified entry.")
+    opens_at: AwareDatetime | None = Field(None, description="Default: one second per entry before the close.")
+    closes_at: AwareDatetime | None = Field(None, description="Default: now.")
+    tau_public: float | None = Field(None, ge=0, le=2, description="Tau of the public track. You can change it later.")
+    tau_private: float | None = Field(
+        None, ge=0, le=2, description="Tau of the private track. You can change it later."
+    )
+    sealed_score: float = Field(999_999.0, description="The score that marks a disqualified entry.")
     column: list[str] = Field(
-        [], max_length=20, description="What a column is called in this table.", examples=[["fid_public=FID"]]
+        [],
+        max_length=20,
+        description="The header of a column in this table, as `name=header`.",
+        examples=[["fid_public=FID"]],
     )
 
     def names(self) -> dict[str, str]:
-        """The table's headers by column name; ``Invalid`` for an item that is not ``name=header``."""
+        """The table's headers by column name. ``Invalid`` for an item that is not ``name=header``."""
         pairs = [item.partition("=") for item in self.column]
         wrong = [name for name, sign, header in pairs if not (name and sign and header)]
         if wrong:
-            raise Invalid("bad-column", f"A column is named as name=header, not as {wrong[0]!r}.")
+            raise Invalid("bad-column", f"The column option {wrong[0]!r} is invalid. Write it as name=header.")
         return {name.strip(): header for name, _, header in pairs}
 
 
 @dataclass(frozen=True)
 class ScoreReproduction:
-    """How well the table's scores are reproduced: the largest relative difference over the submissions `compared`,
-    which have a score and are not disqualified (null if there are none)."""
+    """How well the table's scores are reproduced: the largest relative difference over the `compared` submissions,
+    which have a score and are not disqualified. Null if there are none."""
 
     compared: int
     largest_relative_difference: float | None
@@ -78,7 +85,7 @@ class ImportResult:
     disqualified: int
     ignored_columns: Sequence[str]
     reproduced: Mapping[str, ScoreReproduction]
-    """By track; without the tracks for which the request has no tau."""
+    """By track, without tracks for which the request has no tau."""
 
 
 def import_table(
@@ -90,12 +97,14 @@ def import_table(
     table_sha256: str,
     new_id: Callable[[], str],
 ) -> ImportResult:
-    """Import a table's submissions into a competition, which is created if the slug is new: scored, with decided
-    labels, and disqualified if their score is ``sealed_score``. Submissions imported before stay as they are.
+    """Import a table's submissions into a competition. If the slug is new, the competition is created.
 
-    ``Conflict``: ``has-entries`` if people have submitted there, ``changed-rows`` if a submission has other numbers
-    than before, ``team-taken`` if a team of people has a name of the table, ``published`` if the final board is.
-    ``Forbidden`` for whoever does not organize the competition, or may not open one.
+    Submissions are scored and get decided labels. A score of ``sealed_score`` disqualifies them. Submissions that were
+    imported before do not change.
+
+    ``Conflict``: people have submitted to the competition (``has-entries``), a submission has other numbers than before
+    (``changed-rows``), a team of people has a name in the table (``team-taken``), or the final board is published
+    (``published``). ``Forbidden`` if this person does not organize the competition, or may not create one.
     """
     created = competition_by_slug(acting.session, slug) is None
     if created:
@@ -145,19 +154,24 @@ def _spec(slug: str, entries: int, request: ImportRequest, *, now: datetime) -> 
             title=request.title or slug,
             opens_at=request.opens_at or closes_at - timedelta(seconds=entries + 1),
             closes_at=closes_at,
-            appeal_days=0,  # it was decided elsewhere
+            appeal_days=0,  # the results were decided elsewhere
             public=TrackSpec(extractor=request.public_extractor, epsilon=request.epsilon),
             private=TrackSpec(extractor=request.private_extractor, epsilon=request.epsilon),
         )
     except ValidationError as error:
         faults = [fault["msg"] for fault in error.errors()]
-        raise Invalid("bad-competition", f"A competition {slug!r} cannot be made of this.", faults=faults) from None
+        raise Invalid(
+            "bad-competition", f"The competition {slug!r} cannot be created from this request.", faults=faults
+        ) from None
 
 
 def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsLine]) -> list[ResultsLine]:
     competition_id = state.competition.id
     if import_results.has_own_entries(session, competition_id):
-        raise Conflict("has-entries", f"People have handed entries in to {state.competition.slug}: it takes no table.")
+        raise Conflict(
+            "has-entries",
+            f"{state.competition.slug} has entries that people submitted, so no table can be imported into it.",
+        )
     imported = import_results.imported_numbers(session, competition_id, state.tracks)
     changed = [
         line for line in lines if line.submission_id in imported and imported[line.submission_id] != line.numbers
@@ -165,7 +179,7 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
     if changed:
         raise Conflict(
             "changed-rows",
-            f"{len(changed):,} entries were imported before, with other numbers; nothing was changed.",
+            f"{len(changed):,} entries were imported before with other numbers. Nothing was imported.",
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
     unknown = [line for line in lines if line.submission_id not in imported]
@@ -173,18 +187,18 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
     if taken:
         raise Conflict(
             "team-taken",
-            "Teams of people are called as some of the table's are.",
+            "Some team names in the table belong to existing teams of people. Rename them in the table.",
             faults=list(taken)[:MAX_FAULTS_LISTED],
         )
     return unknown
 
 
 def _moments(state: CompetitionState, count: int, now: datetime) -> list[datetime]:
-    """Times of submission, which the table lacks: in order, evenly spaced between opening and close."""
+    """Times of submission, which the table lacks: evenly spaced between opening and close, in order."""
     opens_at, closes_at = state.competition.opens_at, state.competition.closes_at
     end = min(closes_at or now, now)
     if opens_at is None or opens_at >= end:
-        raise Conflict("not-open", f"{state.competition.slug} has not been open yet, so nothing can have been entered.")
+        raise Conflict("not-open", f"{state.competition.slug} has not opened yet, so it cannot have results.")
     return [opens_at + (end - opens_at) * (place + 1) / (count + 1) for place in range(count)]
 
 
@@ -244,11 +258,13 @@ def _record_audit(acting: Acting, result: ImportResult, request: ImportRequest, 
 
 
 def _tune(acting: Acting, state: CompetitionState, request: ImportRequest) -> None:
-    """Set the thresholds of the request where they differ from the current ones."""
+    """Set the thresholds of the request if they differ from the current ones."""
     for kind in TRACK_KINDS:
         tau = getattr(request, f"tau_{kind}")
         current = tuning.newest_threshold(acting.session, state.tracks[kind].id)
         if tau is None or (current is not None and current.tau == tau):
             continue
-        choice = thresholds.TuningRequest(method="manual", tau=tau, reason=f"As {request.file_name} was scored.")
+        choice = thresholds.TuningRequest(
+            method="manual", tau=tau, reason=f"The tau that {request.file_name} was scored with."
+        )
         thresholds.set_threshold(acting, state, kind, request=choice)

@@ -1,6 +1,6 @@
 """The columns of the tables of a data release, with their meanings.
 
-No name, handle, address, note, reason or file name is in them: a release holds only the columns listed here.
+A release has only the columns listed here. No name, handle, address, note, reason or file name is among them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from scorer.ranking.awards import MEDALS
 
 ColumnKind = Literal["text", "int", "float", "bool", "time", "ints"]
 CHOICE_NUMBERS = ("memorization_margin", "auc", "cohens_d", "held_out_distance")
-"""The statistics of a choice of tau that a release holds."""
+"""The statistics of a choice of tau that are in a release."""
 CONFUSION = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
 
@@ -25,7 +25,8 @@ class Column:
     meaning: str
     nullable: bool = False
     pseudonym_of: str | None = None
-    """What its values are pseudonyms of (:meth:`scorer.import_export.release_tables.Pseudonyms.of`), if they are."""
+    """The kind of thing that the values are pseudonyms of (:meth:`scorer.import_export.release_tables.Pseudonyms.of`);
+    None if they are no pseudonyms."""
 
 
 def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_of: str | None = None) -> Column:
@@ -33,8 +34,8 @@ def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_of: str | 
 
 
 SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_of="submission")
-TEAM = Column("team", "text", "Pseudonym of the team that the entry belongs to, after merges.", pseudonym_of="team")
-COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, the one that counts.")
+TEAM = Column("team", "text", "Pseudonym of the entry's team, after merges.", pseudonym_of="team")
+COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, which counts.")
 TRACK = Column("track", "text", "public or private.")
 
 TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
@@ -42,140 +43,160 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
         "submissions": (
             SUBMISSION,
             TEAM,
-            Column("benchmark", "bool", "Whether it is a reference line of the organizers, unranked."),
-            Column("status", "text", "scored, rejected, failed or cancelled; otherwise still in work."),
-            Column("late", "bool", "Begun after the close: on the board of late entries alone."),
-            Column("picked", "bool", "Whether the team picked it to be ranked by in the end."),
-            Column("accepted_at", "time", "When its last byte had arrived."),
-            Column("bytes", "int", "Of its zip."),
+            Column("benchmark", "bool", "Whether it is a benchmark entry of the organizers, which has no rank."),
+            Column("status", "text", "scored, rejected, failed or cancelled. Other values: not finished yet."),
+            Column(
+                "late", "bool", "Whether it was begun after the close, and so is only on the board of late entries."
+            ),
+            Column("picked", "bool", "Whether it is a final pick of the team."),
+            Column("accepted_at", "time", "When its last byte arrived."),
+            Column("bytes", "int", "Size of its zip."),
             _nullable(
-                *("images", "text", "Pseudonym of its pixels: equal for entries with the same images."),
+                *("images", "text", "Pseudonym of its pixels, equal for entries with the same images."),
                 pseudonym_of="images",
             ),
             _nullable("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
             _nullable("mirrored_copies", "int", "Images that equal a mirrored training image."),
-            _nullable("copied_share", "float", "Share of its images that are one of the two."),
-            _nullable("label", "text", "Decided label: legitimate, mgan, sup, ae, aug or other; null: not reviewed."),
-            _nullable("ruling", "text", "Newest ruling: keep, disqualify or waive (the penalty); null: none."),
+            _nullable("copied_share", "float", "Share of its images that equal an upright or mirrored training image."),
+            _nullable("label", "text", "Decided label: legitimate, mgan, sup, ae, aug or other. Null: none."),
+            _nullable("ruling", "text", "Newest ruling: keep, disqualify or waive (the penalty). Null: none."),
         ),
         "measurements": (
             SUBMISSION,
             TRACK,
-            Column("extractor", "text", "Extractor whose features were compared, name@version."),
-            Column("scorer_version", "text", "Version of the code that measured."),
+            Column("extractor", "text", "Extractor of the compared features, name@version."),
+            Column("scorer_version", "text", "Version of the scorer that measured it."),
             COUNTS,
             Column("fid", "float", "Frechet distance between the features of the entry and of the reference."),
             Column("memorization_distance", "float", "Mean cosine distance to the nearest training image, 0 to 2."),
-            _nullable("distance_se", "float", "Standard error of that mean."),
-            _nullable("tau", "float", "Threshold that it is judged with; only where it counts. 0 for benchmarks."),
-            _nullable("copy", "bool", "Whether it is a copy, which has no score; only where it counts."),
-            _nullable("penalised", "bool", "Whether its distance is below tau; only where it counts."),
-            _nullable("mifid", "float", "Score, lower is better; null for a copy, or where it does not count."),
+            _nullable("distance_se", "float", "Standard error of the memorization distance."),
+            _nullable(
+                "tau",
+                "float",
+                "Threshold that it is judged with. Only if the measurement counts. 0 for benchmark entries.",
+            ),
+            _nullable("copy", "bool", "Whether it is a copy, which has no score. Only if the measurement counts."),
+            _nullable("penalised", "bool", "Whether its distance is below tau. Only if the measurement counts."),
+            _nullable(
+                "mifid", "float", "Score; lower is better. Null for a copy, or if the measurement does not count."
+            ),
             _nullable("histogram_low", "float", "Lower end of the histogram of nearest distances, one per image."),
-            _nullable("histogram_high", "float", "Upper end of that histogram."),
-            _nullable("histogram_counts", "ints", "Images in equal bins between the two."),
+            _nullable("histogram_high", "float", "Upper end of the histogram."),
+            _nullable("histogram_counts", "ints", "Number of images in each of the equal bins between the two ends."),
             _nullable("weights_sha256", "text", "SHA-256 of the extractor's weights."),
-            _nullable("reference", "text", "Address of the prepared reference: equal for equal inputs."),
-            _nullable("device", "text", "What it was computed on."),
+            _nullable("reference", "text", "Key of the prepared reference, equal for equal inputs."),
+            _nullable("device", "text", "Device that computed it."),
             _nullable("precision", "text", "Arithmetic of the extractor."),
-            Column("measured_at", "time", "When."),
+            Column("measured_at", "time", "When it was measured."),
         ),
         "evidence": (
             SUBMISSION,
             TRACK,
             COUNTS,
-            Column("test", "text", "Method that found it."),
-            Column("name", "text", "What is found: one number of the method."),
-            _nullable("value", "float", "That number; null where there were too few images or photographs."),
-            Column("unit", "text", "Its unit."),
-            Column("direction", "text", "What a good entry has, and what copying looks like."),
-            _nullable("standard_error", "float", "Of that number; null where it has none."),
-            _nullable("error_kind", "text", "sampling: its spread over new images; null: its spread by chance."),
-            _nullable("p_value", "float", "As the method describes it; null where it has none."),
-            Column("found_at", "time", "When."),
+            Column("test", "text", "Test method."),
+            Column("name", "text", "Quantity of the test method."),
+            _nullable("value", "float", "Value of the quantity. Null if there were too few images."),
+            Column("unit", "text", "Unit of the value."),
+            Column("direction", "text", "The values of a good entry, and those that indicate copying."),
+            _nullable("standard_error", "float", "Standard error of the value. Null if it has none."),
+            _nullable(
+                "error_kind", "text", "sampling: spread of the value over new images. Null: its spread by chance."
+            ),
+            _nullable("p_value", "float", "p-value as described by the method. Null if it has none."),
+            Column("found_at", "time", "When the evidence was made."),
         ),
         "cells": (
             SUBMISSION,
             TRACK,
             COUNTS,
-            Column("cell", "int", "Which region of the training images' features, from 1."),
-            Column("generated", "int", "Images of the entry in it."),
-            Column("held_out", "int", "Held-out photographs in it."),
-            _nullable("z", "float", "Rank sum of their distances to the training images; far below 0 is copying."),
-            _nullable("p_value", "float", "One-sided, for copying."),
+            Column("cell", "int", "Number of the region of the training images' features, from 1."),
+            Column("generated", "int", "Number of the entry's images in the region."),
+            Column("held_out", "int", "Number of held-out images in the region."),
+            _nullable(
+                "z", "float", "z of the rank sum of their distances to the training images. Far below 0 means copying."
+            ),
+            _nullable("p_value", "float", "One-sided p-value for copying."),
             Column("copied", "bool", "Whether its images are closer to the training images than chance explains."),
-            Column("excess", "float", "Z of the number of the entry's images in it; above 0 is too many."),
+            Column("excess", "float", "z of the number of the entry's images in the region. Above 0 means too many."),
         ),
         "shown_measurements": (
             SUBMISSION,
-            Column("name", "text", "Of the shown track: a number beside the ranked ones, which ranks nothing."),
-            Column("metric", "text", "What was computed, such as fid or kid."),
-            Column("constants", "text", "Its constants, as JSON."),
-            Column("extractor", "text", "Extractor whose features were compared, name@version."),
+            Column("name", "text", "Name of the shown track, which does not affect ranks."),
+            Column("metric", "text", "Metric, such as fid or kid."),
+            Column("constants", "text", "Constants of the metric, as JSON."),
+            Column("extractor", "text", "Extractor of the compared features, name@version."),
             Column("better", "text", "Which values are better: lower or higher."),
-            Column("reference", "text", "Track whose references it was computed against: public or private."),
-            Column("scorer_version", "text", "Version of the code that measured."),
+            Column("reference", "text", "Track of the references that it was computed against: public or private."),
+            Column("scorer_version", "text", "Version of the scorer that measured it."),
             COUNTS,
-            _nullable("value", "float", "The number; null where the metric gives none, as the MiFID of a copy."),
-            _nullable("standard_error", "float", "Over the choice of the generated images; null where unknown."),
+            _nullable("value", "float", "Value of the metric. Null if it has none, such as the MiFID of a copy."),
+            _nullable(
+                "standard_error", "float", "Standard error over the choice of the generated images. Null if unknown."
+            ),
             _nullable("weights_sha256", "text", "SHA-256 of the extractor's weights."),
-            Column("measured_at", "time", "When."),
+            Column("measured_at", "time", "When it was measured."),
         ),
         "labels": (
             SUBMISSION,
-            Column("source", "text", "decided (what counts), review (one reviewer's) or early (an early label)."),
+            Column(
+                "source",
+                "text",
+                "decided (the label that counts), review (one reviewer's label) or early (an early label).",
+            ),
             _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews.", pseudonym_of="person"),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
-            _nullable("intent", "text", "Of a review: intended, unintended or unclear."),
+            _nullable("intent", "text", "Intent in a review: intended, unintended or unclear."),
             COUNTS,
-            Column("given_at", "time", "When."),
+            Column("given_at", "time", "When the label was given."),
         ),
         "thresholds": (
             TRACK,
-            Column("tau", "float", "Entries whose memorization distance is below it are penalised."),
-            Column("method", "text", "How it was chosen."),
-            *(_nullable(name, "float", f"{name} as the method found it.") for name in CHOICE_NUMBERS),
-            *(_nullable(name, "int", f"{name} against the decided labels of that time.") for name in CONFUSION),
+            Column("tau", "float", "Threshold. Entries with a memorization distance below it are penalised."),
+            Column("method", "text", "Method that chose it."),
+            *(_nullable(name, "float", f"{name} as computed by the method.") for name in CHOICE_NUMBERS),
+            *(_nullable(name, "int", f"{name} according to the decided labels at that time.") for name in CONFUSION),
             COUNTS,
-            Column("chosen_at", "time", "When."),
+            Column("chosen_at", "time", "When it was chosen."),
         ),
         "rulings": (
             SUBMISSION,
             Column("ruling", "text", "keep, disqualify or waive (the penalty)."),
-            _nullable("memorising", "bool", "What a label `other` means for the choice of tau."),
+            _nullable(
+                "memorising", "bool", "Whether an entry labelled `other` counts as memorising when tau is chosen."
+            ),
             COUNTS,
             Column("appealed", "bool", "Whether the team appealed against it."),
-            _nullable("granted", "bool", "Whether the appeal was granted; null: none, or not answered."),
-            Column("ruled_at", "time", "When."),
+            _nullable("granted", "bool", "Whether the appeal was granted. Null: no appeal, or no answer."),
+            Column("ruled_at", "time", "When the ruling was made."),
         ),
         "ranks": (
             TRACK,
-            Column("rank", "int", "From 1; teams without a score have no row."),
+            Column("rank", "int", "Rank from 1. Teams without a score have no row."),
             TEAM,
             SUBMISSION,
-            Column("score", "float", "MiFID, rounded as it is ranked; lower is better."),
-            Column("fid", "float", "Frechet distance of that entry."),
-            Column("memorization_distance", "float", "Memorization distance of that entry."),
-            Column("penalised", "bool", "Whether it is penalised."),
+            Column("score", "float", "MiFID, rounded as in the ranking; lower is better."),
+            Column("fid", "float", "Frechet distance of the entry."),
+            Column("memorization_distance", "float", "Memorization distance of the entry."),
+            Column("penalised", "bool", "Whether the entry is penalised."),
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),
             _nullable(
                 *("standard_error", "float"),
-                "Of the score, over new images, penalised or not as measured; null beyond the first 500 ranks, too.",
+                "Standard error of the score over new images. Null if unknown, and beyond the first 500 ranks.",
             ),
-            _nullable("first_rank", "int", "Where the 95 % interval of the rank begins."),
-            _nullable("last_rank", "int", "Where it ends."),
-            *(_nullable(f"{each}_probability", "float", f"Probability of a {each} medal.") for each in MEDALS),
+            _nullable("first_rank", "int", "First rank of the 95 % interval of the rank."),
+            _nullable("last_rank", "int", "Last rank of the 95 % interval of the rank."),
+            *(_nullable(f"{medal}_probability", "float", f"Probability of a {medal} medal.") for medal in MEDALS),
         ),
         "ratings": (
-            Column("study", "int", "Which of the competition's rating studies, from 1."),
+            Column("study", "int", "Number of the rating study in the competition, from 1."),
             Column("kind", "text", "realism (of one image) or diversity (of a grid of images)."),
-            Column("item", "int", "Which thing of the study, from 1."),
+            Column("item", "int", "Number of the item in the study, from 1."),
             SUBMISSION,
-            Column("image_indexes", "ints", "Images shown, counted from 0 in the order of their names."),
+            Column("image_indexes", "ints", "Indices of the images shown, from 0 in the order of their names."),
             Column("rater", "text", "Pseudonym of the rater.", pseudonym_of="rater"),
             Column("rater_kind", "text", "member (has an account) or invited (by a link)."),
-            Column("value", "int", "1 (not at all) to 5 (entirely)."),
-            Column("rated_at", "time", "When."),
+            Column("value", "int", "Rating from 1 (not at all) to 5 (entirely)."),
+            Column("rated_at", "time", "When the rating was given."),
         ),
     }
 )

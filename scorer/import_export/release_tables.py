@@ -23,23 +23,22 @@ from scorer.ranking.awards import MEDALS
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """Pseudonyms that only the holder of ``key`` can compute: HMAC-SHA256, its first 80 bits as hex."""
+    """Pseudonyms that only the holder of ``key`` can compute: HMAC-SHA256, the first 80 bits as hex."""
 
     key: bytes
 
     def of(self, what: str, number: int | str) -> str:
-        """The pseudonym of a ``team``, a ``submission``, ``images``, a ``person`` or a ``rater``; deterministic."""
+        """The pseudonym of a ``team``, a ``submission``, ``images``, a ``person`` or a ``rater``. Deterministic."""
         digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
         return f"{what[0]}-{digest.hexdigest()[:20]}"
 
     def of_optional(self, what: str, number: int | str | None) -> str | None:
-        """The pseudonym as of :meth:`of`; None for None."""
         return None if number is None else self.of(what, number)
 
 
 TableRow = tuple[Any, ...]
 Row = Mapping[Any, Any]
-"""The values of a row by column, with numbers where pseudonyms go out."""
+"""The values of a row by column, with numbers in place of pseudonyms."""
 
 
 def table_rows(session: Session, state: CompetitionState, table: str, *, names: Pseudonyms) -> Iterator[TableRow]:
@@ -63,7 +62,7 @@ def _as_read(row: Row) -> Iterator[Row]:
 
 
 def _empty(table: str) -> Row:
-    """Null in the nullable columns of a table: what is stored as JSON need not have them."""
+    """Null in the nullable columns of a table, because data stored as JSON may lack them."""
     return {column.name: None for column in TABLES[table] if column.nullable}
 
 
@@ -117,4 +116,4 @@ _READERS: Mapping[str, tuple[Callable[[Session, int], Iterator[Row]], Callable[[
         }
     )
 )
-"""By table: what is read from the database, and the rows that each row of it gives."""
+"""By table: the function that reads its rows from the database, and the function that turns each into release rows."""

@@ -1,4 +1,4 @@
-"""CSV files of results, one line per submission, read cell by cell; faults are listed by line and column."""
+"""Reading CSV files of results, one line per submission. Faults are listed by line and column."""
 
 import csv
 import math
@@ -12,21 +12,21 @@ from scorer.errors import Invalid
 NUMBER_COLUMNS = ("fid_public", "fid_private", "distance_public", "distance_private")
 REQUIRED = ("submission_id", *NUMBER_COLUMNS)
 COLUMNS = (*REQUIRED, "public_score", "private_score", "labels", "team")
-"""The known columns, named as in the released 2019 table; letter case, spaces and dashes do not count."""
+"""The known columns, named as in the released 2019 table. Letter case, spaces and dashes are ignored."""
 LABELS: Mapping[str, str | None] = MappingProxyType(
-    {"": None, "non-mem": "legitimate"} | {each: each for each in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
+    {"": None, "non-mem": "legitimate"} | {name: name for name in ("legitimate", "mgan", "sup", "ae", "aug", "other")}
 )
 MAX_DISTANCE = 2.0
 MAX_NAME_LENGTH = 50
-"""Characters of a submission id or team name."""
+"""The maximum length of a submission id or team name, in characters."""
 MAX_FAULTS_LISTED = 10
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
 class ResultsLine:
-    """A submission in a table of results. ``numbers`` has the order of :data:`NUMBER_COLUMNS`; a score is None where
-    the table has none."""
+    """A submission in a table of results. ``numbers`` has the order of :data:`NUMBER_COLUMNS`. A score is None if the
+    table has none."""
 
     at: int
     """Its line number in the file; the header is line 1."""
@@ -41,16 +41,16 @@ class ResultsLine:
 
 @dataclass(frozen=True)
 class ResultsTable:
-    """The submissions of a table in the order of their ids, and the names of the columns that were ignored."""
+    """The submissions of a table in the order of their ids, and the names of ignored columns."""
 
     lines: Sequence[ResultsLine]
     ignored: Sequence[str]
 
 
 def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None) -> ResultsTable:
-    """Read a CSV with a header. ``names`` maps names of :data:`COLUMNS` to the file's own headers, where those differ.
+    """Read a CSV with a header. ``names`` maps names of :data:`COLUMNS` to the file's own headers, if these differ.
 
-    Submissions are ordered by id: numerically if all ids are numbers, otherwise as text. ``Invalid``: ``no-table``,
+    Submissions are sorted by id: numerically if all ids are numbers, otherwise as text. ``Invalid``: ``no-table``,
     ``unknown-column``, ``missing-columns``, ``repeated-column``, ``bad-rows`` with the first faults.
     """
     reader = csv.reader(text, strict=True)
@@ -65,15 +65,15 @@ def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None
                 row = _RowReader(reader.line_num, header, cells, places, faults)
                 lines.append(_line(row, line_of_id))
     except csv.Error as error:
-        raise Invalid("no-table", f"The file is no CSV from line {reader.line_num} on: {error}.") from None
+        raise Invalid("no-table", f"The file is not valid CSV in line {reader.line_num}: {error}.") from None
     if faults:
         raise Invalid(
             "bad-rows",
-            f"{len(faults):,} cells of the table are not as they should be.",
+            f"{len(faults):,} cells of the table are invalid.",
             faults=faults[:MAX_FAULTS_LISTED],
         )
     if not lines:
-        raise Invalid("no-table", "The table has no line under its header.")
+        raise Invalid("no-table", "The table has no lines below its header.")
     used = set(places.values())
     return ResultsTable(_in_order(lines), [name for place, name in enumerate(header) if place not in used])
 
@@ -81,22 +81,22 @@ def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None
 def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
     unknown = sorted(names.keys() - set(COLUMNS))
     if unknown:
-        raise Invalid("unknown-column", f"There is no column {unknown[0]!r} to name; there are {', '.join(COLUMNS)}.")
+        raise Invalid("unknown-column", f"There is no column {unknown[0]!r}. Use one of {', '.join(COLUMNS)}.")
     places: dict[str, int] = {}
     for column in COLUMNS:
         wanted = _plain(names.get(column, column))
         matches = [place for place, name in enumerate(header) if _plain(name) == wanted]
         if len(matches) > 1:
-            raise Invalid("repeated-column", f"The column {header[matches[0]]!r} is there {len(matches)} times.")
+            raise Invalid(
+                "repeated-column", f"The table has the column {header[matches[0]]!r} {len(matches)} times. Keep one."
+            )
         if matches:
             places[column] = matches[0]
         elif column in names:
-            raise Invalid(
-                "missing-columns", f"There is no column {names[column]!r} in the table: {_header_text(header)}."
-            )
+            raise Invalid("missing-columns", f"The table has no column {names[column]!r}: {_header_text(header)}.")
     missing = [column for column in REQUIRED if column not in places]
     if missing:
-        raise Invalid("missing-columns", f"The table lacks {', '.join(missing)}: {_header_text(header)}.")
+        raise Invalid("missing-columns", f"The table has no {', '.join(missing)}: {_header_text(header)}.")
     return places
 
 
@@ -110,7 +110,7 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class _RowReader:
-    """Reads the cells of one row; appends faults to ``faults``."""
+    """Reads the cells of one row and appends faults to ``faults``."""
 
     at: int
     header: Sequence[str]
@@ -124,7 +124,7 @@ class _RowReader:
         if place is None:
             return default
         if place >= len(self.cells):
-            self.fault(column, "is not there: the line is too short")
+            self.fault(column, "is missing because the line is too short")
             return default
         try:
             return parse(self.cells[place].strip())
@@ -133,14 +133,13 @@ class _RowReader:
             return default
 
     def fault(self, column: str, what: str) -> None:
-        """Append a fault with its line and column."""
         self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
 
 
 def _line(row: _RowReader, line_of_id: dict[str, int]) -> ResultsLine:
     submission_id = row.read("submission_id", _text, "")
     if submission_id in line_of_id and submission_id:
-        row.fault("submission_id", f"{submission_id!r} is in line {line_of_id[submission_id]:,} already")
+        row.fault("submission_id", f"{submission_id!r} is already in line {line_of_id[submission_id]:,}")
     line_of_id[submission_id] = row.at
     team = row.read("team", _text, f"Entry {submission_id}")
     numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBER_COLUMNS)
@@ -163,7 +162,7 @@ def _text(cell: str) -> str:
     if not cell:
         raise ValueError("is empty")
     if len(cell) > MAX_NAME_LENGTH or not cell.isprintable():
-        raise ValueError(f"has more than {MAX_NAME_LENGTH} characters, or some that nobody sees")
+        raise ValueError(f"has more than {MAX_NAME_LENGTH} characters, or unprintable ones")
     return cell
 
 
@@ -180,7 +179,7 @@ def _number(cell: str) -> float:
 def _distance(cell: str) -> float:
     value = _number(cell)
     if value > MAX_DISTANCE:
-        raise ValueError(f"{cell[:40]} is not a distance: those are at most {MAX_DISTANCE:g}")
+        raise ValueError(f"{cell[:40]} is not a distance, which is at most {MAX_DISTANCE:g}")
     return value
 
 
@@ -191,7 +190,7 @@ def _score(cell: str) -> float | None:
 def _label(cell: str) -> tuple[str | None, str]:
     if cell.casefold() not in LABELS:
         names = ", ".join(repr(name) for name in LABELS if name)
-        raise ValueError(f"{cell[:40]!r} is no label; labels are {names}, or nothing")
+        raise ValueError(f"{cell[:40]!r} is not a label. Use one of {names}, or leave the cell empty")
     return LABELS[cell.casefold()], cell
 
 

@@ -1,6 +1,7 @@
-"""The figures of Bai et al. 2021 from a competition's current state, as data with their statistics: correlations,
-quantiles by label, and how well distances tell who memorises; and of shown tracks: does one order the entries as the
-FID of a ranked track does?
+"""The figures of Bai et al. 2021 from a competition's current state, as data with their statistics.
+
+These are correlations, quantiles by label, and how well distances separate memorising entries from others. For shown
+tracks, there is also how their order compares with the FID of a ranked track.
 """
 
 import math
@@ -38,12 +39,13 @@ from scorer.submissions.labels import LABELS, MEMORISES
 from scorer.tuning.thresholds import choice_as_json
 
 MEMORISING_OF_NUMBER = np.array([MEMORISES.get(label, np.nan) for label in (*LABELS, "")], np.float64)
-"""1 where a label means memorisation, 0 where it does not, nan where that is unknown."""
+"""1 for labels that mean memorisation, 0 for others, nan if unknown."""
 METHODS = ("margin", "accuracy", "otsu", "paper")
 
 
 class FigureSummary(NamedTuple):
-    """Statistics over all rows; ``groups``: for each label its entries and quantiles of the figure's first value."""
+    """Statistics over all rows. ``groups`` has the number of entries of each label, and the quantiles of the figure's
+    first value."""
 
     statistics: Mapping[str, Any]
     groups: Sequence[Mapping[str, Any]]
@@ -55,7 +57,7 @@ def correlations_of(values: Vector, others: Vector) -> dict[str, Any]:
 
 
 def groups_by_label(data: InsightsData, entries: TrackColumns, values: Vector) -> list[Mapping[str, Any]]:
-    """Count, mean, deviation and quantiles of the entries' values, of each label filter that any passes."""
+    """Count, mean, deviation and quantiles of the entries' values, for each label filter that any entry passes."""
     if not data.labels:
         return []
     groups: list[Mapping[str, Any]] = []
@@ -92,45 +94,42 @@ def separation_of(data: InsightsData, track: TrackKind) -> dict[str, Any]:
 Transaction = Callable[[], AbstractContextManager[Session]]
 NameColumns = Callable[[Session, Mapping[str, list[Any]]], Mapping[str, list[Any]]]
 LABEL_OF_NUMBER = np.array([*LABELS, None], object)
-"""Labels by their numbers (:attr:`TrackColumns.labels`); -1 is none."""
+"""Labels by their numbers (:attr:`TrackColumns.labels`); -1 means none."""
 ROWS_AT_A_TIME = 5_000
 LEADERS, TOP = 5, 100
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as data: one row per submission (per team, for the shake-up), and a summary of all rows."""
+    """A figure as data: a row per submission (for the shake-up, per team), and a summary of all rows."""
 
     name: str
     track: TrackKind | None
     label: str
     columns: Sequence[str]
     values: Sequence[NDArray[Any]]
-    """One array of shape (n,) per column. Of submissions and teams that are named later these are refs and ids."""
+    """One array of shape (n,) per column. Submissions and teams that get their names later are refs and ids here."""
     summarise: Callable[[], FigureSummary]
-    """Makes the summary, which takes longer than all else."""
+    """Computes the summary, which takes longer than everything else."""
     tau: float | None = None
     shown: str | None = None
-    """The name of the shown track whose numbers it has."""
+    """The name of the shown track with these numbers."""
     named: NameColumns | None = None
-    """Gives the columns of names for some rows, whose values are given by column; None where there are none."""
+    """Returns the columns of names for some rows, given by column; None if there are no names."""
 
     @cached_property
     def summary(self) -> FigureSummary:
-        """The statistics, and the quantiles by label."""
         return self.summarise()
 
     def __len__(self) -> int:
-        """How many rows there are."""
         return len(self.values[0])
 
     def column(self, name: str) -> NDArray[Any]:
-        """All values of a column."""
         return self.values[self.columns.index(name)]
 
     def rows(self, begin: Transaction) -> Iterator[list[tuple[Any, ...]]]:
-        """All rows, some thousands at a time, with None for nan, which JSON lacks. Names are read in a transaction for
-        each part, since whoever receives them may be slow."""
+        """All rows, some thousands at a time, with None for nan, which JSON lacks. Each part reads its names in its own
+        transaction, because the receiver may be slow."""
         for start in range(0, len(self), ROWS_AT_A_TIME):
             part = {
                 name: _plain(column[start : start + ROWS_AT_A_TIME])
@@ -150,8 +149,8 @@ def _plain(values: NDArray[Any]) -> list[Any]:
 
 
 def figure(session: Session, data: InsightsData, name: str, *, track: TrackKind, account: Account | None) -> Figure:
-    """One figure; ``track`` matters only for figures of a single track. ``Forbidden`` before the final board
-    is published for figures that need the private track."""
+    """One figure. ``track`` only matters for figures of a single track. ``Forbidden`` before the final board is
+    published for figures that need the private track."""
     if name in PAIRED:
         require_results(data.state, "private", account)
         return PAIRED[name](session, data)
@@ -160,14 +159,15 @@ def figure(session: Session, data: InsightsData, name: str, *, track: TrackKind,
 
 
 def _names_of_entries() -> NameColumns:
-    """For one reading of a figure. Each team's name is read once: a join would read all teams for each part."""
+    """Reads names for one pass over a figure. Each team's name is read once, because a join would read all teams for
+    each part."""
     names: dict[int, str] = {}
 
     def columns(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
         entries = board_details.ids_and_teams_of(session, part["entry"])
         names.update(board_details.team_names_of(session, {team for _, team in entries.values()} - names.keys()))
         rows = [entries[ref] for ref in part["entry"]]
-        return {"entry": [each for each, _ in rows], "team": [names[team] for _, team in rows]}
+        return {"entry": [entry for entry, _ in rows], "team": [names[team] for _, team in rows]}
 
     return columns
 
@@ -186,7 +186,7 @@ def _figure_of(
     summarise: Callable[[], FigureSummary],
     track: TrackKind | None = None,
 ) -> Figure:
-    """A figure of submissions: who they are, as far as names and labels may be shown, and their numbers by column."""
+    """A figure of submissions: their names and labels, if these may be shown, and their numbers by column."""
     columns: dict[str, NDArray[Any]] = {}
     if data.names:
         columns |= {"entry": entries.refs, "team": entries.refs}
@@ -212,14 +212,14 @@ def _numbers_of(entries: TrackColumns) -> dict[str, NDArray[Any]]:
 def _summary_by_label(
     data: InsightsData, entries: TrackColumns, values: Vector, *, statistics: Callable[[], Mapping[str, Any]]
 ) -> Callable[[], FigureSummary]:
-    """Makes a summary with quantiles of the entries' ``values`` by label."""
+    """A function that computes a summary with quantiles of the entries' ``values`` by label."""
     return lambda: FigureSummary({"count": len(values), **statistics()}, groups_by_label(data, entries, values))
 
 
 def _figure_of_track(
     data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
 ) -> Figure:
-    """A figure of one track's submissions; ``value``: the column whose quantiles are given by label."""
+    """A figure of one track's submissions. ``value`` is the column with quantiles by label."""
     entries = data.by_track[track]
     summarise = _summary_by_label(data, entries, getattr(entries, value), statistics=statistics)
     return _figure_of(data, name, entries, numbers=_numbers_of(entries), summarise=summarise, track=track)
@@ -273,7 +273,7 @@ def _ranks(_: Session, data: InsightsData) -> Figure:
 
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
-    """Ranks of the teams that are on both boards. Labels are of submissions, so the label filter does not apply."""
+    """Ranks of the teams that are on both boards. Labels belong to submissions, so the label filter does not apply."""
     boards = [ranked_board_of(session, data.state, kind) for kind in TRACK_KINDS]
     public, private = boards
     teams = private.judged.team[private.rows]
@@ -311,15 +311,18 @@ SHOWN_TRACK_FIGURE = "shown-track"
 
 
 def column_of(name: str) -> str:
-    """The name of the column of a shown track's numbers, as on boards."""
+    """The name of a shown track's column, as on boards."""
     return f"shown_{name}"
 
 
 def shown_track_figure(
     session: Session, data: InsightsData, shown: ShownTrack, *, track: TrackKind, account: Account | None
 ) -> Figure:
-    """FIDs on a track, and the numbers on a shown track of the entries that have one. The account may see the shown
-    track; ``Forbidden`` as of :func:`scorer.insights.figures.figure` for the other."""
+    """FIDs on a track, and values on a shown track, for the entries with such a value.
+
+    The account must be allowed to see the shown track. ``Forbidden`` as for :func:`scorer.insights.figures.figure` for
+    the other track.
+    """
     require_results(data.state, track, account)
     entries = data.by_track[track]
     measured = values_on(session, shown.id)

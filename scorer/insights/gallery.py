@@ -26,7 +26,7 @@ MAX_SHARED = 1000
 
 @dataclass(frozen=True)
 class GalleryEntry:
-    """A team's place on a board and its submission, whose ``sprite_key`` is None without stored images."""
+    """A team's place on a board and its submission. Without stored images, its ``sprite_key`` is None."""
 
     rank: int
     team: str
@@ -36,8 +36,8 @@ class GalleryEntry:
 
 @dataclass(frozen=True)
 class SharedSubmissions:
-    """Submissions of different teams, oldest first, with the same bytes (``same`` is ``zip``), or with the same images
-    under any file names (``images``)."""
+    """Submissions of different teams, oldest first, with the same bytes (``same`` is ``zip``) or the same images under
+    any file names (``images``)."""
 
     same: str
     entries: Sequence[SharedEntry]
@@ -46,7 +46,7 @@ class SharedSubmissions:
 def gallery_entries(
     session: Session, state: CompetitionState, kind: TrackKind, *, account: Account
 ) -> list[GalleryEntry]:
-    """The submissions at :data:`RANKS` of a track's board; ``Forbidden`` for the private one before publication."""
+    """The submissions at :data:`RANKS` of a track's board. ``Forbidden`` for the private track before publication."""
     require_results(state, kind, account)
     listing = rows_of(session, state, kind)
     rows = listing.at_ranks(np.array([rank for rank in RANKS if rank <= len(listing)], np.int64))
@@ -60,7 +60,7 @@ def gallery_entries(
 
 
 def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
-    """A PNG with :data:`IMAGES` images of a submission's sprite sheet side by side, sampled with ``seed``."""
+    """A PNG of :data:`IMAGES` images from a submission's sprite sheet in a row, sampled with ``seed``."""
     layout = layout_of(submission.competition.image_count, submission.competition.image_size)
     random = np.random.default_rng((seed, submission.ref))
     places = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
@@ -71,11 +71,11 @@ def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
 
 
 def shared_submissions_of(session: Session, state: CompetitionState) -> list[SharedSubmissions]:
-    """Every zip, and every set of images, that more than one team has submitted; the newest :data:`MAX_SHARED` of
+    """Every zip, and every set of images, that more than one team has submitted. The newest :data:`MAX_SHARED` of
     each."""
     same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", limit=MAX_SHARED)
     same_images = duplicates.shared_contents(session, state.competition.id, "pixels_sha256", limit=MAX_SHARED)
-    # Equal zips have equal images: such a group is listed once.
+    # Equal zips have equal images, so list such a group only once.
     listed = {frozenset(row.id for row in group) for group in same_zip}
     others = [group for group in same_images if frozenset(row.id for row in group) not in listed]
     return [SharedSubmissions("zip", group) for group in same_zip] + [

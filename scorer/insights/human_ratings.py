@@ -1,6 +1,7 @@
 """Human ratings: studies in which people rate images for realism and grids of images for diversity, from 1 to 5.
 
-Blind: nothing sent to a rater reveals the team of an image. Balanced: items with the fewest ratings come first.
+Studies are blind: nothing sent to a rater reveals the team of an image. They are balanced: items with the fewest
+ratings come first.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,32 +38,38 @@ MAX_BATCH_LENGTH = 100
 
 
 class StudySpec(BaseModel):
-    """What is rated in a study, and how often."""
+    """What a study rates, and how often."""
 
     model_config = ConfigDict(extra="forbid")
 
-    teams: int = Field(100, ge=1, le=10_000, description="So many of the best teams that nothing speaks against.")
-    submissions: list[Annotated[str, Field(max_length=100)]] | None = Field(
-        None, max_length=10_000, description="These entries instead."
+    teams: int = Field(
+        100,
+        ge=1,
+        le=10_000,
+        description="How many of the best teams to include. Leaves out penalised entries and entries with a label other"
+        " than legitimate.",
     )
-    images: int = Field(100, ge=0, le=10_000, description="Single images of each entry, rated for realism.")
-    grids: int = Field(10, ge=0, le=1_000, description="Grids of images of each entry, rated for diversity.")
+    submissions: list[Annotated[str, Field(max_length=100)]] | None = Field(
+        None, max_length=10_000, description="Ids of the entries to include, instead of the best teams."
+    )
+    images: int = Field(100, ge=0, le=10_000, description="Single images per entry, rated for realism.")
+    grids: int = Field(10, ge=0, le=1_000, description="Grids of images per entry, rated for diversity.")
     side: int = Field(5, ge=2, le=10, description="Images along one side of a grid.")
-    wanted: int = Field(5, ge=1, le=1_000, description="Ratings that each image and each grid shall get.")
+    wanted: int = Field(5, ge=1, le=1_000, description="Ratings wanted per image and grid.")
 
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """A study with the job that prepares its images, and counts of items and ratings."""
+    """A study, the job that prepares its images, and the numbers of items and ratings."""
 
     study: RatingStudy
     job: Job | None
     totals: Mapping[str, tuple[int, int]]
-    """By kind: (items, ratings)."""
+    """(items, ratings) by kind."""
 
     @property
     def state(self) -> JobState | Literal["open", "ended"]:
-        """``waiting``, ``running`` or ``failed`` until the images are ready; then ``open``, at last ``ended``."""
+        """``waiting``, ``running`` or ``failed`` until the images are ready, then ``open``, finally ``ended``."""
         if self.study.ended_at is not None:
             return "ended"
         if self.study.packed_at is not None:
@@ -85,7 +92,7 @@ class MeanRating:
     kind: RatingKind
     mean: float
     standard_error: float | None
-    """Of the mean, over the things that were rated."""
+    """The standard error of the mean, over the rated items."""
     items: int
     ratings: int
 
@@ -95,16 +102,19 @@ def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, see
     a submission has, ``Conflict`` if no submission qualifies."""
     count = state.competition.image_count
     if spec.images + spec.grids == 0:
-        raise Invalid("nothing-to-rate", "Ask for images or for grids.")
+        raise Invalid("nothing-to-rate", "The study has neither images nor grids. Ask for at least one.")
     if max(spec.images, spec.side**2 if spec.grids else 0) > count:
-        raise Invalid("too-many-images", f"An entry has {count:,} images.")
+        raise Invalid("too-many-images", f"An entry has only {count:,} images. Ask for fewer images or smaller grids.")
     refs = (
         _chosen(acting.session, state, spec.submissions)
         if spec.submissions
         else _best(acting.session, state, spec.teams)
     )
     if not refs:
-        raise Conflict("nobody-to-rate", "No team has a private rank, or something speaks against all that have one.")
+        raise Conflict(
+            "nobody-to-rate",
+            "No entry on the private board qualifies. It must not be penalised, or have a label other than legitimate.",
+        )
     study = RatingStudy(
         competition_id=state.competition.id,
         submission_refs=refs,
@@ -123,8 +133,8 @@ def _subject(study: RatingStudy) -> str:
 
 
 def _best(session: Session, state: CompetitionState, limit: int) -> list[int]:
-    """The refs of the best ``limit`` submissions on the private board that are not penalised and have no decided label
-    other than legitimate."""
+    """The refs of the best ``limit`` submissions on the private board, without penalised ones and those with a decided
+    label other than legitimate."""
     labels = decided_labels(session, state.competition.id)
     rows = rows_of(session, state, "private").page(0, None)
     refs = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
@@ -146,7 +156,7 @@ def _is_ratable(state: CompetitionState, entry: Submission | None) -> bool:
 
 
 def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[str, Any]], *, now: datetime) -> bool:
-    """Record the items that a worker has prepared, in the given (random) order; False if the claim no longer holds the
+    """Record the items that a worker has prepared, in the given (random) order. False if the claim no longer holds the
     job."""
     if not leases.finish_job(session, claim, now):
         return False
@@ -157,13 +167,11 @@ def record_items(session: Session, claim: leases.Claim, items: Sequence[Mapping[
 
 
 def list_studies(session: Session, state: CompetitionState) -> list[StudyStatus]:
-    """The studies of a competition, newest first."""
     studies = newest_rows(session, RatingStudy, competition_id=state.competition.id)
     return [study_status(session, study) for study in studies]
 
 
 def study_status(session: Session, study: RatingStudy) -> StudyStatus:
-    """A study with its job and its counts."""
     job = newest_job(session, study_id=study.id)
     session.refresh(study)
     totals = {row.kind: (row.items, row.ratings) for row in human_ratings.totals(session, study.id)}
@@ -171,7 +179,7 @@ def study_status(session: Session, study: RatingStudy) -> StudyStatus:
 
 
 def find_study(acting: Acting, slug: str, study_id: int) -> RatingStudy:
-    """A study of a competition; ``NotFound`` if it has none of this id."""
+    """A study of a competition. ``NotFound`` if the competition has none with this id."""
     competition = state_of(acting.session, slug, acting.now).competition
     study = acting.session.get(RatingStudy, study_id)
     if study is None or study.competition_id != competition.id:
@@ -180,20 +188,20 @@ def find_study(acting: Acting, slug: str, study_id: int) -> RatingStudy:
 
 
 def end(acting: Acting, study: RatingStudy) -> None:
-    """End a study: it takes no more ratings. ``Conflict`` if it has ended already."""
+    """End a study, so that it takes no more ratings. ``Conflict`` if it has already ended."""
     human_ratings.lock_study(acting.session, study.id)
     acting.session.refresh(study)
     if study.ended_at is not None:
-        raise Conflict("no-change", "This study has ended already.")
+        raise Conflict("no-change", "This study has already ended.")
     study.ended_at = acting.now
     audit_log.record_action(acting, "study.ended", _subject(study))
 
 
 def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) -> Rater:
-    """Invite a rater by the link ``secret`` (random, made by the caller), under a name that organizers see."""
+    """Invite a rater with the link ``secret`` (random, made by the caller), under a name that organizers see."""
     name = name.strip()
     if not name:
-        raise Invalid("no-name", "Give the rater a name, so that you know them again.")
+        raise Invalid("no-name", "Give the rater a name to recognise them by.")
     rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=acting.now)
     acting.session.add(rater)
     acting.session.flush()
@@ -203,7 +211,8 @@ def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) 
 
 
 def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
-    """Dismiss a rater: no more ratings from them, the earlier ones stay. ``NotFound`` if they are no active rater."""
+    """Dismiss a rater, who can then rate no longer. Earlier ratings stay. ``NotFound`` if there is no such active
+    rater."""
     rater = acting.session.get(Rater, rater_id)
     if rater is None or rater.study_id != study.id or rater.ended_at is not None:
         raise NotFound("no-rater", f"There is no rater {rater_id} in this study.")
@@ -213,10 +222,10 @@ def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
 
 
 def rater_of_member(acting: Acting, study_id: int) -> Rater:
-    """The rater of an account: whoever organizes or reviews the competition rates; ``NotFound`` for others."""
+    """The rater of an account that organizes or reviews the competition. ``NotFound`` for others."""
     study = acting.session.get(RatingStudy, study_id)
     if study is None or not is_reviewer(acting.actor, study.competition_id):
-        raise NotFound("no-study", "There is no such rating study, or it is not for you.")
+        raise NotFound("no-study", "There is no such rating study, or you are not among its raters.")
     return _require_open(
         human_ratings.rater_of_member(
             acting.session, study.id, acting.actor.id, name=acting.actor.handle, now=acting.now
@@ -225,45 +234,45 @@ def rater_of_member(acting: Acting, study_id: int) -> Rater:
 
 
 def rater_of_link(session: Session, secret: str) -> Rater:
-    """The rater invited by the link ``secret``; ``NotFound`` for an unknown one."""
+    """The rater invited with the link ``secret``. ``NotFound`` for an unknown link."""
     rater = only_row(session, Rater, digest=digest_of(secret))
     if rater is None:
-        raise NotFound("no-link", "This link does not work.")
+        raise NotFound("no-link", "This link does not work. Ask the organizers for a new one.")
     return _require_open(rater)
 
 
 def _require_open(rater: Rater) -> Rater:
     if rater.ended_at is not None or rater.study.ended_at is not None:
-        raise Conflict("ended", "Thank you: this study takes no more ratings from you.")
+        raise Conflict("ended", "This study takes no more ratings from you. Thank you for rating.")
     if rater.study.packed_at is None:
-        raise Conflict("not-ready", "The images are still being prepared; please come back in a few minutes.")
+        raise Conflict("not-ready", "The images are still being prepared. Try again in a few minutes.")
     return rater
 
 
 def next_items(
     session: Session, rater: Rater, kind: RatingKind, *, limit: int, exclude: Collection[int] = ()
 ) -> Sequence[RatingItem]:
-    """The next items for a rater, without those that their client holds already (``exclude``)."""
+    """The next items for a rater, without those that their client already has (``exclude``)."""
     return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, exclude=exclude, limit=limit)
 
 
 def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
-    """One item of the rater's study; ``NotFound`` if it has none of this id."""
+    """An item of the rater's study. ``NotFound`` if the study has none with this id."""
     item = only_row(session, RatingItem, id=item_id, study_id=rater.study_id)
     if item is None:
-        raise NotFound("no-item", "There is nothing of that number to rate.")
+        raise NotFound("no-item", f"This study has no item {item_id}.")
     return item
 
 
 def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: datetime) -> int:
-    """Record a rater's values by item id; returns the number of new ratings. Earlier ratings of the same items stay, so
+    """Record a rater's values by item id. Returns the number of new ratings. Earlier ratings of the same items stay, so
     the request is idempotent. ``Invalid`` for a value outside 1 to 5 or an item of another study."""
     if not values:
         return 0
     if not all(1 <= value <= 5 for value in values.values()):
         raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
     if human_ratings.known_items(session, rater.study_id, values.keys()) != set(values):
-        raise Invalid("no-item", "Some of this is not of this study.")
+        raise Invalid("no-item", "Some of these items are not in this study.")
     return human_ratings.add_ratings(session, rater.id, values, now=now)
 
 
@@ -276,7 +285,7 @@ def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[MeanRating]
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)
     means = [_mean(*entries[ref], kind=kind, rows=of_entry) for (kind, ref), of_entry in grouped.items()]
     agreement = {kind: _agreement([row for row in rows if row.kind == kind]) for kind in RATING_KINDS}
-    return sorted(means, key=lambda each: (RATING_KINDS.index(each.kind), -each.mean, each.team)), agreement
+    return sorted(means, key=lambda rating: (RATING_KINDS.index(rating.kind), -rating.mean, rating.team)), agreement
 
 
 def _agreement(rows: Sequence[RatedItem]) -> float | None:

@@ -1,7 +1,7 @@
-"""Insights data: a competition's submissions as columns, as an account may see them; the input of figures.
+"""Insights data: a competition's submissions as columns, as an account may see them. Figures are made from it.
 
-Organizers see every figure. Before publication others see those of the public track, of the submissions on its board,
-without labels; afterwards all of them, without names of submissions and teams.
+Organizers see every figure. Before publication, others see the figures of the public track without labels, from the
+submissions on its board. Afterwards they see all figures, without names of submissions and teams.
 """
 
 from collections.abc import Mapping
@@ -35,29 +35,30 @@ LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
         "unlabelled": frozenset({None}),
     }
 )
-"""The label filters of figures: name -> decided labels that pass."""
+"""The label filters of figures: the decided labels that pass, by name."""
 
 
 @dataclass(frozen=True)
 class TrackColumns:
-    """The visible submissions of a track, one array of shape (n,) per column: in the order of ``refs``, before
-    publication in that of ranks. ``score`` is nan where there is none."""
+    """The visible submissions of a track, one array of shape (n,) per column.
+
+    They are sorted by ``refs``, or by rank before publication. ``score`` is nan for submissions without a score.
+    """
 
     refs: NDArray[np.int64]
     labels: NDArray[np.int8]
-    """The decided label as its place in :data:`scorer.submissions.labels.LABELS`; -1 for none."""
+    """The decided label as its index in :data:`scorer.submissions.labels.LABELS`; -1 without a label."""
     fid: Vector
     distance: Vector
     score: Vector
     penalised: NDArray[Any]
-    """True or False; None where that is not known, without a threshold."""
+    """True or False; None if unknown, because there is no threshold."""
 
     def where(self, chosen: NDArray[Any]) -> "TrackColumns":
-        """The submissions at these indexes, or where a mask is true."""
+        """The submissions at these indices, or where a mask is true."""
         return TrackColumns(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def with_label(self, label: str) -> NDArray[np.bool_]:
-        """Whether each submission passes a label filter (:data:`LABEL_FILTERS`)."""
         passes = np.zeros(len(LABELS) + 1, np.bool_)
         passes[[-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]]] = True
         return passes[self.labels]
@@ -76,11 +77,12 @@ class InsightsData:
 
 
 def insights_version(session: Session, state: CompetitionState, account: Account | None) -> tuple[Any, ...]:
-    """A version (for ETags) that changes whenever this account's figures do, and with nothing that it may not see."""
+    """A version (for ETags) that changes whenever this account's figures do, and never with data that it may not
+    see."""
     everything = may_see_results(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
-    beside = visible_changes(state, account)
-    rows = [change_counts(session, state, state.tracks[kind], beside=beside) for kind in kinds]
+    changes = visible_changes(state, account)
+    rows = [change_counts(session, state, state.tracks[kind], beside=changes) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account, state.competition.id), *rows)
 
 
@@ -92,13 +94,13 @@ def insights_of(
     label: str = "all",
     track: TrackKind | None = None,
 ) -> InsightsData:
-    """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`); with
-    ``track``, on that track alone."""
+    """The submissions of a competition that the account may see, filtered by ``label`` (:data:`LABEL_FILTERS`).
+    ``track``: only on that track."""
     if label not in LABEL_FILTERS:
-        raise Invalid("unknown-label", f"There is no label {label!r} to choose; there are {', '.join(LABEL_FILTERS)}.")
+        raise Invalid("unknown-label", f"There is no label filter {label!r}. Use one of {', '.join(LABEL_FILTERS)}.")
     everything = may_see_results(state, account)
     if label != "all" and not everything:
-        raise Invalid("no-labels", "Labels are shown when the organizers publish the final board.")
+        raise Invalid("no-labels", "Labels are shown once the final board is published. Leave out the filter.")
     by_track: dict[TrackKind, TrackColumns] = {}
     taus: dict[TrackKind, float | None] = {}
     labels = label_info_of(session, state.competition.id) if everything else {}
@@ -116,7 +118,7 @@ def insights_of(
 
 
 def _all_entries(judged: JudgedEntries, labels: Mapping[int, LabelInfo]) -> TrackColumns:
-    """The entries in time, without benchmarks; the score is not rounded."""
+    """All entries without late ones and benchmark entries. The score is not rounded."""
     entry = judged.columns
     numbers = label_columns_of(labels, entry.ref).number
     penalised: NDArray[Any] = judged.penalised

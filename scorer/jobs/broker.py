@@ -1,7 +1,7 @@
-"""The Celery broker: messages that hint at a job of a queue, sent after the commit that created the job.
+"""The Celery broker: messages that announce a job of a queue, sent after the commit that created the job.
 
-This module knows tasks by name only; it never imports the worker's code. Messages are sent in a
-thread of their own, so that a broker that is away delays no request.
+This module knows tasks only by name and never imports the worker's code. A separate thread sends messages, so an
+unavailable broker delays no request.
 """
 
 import logging
@@ -27,18 +27,20 @@ from scorer.settings import Settings
 log = logging.getLogger(__name__)
 
 SEND_SECONDS = 0.25
-"""Longest wait for the broker. What it has not taken by then is sent later, or again by the sweep."""
+"""The longest wait for the broker. Later messages are sent by the thread or repeated by the sweep."""
 
 STUCK_SECONDS = 1.0
-"""Time for one message after which the broker is taken to be silent, and others are dropped at once."""
+"""The time for one message after which the broker counts as silent, and further messages are dropped immediately."""
 
 Parcel = tuple[Celery, Counter[Queue], threading.Event]
-"""Messages by queue, and the event that they have been sent."""
+"""Messages by queue, and an event that is set when they have been sent."""
 
 
 class MessageSender:
-    """Sends messages for ``task`` in order, in one thread that ends with the process. While the broker refuses or is
-    silent messages are dropped: they are hints, and the sweep sends what is missing."""
+    """Sends messages for ``task`` in order, in one daemon thread.
+
+    Messages are dropped while the broker refuses them or is silent. They are only hints: the sweep repeats them.
+    """
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -46,14 +48,14 @@ class MessageSender:
         os.register_at_fork(after_in_child=self.start_anew)
 
     def start_anew(self) -> None:
-        """Forget the thread: a forked process has none of its parent's."""
+        """Forget the thread: a forked process does not have its parent's threads."""
         self._breaker = CircuitBreaker()
         self._lock = threading.Lock()
         self._parcels: SimpleQueue[Parcel] | None = None
         self._sending_since: float | None = None
 
     def send(self, app: Celery, messages: Counter[Queue]) -> None:
-        """Send messages by queue; returns when they are sent, or after ``SEND_SECONDS``."""
+        """Send messages by queue. Returns when they are sent, or after ``SEND_SECONDS``."""
         if not messages or self._breaker.is_open or self._is_stuck():
             return
         sent = threading.Event()
@@ -63,7 +65,7 @@ class MessageSender:
                 threading.Thread(target=self._run, args=(self._parcels,), name="messages", daemon=True).start()
             self._parcels.put((app, messages, sent))
         if not sent.wait(SEND_SECONDS):
-            log.warning("the broker has not answered yet; the sweep will send what is missing")
+            log.warning("the broker has not answered yet; the sweep will send missing messages")
 
     def _is_stuck(self) -> bool:
         """Whether a single message takes too long: the broker is silent."""
@@ -80,9 +82,9 @@ class MessageSender:
                         app.send_task(
                             self._task, args=[queue.value], queue=queue.value, ignore_result=True, retry=False
                         )
-            except Exception as error:  # noqa: BLE001 - whatever it is, the work is committed and must not be undone
+            except Exception as error:  # noqa: BLE001 - the transaction is committed: no error here may undo its effects
                 self._breaker.trip()
-                log.warning("the broker did not take a message; the sweep will repeat it: %s", error)
+                log.warning("the broker did not accept a message; the sweep will repeat it: %s", error)
             self._sending_since = None
             sent.set()
 
@@ -94,17 +96,17 @@ POST = "kennel.post"
 UPLOADS = "kennel.uploads"
 LOST = "kennel.lost"
 VISIBILITY_SECONDS = 24 * 3600
-"""Longer than the longest job: the lease, not a redelivery by the broker, decides who may work on a job."""
+"""Longer than the longest job: the lease, not a redelivery by the broker, decides which worker has a job."""
 
 _WRITTEN, _WRITTEN_SECONDS = "kennel.written", 60
-"""The key by which a process sees that the queue server takes writes, and how long it is kept."""
+"""The key that a process writes to test the queue server, and its lifetime in seconds."""
 _PENDING = "kennel.messages"
 _AFTER_COMMIT = "kennel.after-commit"
 _sender = MessageSender(RUN_JOB)
 
 
 def create_celery_app(settings: Settings) -> Celery:
-    """The Celery application, configured alike for web process and worker; the worker adds its tasks."""
+    """Create the Celery application of web processes and workers. The worker adds its tasks."""
     app = Celery("kennel", broker=settings.redis_url.get_secret_value(), set_as_current=False)
     app.conf.update(
         accept_content=["json"],
@@ -114,23 +116,23 @@ def create_celery_app(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         task_create_missing_queues=True,
         worker_prefetch_multiplier=1,
-        # A job that hangs is ended with its process, so its lease runs out and another attempt begins.
+        # Celery ends the process of a hanging job. Then the lease expires and another attempt begins.
         task_time_limit=settings.max_job_seconds,
-        # Anyone who reaches the broker could shut workers down. The workers' reports say what runs.
+        # Otherwise anybody with access to the broker could stop workers. The workers' reports show what runs.
         worker_enable_remote_control=False,
         worker_hijack_root_logger=False,
-        # A broker that comes back delivers the message again, which costs nothing; a score begun anew costs an hour.
+        # A repeated message after a lost connection costs nothing, a restarted score costs an hour.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        # A server that takes no writes (a replica, a full disk) answers errors: workers also wait for it.
+        # A server that refuses writes (a replica, a full disk) answers with errors. Workers must wait for it also.
         broker_channel_error_retry=True,
         broker_transport_options={
             "visibility_timeout": VISIBILITY_SECONDS,
             "socket_connect_timeout": 5,
             "socket_timeout": 10,
             "retry_on_timeout": True,
-            # A worker waits so long for a message before it asks again: each time costs the processor, on both sides.
+            # Seconds that a worker waits for a message before it asks again. Every request costs CPU time.
             "polling_interval": 5,
         },
         enable_utc=True,
@@ -154,9 +156,11 @@ def create_celery_app(settings: Settings) -> Celery:
 
 @contextmanager
 def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
-    """A database transaction that commits at the end, then sends its messages and makes its other calls; a rollback
-    drops all of them."""
-    with sessions() as session:  # not in a block of its own: what has only read may give its connection back
+    """A database transaction that commits at the end and then sends its messages and makes its other calls.
+
+    A rollback drops all of them.
+    """
+    with sessions() as session:  # without session.begin(): a transaction that only reads may release its connection
         yield session
         session.commit()
     for act in session.info.pop(_AFTER_COMMIT, ()):
@@ -166,37 +170,38 @@ def transaction(sessions: Sessions, app: Celery) -> Iterator[Session]:
 
 
 def after_commit(session: Session, act: Callable[[], object]) -> None:
-    """Call ``act`` once this transaction has committed: for counting and logging, which cannot be taken back."""
+    """Call ``act`` after this transaction's commit, for counting and logging, which cannot be rolled back."""
     session.info.setdefault(_AFTER_COMMIT, []).append(act)
 
 
 def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:
-    """Send ``count`` messages for ``queue`` once this transaction has committed."""
+    """Send ``count`` messages for ``queue`` after this transaction's commit."""
     session.info.setdefault(_PENDING, Counter())[queue] += count
 
 
 def queue_lengths(app: Celery, names: Iterable[str]) -> Mapping[str, int]:
-    """How many messages wait on each queue, without those that a worker has taken."""
+    """Return the number of waiting messages of each queue, without those that a worker has received."""
     with app.connection_for_read() as connection, connection.channel() as channel:
         return {name: int(channel._size(name)) for name in names}  # noqa: SLF001 - kombu's only name for LLEN
 
 
 def require_single_server(settings: Settings) -> None:
-    """``Unavailable`` if the queue server is in cluster mode, which keeps the keys of the queues on several servers.
-    One that is away, or does not say, passes."""
+    """``Unavailable`` if the queue server is in cluster mode, which spreads the queues' keys over several servers.
+
+    A server that does not answer passes.
+    """
     url = settings.redis_url.get_secret_value()
     with suppress(RedisError), Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:
         if client.info("cluster").get("cluster_enabled"):
             raise Unavailable(
                 "broker-cluster",
-                "The queue server of REDIS_URL is in cluster mode, which Kennel does not support. Start a single "
-                "server (`cluster-enabled no`).",
+                "The queue server of REDIS_URL is in cluster mode, which Kennel does not support. Use a single server "
+                "(`cluster-enabled no`).",
             )
 
 
 def require_writable_broker(app: Celery) -> None:
-    """Raise if the queue server does not answer within a few seconds, or takes no writes: it is a replica, or its disk
-    is full."""
+    """Raise if the queue server does not answer within a few seconds or refuses writes (a replica, a full disk)."""
     with app.connection_for_write() as connection:
         connection.ensure_connection(max_retries=1, timeout=2)
         with connection.channel() as channel:
@@ -204,5 +209,5 @@ def require_writable_broker(app: Celery) -> None:
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:
-    """How many messages wait on the queues of jobs."""
+    """Return the number of waiting messages of each job queue."""
     return {Queue(name): length for name, length in queue_lengths(app, [queue.value for queue in Queue]).items()}

@@ -1,4 +1,4 @@
-"""A circuit breaker: a server that has failed is left alone for a while, instead of waited for each time."""
+"""A circuit breaker: after a failure, callers skip a server for a while instead of waiting for it each time."""
 
 import time
 from collections.abc import Callable
@@ -16,9 +16,9 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server is not to be asked now."""
+        """Whether callers must skip the server now."""
         return self._clock() < self._open_until
 
     def trip(self) -> None:
-        """The server has failed or not answered in time."""
+        """Record that the server has failed or not answered in time."""
         self._open_until = self._clock() + self._pause

@@ -1,4 +1,4 @@
-"""Jobs and their leases: adding, claiming and finishing. (``scorer.db.jobs.job_queue`` takes and renews leases.)"""
+"""Jobs and their leases: adding, claiming and finishing jobs. ``scorer.db.jobs.job_queue`` renews leases."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -19,16 +19,16 @@ from scorer.monitoring.logs import annotate_request
 log = logging.getLogger(__name__)
 
 MAX_ANNOUNCED = 100
-"""Messages sent at once for a large batch of jobs, so that the request does not wait for the broker; the sweep sends
+"""The most messages that a request sends for a batch of jobs, so that it does not wait for the broker. The sweep sends
 the rest."""
 
 
 WITHOUT_IMAGES = frozenset({Queue.EVIDENCE, Queue.RECOVER})
-"""Queues whose jobs do not keep a submission's images: evidence needs its features, and a generator audit, which may
-wait long, decodes them again."""
+"""Queues with jobs that do not need a submission's decoded images. Evidence needs its features. A generator audit may
+wait long and decodes the images again."""
 
 STARTS: Mapping[str, tuple[Status, Status]] = {
-    # queue -> the submission's status before and after its job starts; private jobs do not move the visible status
+    # The submission's status before and after its job starts, by queue. Private jobs do not change the visible status.
     Queue.CHECK: (Status.RECEIVED, Status.CHECKING),
     Queue.SCORE: (Status.QUEUED, Status.SCORING),
 }
@@ -36,17 +36,17 @@ STARTS: Mapping[str, tuple[Status, Status]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that this worker holds until its lease expires. ``holder`` is the random name of this attempt."""
+    """A job that a worker holds until the lease expires. ``holder`` is the random name of this attempt."""
 
     job: Job
     holder: str
     queue: Queue
     submission_id: str | None
-    """The public id of its submission, by which the lines of requests and workers are joined."""
+    """The public id of the submission, which connects the log records of requests and workers."""
 
     @property
     def public(self) -> bool:
-        """Whether its progress is the submission's visible progress; False for the private track."""
+        """Whether the job's progress is the submission's visible progress; False for the private track."""
         return self.job.priority == 0
 
 
@@ -61,12 +61,11 @@ def add_job(
     private: bool = False,
     **makes: int | str,
 ) -> Job:
-    """Queue a job and send its message after the commit. Public jobs go before private ones, and those of shown tracks
-    behind both. ``team``: that of the submission, for callers that have locked it.
+    """Queue a job and send its message after the commit. ``team``: the submission's, if the caller has locked it.
 
-    A job without a submission names in ``makes`` what it makes: ``preparation_id``, ``release_id`` or ``study_id``; a
-    generator audit has both its submission and ``generator_id``, a rescoring campaign's job ``campaign_id``, and a
-    measurement on a shown track ``shown_track_id``.
+    Public jobs come before private jobs, and jobs of shown tracks last. ``makes`` names the purpose of other jobs:
+    ``preparation_id``, ``release_id`` or ``study_id`` without a submission; ``generator_id`` of a generator audit,
+    ``campaign_id`` of a rescoring campaign and ``shown_track_id`` of a shown track with one.
     """
     priority = job_queue.SHOWN_PRIORITY if "shown_track_id" in makes else int(private)
     if team is None and submission is not None:
@@ -92,8 +91,10 @@ def add_job(
 
 
 def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], *, now: datetime) -> None:
-    """Queue the comparison of submissions in one feature space, ordered by submission, so that the images of a
-    submission are decoded once for all feature spaces."""
+    """Queue the comparison of submissions in one feature space, ordered by submission.
+
+    With this order the images of a submission are decoded once for all feature spaces.
+    """
     session.add_all(
         Job(
             queue=Queue.COMPARE,
@@ -112,8 +113,10 @@ def add_comparisons(session: Session, preparation_id: int, refs: Sequence[int], 
 
 
 def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: datetime, **purpose: int | None) -> int:
-    """Queue entries behind public jobs, in turns between teams, for a ``purpose`` (values of columns); those that have
-    an unfinished job for it are left out. Returns how many were queued."""
+    """Queue entries after public jobs, in turns between teams, for a ``purpose`` (values of columns).
+
+    Entries with an unfinished job for the purpose are left out. Returns the number of queued entries.
+    """
     count = job_queue.add_in_turns(session, queue, refs, now=now, **purpose)
     send_after_commit(session, queue, count=min(count, MAX_ANNOUNCED))
     return count
@@ -122,8 +125,10 @@ def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: 
 def claim_job(
     session: Session, queue: Queue, *, holder: str, worker: str, now: datetime, lease: timedelta
 ) -> Claim | None:
-    """Claim the due job of a queue that is next in fair order; None if there is none, or if that job can't start and
-    has failed. ``holder`` is this attempt's random name. A drained worker gets none, and nobody a paused one."""
+    """Claim the next due job of a queue in fair order. ``holder`` is this attempt's random name.
+
+    None if there is none, if the worker is drained, or if the job can't start and has failed. Paused jobs are skipped.
+    """
     paused = pauses.active_pauses(session)
     if paused.stops_worker(worker):
         return None
@@ -134,7 +139,7 @@ def claim_job(
         waiting, working = STARTS[queue]
         try:
             submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
-        except UnexpectedStatus as error:  # left in the queue, it would be claimed again and again
+        except UnexpectedStatus as error:  # workers would claim a job that stays in the queue again and again
             log.exception("job %s can't start", job.id)
             job_queue.update_held(
                 session,
@@ -151,12 +156,12 @@ def claim_job(
 
 
 def moves_submission(job: Job) -> bool:
-    """Whether the status that everybody sees follows this job."""
+    """Whether the submission's visible status follows this job."""
     return job.submission_ref is not None and job.priority == 0
 
 
 def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
-    """Close the job; False if the claim no longer holds it: then the caller must drop the result."""
+    """Close the job. False if the claim no longer holds it; the caller must then drop the result."""
     return job_queue.update_held(
         session,
         claim.job.id,

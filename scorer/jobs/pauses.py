@@ -1,4 +1,4 @@
-"""Pauses: letting a queue, a competition or a worker take no more jobs, and taking that back. What runs goes on."""
+"""Pauses: stop a queue, a competition or a worker from taking jobs, and resume it. Running jobs continue."""
 
 from dataclasses import asdict, dataclass
 
@@ -13,8 +13,11 @@ from scorer.lifecycle import Queue
 
 @dataclass(frozen=True)
 class PauseSubject:
-    """What is paused: one of a queue, a competition (its slug; the jobs of its entries), or a worker (a machine, a
-    process ``machine:pid``, or ``*`` for all), which is then drained."""
+    """The subject of a pause: a queue, a competition or a worker.
+
+    ``competition`` is a slug and means the jobs of its entries. ``worker`` is a machine, a process (``machine:pid``) or
+    ``*`` for all; a paused worker is drained.
+    """
 
     queue: str | None = None
     competition: str | None = None
@@ -22,17 +25,17 @@ class PauseSubject:
 
     @property
     def name(self) -> str:
-        """For the audit log: ``queue:score``, ``competition:dogs``, ``worker:gpu-1``."""
+        """The name in the audit log: ``queue:score``, ``competition:dogs``, ``worker:gpu-1``."""
         return next(f"{kind}:{value}" for kind, value in asdict(self).items() if value is not None)
 
 
 def set_paused(acting: Acting, subject: PauseSubject, *, paused: bool, reason: str) -> None:
-    """Pause or resume. ``Invalid`` unless one thing is named, ``NotFound`` for an unknown queue or competition,
-    ``Conflict`` where nothing would change."""
+    """Pause or resume. ``Invalid`` unless exactly one subject is named, ``NotFound`` for an unknown queue or
+    competition, ``Conflict`` if nothing would change."""
     if sum(value is not None for value in asdict(subject).values()) != 1:
-        raise Invalid("pause-subject", "Name one of a queue, a competition and a worker.")
+        raise Invalid("pause-subject", "Name either a queue, a competition or a worker.")
     if subject.queue is not None and subject.queue not in {queue.value for queue in Queue}:
-        raise NotFound("no-queue", f"There is no queue {subject.queue!r}: they are {', '.join(Queue)}.")
+        raise NotFound("no-queue", f"There is no queue {subject.queue!r}. The queues are {', '.join(Queue)}.")
     competition_id = None
     if subject.competition is not None:
         competition = competitions.competition_by_slug(acting.session, subject.competition)
@@ -44,7 +47,7 @@ def set_paused(acting: Acting, subject: PauseSubject, *, paused: bool, reason: s
         subject.queue in holds.queues or competition_id in holds.competition_ids or subject.worker in holds.workers
     )
     if is_paused is paused:
-        raise Conflict("pause-unchanged", f"{subject.name} is {'paused already' if paused else 'not paused'}.")
+        raise Conflict("pause-unchanged", f"{subject.name} is {'already paused' if paused else 'not paused'}.")
     acting.add(
         Pause(queue=subject.queue, competition_id=competition_id, worker=subject.worker, paused=paused, reason=reason)
     )

@@ -1,4 +1,4 @@
-"""The load of the queues as Prometheus metrics, read from the database when they are asked for."""
+"""The load of the queues as Prometheus metrics, read from the database for each request."""
 
 import logging
 import time
@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class TimedValue(Generic[T]):
-    """What ``read`` returned at most ``seconds`` ago. Threads that ask at once share one reading. ``clock`` is
-    monotonic, in seconds."""
+    """The result of ``read``, at most ``seconds`` old. Simultaneous threads share one reading.
+
+    ``clock`` is monotonic, in seconds.
+    """
 
     def __init__(self, read: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._read = read
@@ -31,12 +33,12 @@ class TimedValue(Generic[T]):
         self._kept: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """The value, which is read first if it is too old. Raises what ``read`` raises, and then keeps nothing."""
+        """Return the value, read again if it is too old. An error of ``read`` propagates, and no value is kept."""
         with self._lock:
             if self._kept is None or self._clock() - self._kept[0] >= self._seconds:
                 self._kept = None
                 value = self._read()
-                self._kept = (self._clock(), value)  # after the reading, which may take longer than it is kept
+                self._kept = (self._clock(), value)  # the time after the reading, which may take longer than the limit
             return self._kept[1]
 
 
@@ -46,27 +48,29 @@ METRICS = {
     "kennel_queue_jobs": ("queue", "state"),
     "kennel_queue_oldest_due_seconds": ("queue",),
 }
-"""The labels of these metrics, by name."""
+"""The labels of the metrics, by name."""
 EMPTY = {"waiting": 0, "due": 0, "running": 0, "lost": 0}
 
 log = logging.getLogger(__name__)
 
 
 class QueueMetrics(Collector):
-    """The jobs of every queue by state, how long the oldest due job has waited, and whether the database could be
-    asked. One query for all, at most every ``CACHED_SECONDS``."""
+    """The jobs of every queue by state, the wait of the oldest due job, and whether the database answers.
+
+    One query reads all of them, at most every ``CACHED_SECONDS``.
+    """
 
     def __init__(self, sessions: Sessions, seconds: float = CACHED_SECONDS) -> None:
         self._sessions = sessions
         self._load = TimedValue(self._read, seconds)
 
     def collect(self) -> Iterator[Metric]:
-        """The metric families. Those of the queues are left out while the database is away."""
-        up = GaugeMetricFamily("kennel_database_up", "1 if the database has told the load of the queues, else 0.")
+        """Return the metric families. Without the database, the queues' metrics are missing."""
+        up = GaugeMetricFamily("kennel_database_up", "1 if the database has returned the load of the queues, else 0.")
         try:
             loads, now = self._load.get()
         except UNAVAILABLE as error:
-            log.warning("the load of the queues could not be read: %s", str(error).partition("\n")[0])
+            log.warning("reading the load of the queues failed: %s", str(error).partition("\n")[0])
             up.add_metric([], 0)
             yield up
             return
@@ -82,12 +86,12 @@ class QueueMetrics(Collector):
 def _families(loads: dict[str, QueueLoad], now: datetime) -> Iterator[Metric]:
     jobs = GaugeMetricFamily(
         "kennel_queue_jobs",
-        "Unfinished jobs by queue and state: waiting, due (of those), running, lost (of those).",
+        "Unfinished jobs by queue and state: waiting, due (part of waiting), running, lost (part of running).",
         labels=METRICS["kennel_queue_jobs"],
     )
     ages = GaugeMetricFamily(
         "kennel_queue_oldest_due_seconds",
-        "Seconds for which the oldest due job of a queue has waited; 0 if none is due.",
+        "Seconds that the oldest due job of a queue has waited; 0 if none is due.",
         labels=METRICS["kennel_queue_oldest_due_seconds"],
     )
     for queue in Queue:

@@ -1,4 +1,4 @@
-"""Jobs that did not succeed: retries, deferrals, giving back and failing."""
+"""Jobs that did not succeed: retrying, deferring, releasing and failing them."""
 
 import logging
 from datetime import datetime, timedelta
@@ -16,22 +16,24 @@ from scorer.notifications import notices
 
 log = logging.getLogger(__name__)
 
-OUR_FAULT = "Kennel could not finish this entry. It is our fault, not yours: the entry is not counted."
+OUR_FAULT = "Kennel could not finish this entry. This is a fault of the service, so the entry does not count."
 
 RETRIES = (timedelta(seconds=15), timedelta(seconds=60))
-"""When a job is due again after its first and later failures. Other jobs run meanwhile, which shows whether the job or
-the worker is the cause."""
+"""The delays before a job is due again, after its first and after later failures. Other jobs run in the meantime, which
+shows whether the job or the worker is the cause."""
 
 DEFERRALS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
-"""When a job is due again after its first, second and later deferrals."""
+"""The delays before a job is due again, after its first, second and later deferrals."""
 
 MAX_DEFERRALS = 20
-"""Some five hours."""
+"""About five hours."""
 
 
 def fail(session: Session, claim: Claim, *, error: str, reason: str, now: datetime) -> None:
-    """Fail a job for good because no retry can help; the team reads ``reason``. Does nothing if the claim no longer
-    holds the job."""
+    """Fail a job permanently because no retry can help; the team sees ``reason``.
+
+    Does nothing if the claim no longer holds the job.
+    """
     job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         _fail(session, job, error=error, reason=reason, now=now)
@@ -40,8 +42,10 @@ def fail(session: Session, claim: Claim, *, error: str, reason: str, now: dateti
 def retry_or_fail(
     session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
 ) -> None:
-    """After an internal error: schedule a retry, or fail the job after ``max_attempts``. Does nothing if the claim no
-    longer holds the job. ``factor``: on the pauses ``RETRIES``."""
+    """After an internal error: schedule a retry, or fail the job after ``max_attempts``.
+
+    ``factor`` multiplies the delays ``RETRIES``. Does nothing if the claim no longer holds the job.
+    """
     job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         delay = factor * RETRIES[min(job.attempts, len(RETRIES)) - 1]
@@ -49,8 +53,10 @@ def retry_or_fail(
 
 
 def release(session: Session, claim: Claim, *, now: datetime) -> None:
-    """Give back a job at once, without counting an attempt: it was preempted, or its worker stops. Does nothing if the
-    claim no longer holds the job."""
+    """Release a job immediately without counting an attempt: it was preempted, or its worker stops.
+
+    Does nothing if the claim no longer holds the job.
+    """
     job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         job.attempts -= 1
@@ -59,8 +65,10 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
 
 
 def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: float = 1.0) -> None:
-    """Give back a job without counting an attempt, however often, because its worker has broken down; it is due again
-    after ``DEFERRALS`` (times ``factor``). Does nothing if the claim no longer holds the job."""
+    """Release a job without ever counting an attempt because its worker has broken down.
+
+    It is due again after ``DEFERRALS`` (times ``factor``). Does nothing if the claim no longer holds the job.
+    """
     job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is not None:
         _defer(session, job, error=error, now=now, factor=factor)
@@ -69,9 +77,11 @@ def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: 
 def defer_or_fail(
     session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
 ) -> None:
-    """Give back a job without counting an attempt, because the worker is not fit or lacks what the operator must
-    provide; it is due again after ``DEFERRALS`` (times ``factor``). After ``MAX_DEFERRALS`` attempts are counted. Does
-    nothing if the claim no longer holds the job."""
+    """Release a job without counting an attempt because the worker is faulty or the operator's set-up is incomplete.
+
+    It is due again after ``DEFERRALS`` (times ``factor``). After ``MAX_DEFERRALS``, attempts count. Does nothing if the
+    claim no longer holds the job.
+    """
     job = job_queue.lock_held(session, claim.job.id, claim.holder)
     if job is None:
         return
@@ -83,7 +93,7 @@ def defer_or_fail(
 
 
 def _defer(session: Session, job: Job, *, error: str, now: datetime, factor: float) -> None:
-    """Set the job back to waiting for one of ``DEFERRALS``, without the attempt."""
+    """Set the job back to waiting for one of ``DEFERRALS``, without counting the attempt."""
     delay = factor * DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
     job.attempts -= 1
     job.deferrals += 1
@@ -128,8 +138,10 @@ def _move_submission(
     reason: str | None = None,
     finished_at: datetime | None = None,
 ) -> bool:
-    """Move the job's submission with it. False where they disagree; the job then goes its way all the same: an error
-    here would stop the sweep, and with it all other jobs."""
+    """Move the job's submission with the job. False, without an error, if their states disagree.
+
+    An error here would stop the sweep and all other jobs with it.
+    """
     try:
         submissions.move_submission(
             session, job.submission_ref or 0, from_=from_, to=to, now=now, reason=reason, finished_at=finished_at
@@ -141,8 +153,10 @@ def _move_submission(
 
 
 def restart(session: Session, job: Job, *, now: datetime) -> None:
-    """Restart a failed job, or a running one taken from its worker, at once and with all its attempts. ``job`` is
-    locked. A submission that failed with the job waits again."""
+    """Restart a failed or a running job immediately and with all its attempts. ``job`` is locked.
+
+    A submission that failed with the job waits again.
+    """
     queue = Queue(job.queue)
     had_failed = job.state == JobState.FAILED
     _release_hold(job)
@@ -160,7 +174,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
 
 
 def _fail(session: Session, job: Job, *, error: str, reason: str, now: datetime) -> None:
-    """Fail the job for good; the submission fails with it unless the job is of the private track."""
+    """Fail the job permanently. The submission also fails, unless the job is for the private track."""
     job.state = JobState.FAILED
     job.holder = job.lease_until = None
     job.error = error

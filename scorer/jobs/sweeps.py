@@ -1,4 +1,4 @@
-"""The sweep: leases of vanished workers expire, and jobs that are due are announced again."""
+"""The sweep: it frees the jobs of vanished workers and announces due jobs again."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,21 +11,23 @@ from scorer.jobs.retries import retry_or_fail_locked
 from scorer.lifecycle import Queue
 
 MISSED_SWEEPS = 2
-"""So many intervals between sweeps without one, and at least half of a lease, are a gap."""
+"""A gap is a time without sweeps of this many intervals, and of at least half a lease."""
 EXTENDED_EVERY = 3
-"""Leases are extended at most once in so many leases: where sweeps are always late, vanished workers are found, too."""
+"""Leases are extended at most once in this many leases. So late sweeps do not hide vanished workers."""
 MAX_SENT = 1_000
-"""Messages that a sweep sends for a queue: more than workers do until the next one. A broker that has lost a million
-is not kept busy by all of them."""
+"""The most messages per queue and sweep: more jobs than workers do before the next sweep. After losing a million
+messages, the broker does not get all of them at the same time."""
 
 
 def sweep_leases(
     session: Session, *, now: datetime, lease: timedelta, interval: timedelta, max_attempts: int
 ) -> dict[str, int]:
-    """Free the jobs whose lease has expired, and count the attempt. If nobody has swept for longer than sweeps take
-    (``interval``), the database was away or silent, and workers could not renew their leases: these begin anew, and
-    jobs whose worker has vanished as well are freed a lease later. If the last sweep is in the future, the database's
-    clock has been set back, and what is due goes back with it. Returns how many jobs, by kind of change."""
+    """Free the jobs with expired leases and count the attempt. Returns the number of jobs by kind of change.
+
+    After a gap between sweeps (``interval`` apart), the database was unavailable and workers could not renew their
+    leases. Then all leases are extended, and jobs of vanished workers are freed a lease later. If the last sweep is in
+    the future, the database's clock was set back, and due times are set back with it.
+    """
     since_sweep, since_extended = sweeps.begin_sweep(session)
     if since_sweep is not None and -since_sweep > interval:
         return {"set_back": sweeps.set_back(session, -since_sweep, lease)}
@@ -36,13 +38,13 @@ def sweep_leases(
 
 
 def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:
-    """Free jobs whose lease has expired; returns how many. Safe to run at any time and concurrently."""
+    """Free jobs with expired leases; return their number. Safe to run at any time and concurrently."""
     expired = job_queue.lock_expired(session)
     for job in expired:
         retry_or_fail_locked(
             session,
             job,
-            error="The worker vanished in the middle of the job.",
+            error="The worker vanished during the job.",
             delay=timedelta(),
             now=now,
             max_attempts=max_attempts,
@@ -52,8 +54,10 @@ def free_expired(session: Session, *, now: datetime, max_attempts: int) -> int:
 
 
 def announce_due(session: Session, announced: Mapping[Queue, int]) -> dict[str, int]:
-    """Send messages for due jobs that have none (``announced``: messages waiting, by queue), at most ``MAX_SENT`` for
-    each queue; returns how many, by queue, for the log."""
+    """Send messages for due jobs without a message, at most ``MAX_SENT`` per queue; return their number for the log.
+
+    ``announced``: the number of waiting messages by queue.
+    """
     sent = {}
     for queue, due in job_queue.count_due(session).items():
         missing = min(due - announced.get(queue, 0), MAX_SENT)

@@ -1,4 +1,4 @@
-"""The content of a board: ranked places, benchmarks, and the teams listed without a rank. Plain data."""
+"""The content of a board: ranked places, benchmark entries, and teams listed without a rank. Plain data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,27 +13,27 @@ from scorer.ranking.vectorised import BoardRow
 
 @dataclass(frozen=True, kw_only=True)
 class Place(BoardRow):
-    """A row of the board as it is shown: a team's best entry, and what its rank wins; or a benchmark, an organizer's
-    reference, shown where it would be ranked."""
+    """A row of the board as shown: a team's best entry and what its rank wins. Or a benchmark entry, at the position
+    where it would rank."""
 
     team: str
     submission_id: str
     entries: int
     last_entry_at: datetime
     label: str | None = None
-    """The decided label of the entry, for organizers alone."""
+    """The decided label of the entry. Only organizers get it."""
     measured_by: str | None = None
-    """The scorer version, or references, by which it was measured, where most of the board were measured by others."""
+    """The scorer version or references that it was measured with, if most of the board was measured with others."""
     moved: int | None = None
-    """Ranks gained since the UTC day began; None for a team that had no rank then, and on private, late and past
+    """Ranks gained since the UTC day began. None for a team that had no rank then, and on private, late and past
     boards."""
     public_rank: int | None = None
-    """On the private board: the team's rank on the public one."""
+    """The team's rank on the public board. Set on the private board only."""
     medal: str | None = None
     prize: str | None = None
-    """What the rank wins, as ``medal`` (:meth:`scorer.ranking.awards.Awards.of_rank`)."""
+    """What the rank wins, like ``medal`` (:meth:`scorer.ranking.awards.Awards.of_rank`)."""
     shown: Mapping[str, ShownValue] = field(default_factory=dict)
-    """By shown track: the entry's value, where it has been measured."""
+    """The entry's values by shown track, as far as they have been measured."""
 
     @property
     def shake_up(self) -> int | None:
@@ -43,8 +43,8 @@ class Place(BoardRow):
 
 @dataclass(frozen=True)
 class UnrankedTeam:
-    """A team that is listed without a rank or score, with the reason: it has nothing but copies of the training images,
-    or an entry of it was disqualified."""
+    """A team that is listed without a rank or score, and the reason: all its entries are training-image copies, or one
+    was disqualified."""
 
     team: str
     reason: str
@@ -55,12 +55,10 @@ class UnrankedTeam:
 
 @dataclass(frozen=True)
 class Board:
-    """One page of a track's board."""
-
     state: CompetitionState
     track: Track
     tau: float | None
-    """None without a threshold."""
+    """None if no threshold has been chosen."""
     places: Sequence[Place]
     benchmarks: Sequence[Place]
     copies: Sequence[UnrankedTeam]
@@ -70,12 +68,12 @@ class Board:
     """Whether this is the board of late entries."""
     disqualified: Sequence[UnrankedTeam] = ()
     own: Place | None = None
-    """The place of the viewer's own team, on whatever page it is."""
+    """The place of the viewer's own team, even if it is on another page."""
     measured_by: Sequence[str] = ()
-    """Where not all were measured alike: the scorer versions and references, that of most entries first."""
+    """The scorer versions and references of the entries, the most common first. Empty if all were measured alike."""
     as_of: datetime | None = None
-    """The past moment that it shows; None: now."""
+    """The past moment that the board shows; None for the current board."""
     shown_tracks: Sequence[ShownTrack] = ()
     """The shown tracks that the viewer may see."""
     awards: Awards = NO_AWARDS
-    """What its ranks win."""
+    """What the ranks win."""

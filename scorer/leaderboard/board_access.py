@@ -1,4 +1,4 @@
-"""Who may see which board: of which track, and of which moment."""
+"""Who may see which board, by track and moment."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -24,12 +24,16 @@ def state_of_board(
     late: bool,
     as_of: datetime | None,
 ) -> tuple[Track, CompetitionState, Awards]:
-    """The track of a board, if this person may see it, the competition with the tracks of that moment, and what the
-    ranks of the board win, or won then; errors as :func:`scorer.leaderboard.standings.standings`."""
+    """The track of a board, the competition with the tracks of that moment, and what the board's ranks win (or won
+    then).
+
+    Raises the errors of :func:`scorer.leaderboard.standings.standings`, for example if this person may not see the
+    track.
+    """
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account=account, as_of=as_of)
     if late and kind != "public":
-        raise Invalid("late-is-public", "Entries after the close are scored on the public track alone.")
+        raise Invalid("late-is-public", "Late entries are scored on the public track only. Ask for the public board.")
     awards = state.awards_on(kind)
     if as_of is not None:
         awards = _awards_then(session, state, kind, as_of=as_of)
@@ -46,7 +50,7 @@ def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, *, 
 def require_past(as_of: datetime | None, now: datetime) -> None:
     """``Invalid`` (``not-yet``) for a moment in the future."""
     if as_of is not None and as_of > now:
-        raise Invalid("not-yet", "A board can be shown as it was, not as it will be.")
+        raise Invalid("not-yet", "The moment is in the future. Choose a past one.")
 
 
 def _require_visible_then(
@@ -55,4 +59,6 @@ def _require_visible_then(
     if as_of is None or kind != "private" or is_organizer(account, state.competition.id):
         return
     if not is_published(session, state.competition.id, as_of):
-        raise Forbidden("not-published-then", "The private board can be seen as it was while it was published.")
+        raise Forbidden(
+            "not-published-then", "The private board was not published at that moment. Choose a moment at which it was."
+        )

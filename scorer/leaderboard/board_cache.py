@@ -1,22 +1,20 @@
 """An in-process cache of ranked boards, kept consistent by the change feed.
 
-Of each competition a web process keeps, from raw to finished: the entry columns of its tracks, those entries judged
-under the current rules, and the ranked boards made of them (:mod:`scorer.leaderboard.cached_boards`). Before a request
-reads a board, the process asks the change feed (:mod:`scorer.db.leaderboard.changes`) what has been committed since its
-last request, and drops exactly what depends on it. So a board is as new as the request that reads it, measured entries
-alone are read again, and a new tau reads nothing but tau. The database stays the truth: an empty cache gives the same
-boards, more slowly.
+For each competition, a web process caches the entry columns of its tracks, these entries judged under the current
+rules, and the boards ranked from them (:mod:`scorer.leaderboard.cached_boards`). Before a request reads a board, the
+process asks the change feed (:mod:`scorer.db.leaderboard.changes`) what has been committed since the last request. It
+drops exactly the parts that depend on these changes. So a board is never older than the request that reads it, and only
+the columns of changed entries are read again. A new tau reads no entries. The database stays the source of truth: with
+an empty cache, the boards are the same but slower.
 
-The request that learns of a change ranks the boards in demand again. Others wait for it, except visitors: for at most
-a second they may be shown the board before the change (:meth:`BoardCache.former_snapshot`), so that a tau that moves
-does not stop everybody.
+The request that notices a change ranks the boards in demand again. Other requests wait for it, so visitors may be shown
+the earlier board for at most a second (:meth:`BoardCache.former_snapshot`).
 
-Boards of past moments stay out of the way of those of now: one is made at a time, from immutable columns and without
-the competition's lock; few wait for it, and those beyond are refused.
+Boards of past moments do not delay current boards. They are made one at a time, from immutable columns and without the
+competition's lock. Beyond ``MAX_PAST_READERS`` requests at a time, further ones are refused.
 
-Lists of competitions show how many teams have a rank on the public boards, and asking for the board of each would rank
-them all: a process keeps the boards of few. One statement asks the change feeds of all competitions whose numbers are
-kept.
+Lists of competitions show how many teams have a rank on each public board. Ranking every board for that would exceed
+the cache, so these numbers are cached on their own. One statement reads the change feeds of all these competitions.
 """
 
 from collections import OrderedDict
@@ -42,18 +40,18 @@ from scorer.ranking.vectorised import BoardListing, RankedBoard
 
 T = TypeVar("T")
 MAX_COMPETITIONS = 16
-"""Competitions whose boards are kept; the least recently used is dropped first."""
+"""The number of competitions with cached boards. The least recently used is dropped first."""
 MAX_BYTES = 300_000_000
-"""The size that the arrays of all competitions together may have, before the least recently used ones are dropped. The
-one in use is always kept: about 220 MB at a million entries on two tracks."""
+"""The largest total size of all cached arrays, in bytes. Beyond it, the least recently used competitions are dropped,
+but never the one in use: about 220 MB at a million entries on two tracks."""
 MAX_PAST_READERS = 4
-"""Readers of past boards at a time: one is served, the others wait."""
+"""Requests for past boards at a time: one is served, the others wait."""
 PAST_RETRY_SECONDS = 2
-"""When a reader of a past board who was refused may try again."""
+"""When a refused request for a past board may try again."""
 
 
 class BoardTracks(Protocol):
-    """What a board is of: a competition and its tracks, as a :class:`CompetitionState` has them."""
+    """A competition and its tracks, as a :class:`CompetitionState` has them. Boards need nothing more."""
 
     @property
     def competition(self) -> Competition: ...
@@ -63,9 +61,9 @@ class BoardTracks(Protocol):
 
 
 class BoardCache:
-    """The ranked boards that one process keeps, of the most recently used competitions; safe to use from any thread.
+    """The ranked boards that a process caches, of the most recently used competitions. Safe to use from any thread.
 
-    ``connections`` is a pool of its own: requests that wait for a board hold connections of the other pool, so they
+    ``connections`` must be a separate pool. Requests that wait for a board hold connections of the other pool, so they
     cannot keep the cache from reading.
     """
 
@@ -73,7 +71,7 @@ class BoardCache:
         self._connections = connections
         self._lock = Lock()
         self._boards: OrderedDict[int, CachedBoards] = OrderedDict()
-        """By the id of the competition; ``_ids`` has that by slug."""
+        """By competition id; ``_ids`` maps slugs to these ids."""
         self._ids: dict[str, int] = {}
         self._team_counts = TeamCounts()
         self._past_readers = BoundedSemaphore(MAX_PAST_READERS)
@@ -81,7 +79,7 @@ class BoardCache:
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays that are kept."""
+        """The size of all cached arrays."""
         return sum(boards.nbytes for boards in self._boards.values())
 
     def current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:
@@ -89,8 +87,8 @@ class BoardCache:
         return self._retry_after_lost_connection(lambda: self._current_snapshot(slug, now))
 
     def _retry_after_lost_connection(self, read: Callable[[], T]) -> T:
-        """What ``read`` returns; after a lost connection the cache is emptied first. The server may have been restored
-        to an earlier state, and the feed reports nothing of that."""
+        """The result of ``read``. After a lost connection, empties the cache and reads again, because the server may
+        have been restored to an earlier state, which the feed does not report."""
         try:
             return read()
         except ConnectionLost:
@@ -106,18 +104,18 @@ class BoardCache:
             return self._load(slug, now)
         begun_before = boards.begun_refreshes
         with boards.lock:
-            if boards.refreshed <= begun_before:  # else a refresh that began after this request came has succeeded
+            if boards.refreshed <= begun_before:  # else a refresh that began after this request has succeeded
                 self._refresh(boards)
             if boards.in_demand:
                 self._rank_again(boards)
-            if boards.state is None:  # read after the feed, so it is as new as the feed's counts, or newer
+            if boards.state is None:  # read after the feed, so never older than its counts
                 boards.state = self._read_state(slug, now)
             state = competition_state.at_moment(boards.state, now)
             boards.served = BoardSnapshot(state, boards.public_id, boards.feed.counts.copy())
             return boards.served
 
     def _rank_again(self, boards: CachedBoards) -> None:
-        """Rank the boards in demand; meanwhile visitors may be shown those before, if only ranks have changed."""
+        """Rank the boards in demand. If only ranks have changed, visitors may be shown the earlier boards meanwhile."""
         if boards.served is not None and boards.state is not None:
             boards.former = FormerSnapshot.of(boards.served)
         try:
@@ -128,8 +126,7 @@ class BoardCache:
             boards.former = None
 
     def former_snapshot(self, slug: str, now: datetime) -> BoardSnapshot | None:
-        """While the boards of a competition are ranked anew, and for at most a second: the snapshot before the change.
-        Waits for nothing."""
+        """The snapshot before the change, while the boards are ranked again and for at most a second. Never waits."""
         boards = self._boards.get(self._ids.get(slug, 0))
         former = None if boards is None else boards.former
         if former is None or not former.may_be_shown:
@@ -138,7 +135,6 @@ class BoardCache:
         return snapshot._replace(state=competition_state.at_moment(snapshot.state, now))
 
     def _load(self, slug: str, now: datetime) -> BoardSnapshot:
-        """The snapshot of a competition of which nothing is cached yet."""
         state = self._read_state(slug, now)
         with self._boards_of(state):
             self._ids[slug] = state.competition.id
@@ -151,8 +147,8 @@ class BoardCache:
             return state
 
     def ranked_board(self, state: BoardTracks, kind: TrackKind, *, late: bool, refreshed: bool = False) -> RankedBoard:
-        """The ranked board of a track as of this call, or that of late entries. ``refreshed``: as of the snapshot that
-        the caller has taken."""
+        """The ranked board of a track as of this call (``late``: that of late entries). With ``refreshed``, as of the
+        snapshot that the caller has taken."""
         key = BoardKey(state.tracks[kind].id, late, None)
         return self._retry_after_lost_connection(lambda: self._ranked_board(state, key, refreshed=refreshed))
 
@@ -179,15 +175,15 @@ class BoardCache:
             if found is not None:
                 return found
             with self._connections.snapshot() as connection:
-                # What is read here is newer than the last refresh: the feed must be read in the same snapshot.
+                # Data read here is newer than the last refresh, so the feed must be read in the same snapshot.
                 boards.refresh(connection)
                 return make(boards, connection)
 
     def day_start_listing(
         self, state: BoardTracks, kind: TrackKind, at: datetime, *, refreshed: bool = False
     ) -> BoardListing:
-        """The board of a track as it was when the day began (``at``), with which every first page compares;
-        ``refreshed``: see :meth:`ranked_board`."""
+        """The board of a track when the day began (``at``), which every first page compares with. ``refreshed``: see
+        :meth:`ranked_board`."""
         key = BoardKey(state.tracks[kind].id, late=False, at=at)
         return self._retry_after_lost_connection(
             lambda: self._cached_or_made(
@@ -199,9 +195,9 @@ class BoardCache:
         )
 
     def past_listing(self, state: BoardTracks, kind: TrackKind, *, late: bool, at: datetime) -> BoardListing:
-        """The board of a track as it was at any past moment. ``TooMany`` (``past-boards-busy``) where too many wait."""
+        """The board of a track at any past moment. ``TooMany`` (``past-boards-busy``) if too many requests wait."""
         if not self._past_readers.acquire(blocking=False):
-            message = f"Too many boards of the past are asked for; please try again in {PAST_RETRY_SECONDS} s."
+            message = f"Too many requests for past boards. Try again in {PAST_RETRY_SECONDS} s."
             raise TooMany("past-boards-busy", message, retry_after=PAST_RETRY_SECONDS)
         try:
             key = BoardKey(state.tracks[kind].id, late, at)
@@ -221,7 +217,7 @@ class BoardCache:
             listing = boards.past_listing(past.key)
             if listing is None and past.key.at is not None:
                 listing = past.listing(connection)
-        # The connection is given back first: whoever holds the lock may wait for it.
+        # Release the connection first: a thread that holds the lock may be waiting for it.
         if listing is None:
             return self._ranked_board(state, past.key)
         with boards.lock:
@@ -229,7 +225,7 @@ class BoardCache:
         return listing
 
     def team_counts(self, states: Sequence[CompetitionState]) -> dict[int, int]:
-        """How many teams have a rank on the public board of each of the competitions, by its id."""
+        """How many teams have a rank on the public board of each competition, by competition id."""
         return self._retry_after_lost_connection(
             lambda: self._team_counts.counts_of(states, self._connections, self._count_teams)
         )
@@ -238,7 +234,7 @@ class BoardCache:
         return len(self.ranked_board(state, "public", late=False))
 
     def teams_named(self, state: BoardTracks, text: str, listed: Ints) -> Ints:
-        """Those of the teams ``listed`` (ids) whose name contains ``text``, in NFKC and whatever the letter case."""
+        """The ids in ``listed`` of teams with ``text`` in their name, ignoring case and comparing in NFKC."""
         return self._retry_after_lost_connection(lambda: self._teams_named(state, text, listed))
 
     def _teams_named(self, state: BoardTracks, text: str, listed: Ints) -> Ints:
@@ -247,17 +243,18 @@ class BoardCache:
             return boards.teams_named(connection, text, listed)
 
     def _refresh(self, boards: CachedBoards) -> None:
-        """Ask the feed what is new: one statement, except the first time, which needs a snapshot."""
+        """Ask the feed for changes: one statement, except for the first time, which needs a snapshot."""
         with self._connections.snapshot() if boards.feed.is_new else self._connections.moment() as connection:
             boards.refresh(connection)
 
     @contextmanager
     def _boards_of(self, state: BoardTracks) -> Iterator[CachedBoards]:
-        """What is cached of a competition, or an empty cache for it, locked for the caller."""
+        """The cache of a competition, locked for the caller; an empty one if there is none."""
         with self._lock:
             boards = self._boards.get(state.competition.id)
             public, private = (state.tracks[kind].id for kind in ("public", "private"))
-            # A new private track has a higher id and needs a new cache; a lower id is a former track, of a past moment.
+            # A new private track has a higher id and needs a new cache. A lower id is an earlier track, of a past
+            # moment.
             if boards is None or private > boards.private_id:
                 boards = CachedBoards(public, private, state.competition.final_picks, ChangeFeed(state.competition.id))
                 self._boards[state.competition.id] = boards
@@ -269,30 +266,30 @@ class BoardCache:
 
 
 SNAPSHOT_KEY = "board_snapshot"
-"""Where a database session keeps the board snapshot that its request has taken."""
+"""Key of the board snapshot that a request has taken, in ``Session.info``."""
 
 
 def has_snapshot(session: Session, competition: Competition) -> bool:
-    """Whether the request of this session has taken a snapshot of the competition: its boards are new enough."""
+    """Whether the request of this session has taken a snapshot of the competition, so its boards are new enough."""
     snapshot: BoardSnapshot | None = session.info.get(SNAPSHOT_KEY)
     return snapshot is not None and snapshot.state.competition.id == competition.id
 
 
 def cache_of(session: Session) -> BoardCache | None:
-    """The board cache of the process that this session belongs to; None where it has none (workers, commands), and
-    where the session has written: it keeps its connection, and the cache would need another one."""
+    """The board cache of this session's process. None if the process has none (workers, commands), or if the session
+    has written: then it keeps its connection, and the cache would need a second one."""
     cache: BoardCache | None = session.info.get("board_cache")
     return cache if cache is not None and end_reading(session) else None
 
 
 class TeamCounts:
-    """The numbers that one process keeps; safe to use from any thread."""
+    """How many teams have a rank, by competition, as cached by a process. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._feeds = ManyFeeds()
         self._counts: dict[int, int] = {}
-        """By the id of the competition."""
+        """By competition id."""
 
     def counts_of(
         self,
@@ -300,12 +297,12 @@ class TeamCounts:
         connections: Connections,
         count: Callable[[CompetitionState], int],
     ) -> dict[int, int]:
-        """The number of each competition, by its id; ``count`` says it where its board has changed since."""
+        """The number of each competition, by competition id. Calls ``count`` for boards that have changed."""
         with self._lock:
             with connections.moment() as connection:
                 for id_ in self._feeds.changed(connection, self._counts.keys()):
                     del self._counts[id_]
-            # Counted after the feeds were read: so a number is as new as they are, or newer.
+            # Counted after the feeds were read, so the numbers are never older.
             for state in states:
                 if state.competition.id not in self._counts:
                     self._counts[state.competition.id] = count(state)

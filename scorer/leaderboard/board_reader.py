@@ -1,4 +1,4 @@
-"""Reads a board, page by page or all of it: the ranking's rows, and what is shown with them."""
+"""Reads a board, one page at a time or all of it: the rows of the ranking and what is shown with them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,27 +25,27 @@ PLACES_AT_A_TIME = 2_000
 
 @dataclass(frozen=True)
 class BoardReader:
-    """A board. Names, labels, shown values and reasons are read only for the rows of a page."""
+    """A board. It reads names, labels, shown values and reasons only for the rows of a page."""
 
     state: CompetitionState
     track: Track
     listing: BoardListing
     day_start: BoardListing | None
-    """The board when the UTC day began; None unless this is today's public board in time."""
+    """The board when the UTC day began. None unless this is the current public board, without late entries."""
     public: BoardListing | None
-    """The public board, for the private one."""
+    """The public board, if this is the private one."""
     found: Ints | None
-    """The ids of the teams that were searched for; None: all."""
+    """The ids of the teams that match a search; None without a search."""
     measured_by: Mapping[int, str]
-    """By terms: how entries were measured, where not all were measured alike; that of most entries first."""
+    """How entries were measured, by ``terms``, the most common first. Empty if all were measured alike."""
     own_team_id: int | None
-    """The team whose place is read on whatever page it is."""
+    """The team that gets its place read even if it is on another page."""
     organizer: bool
-    """Whether it is for an organizer, who sees labels."""
+    """Whether the viewer is an organizer, who also sees labels."""
     late: bool
     as_of: datetime | None
     shown: Sequence[ShownTrack]
-    """The shown tracks whose values are read as well."""
+    """The shown tracks that the viewer may see."""
     awards: Awards
 
     def board(self, session: Session, after: int, limit: int | None) -> Board:
@@ -75,13 +75,12 @@ class BoardReader:
 
     @property
     def ranks(self) -> Ints:
-        """The ranks of all places, or of the teams found."""
         listing = self.listing
         return np.arange(1, len(listing) + 1) if self.found is None else listing.ranks_of_teams(self.found)
 
     def places(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[Place]]:
-        """All places, some thousands at a time. Names are read in a transaction for each part, since the
-        receiver may be slow."""
+        """All places, some thousands at a time. Each part reads its names in its own transaction, because the receiver
+        may be slow."""
         ranks = self.ranks
         for start in range(0, len(ranks), PLACES_AT_A_TIME):
             with begin() as session:
@@ -94,7 +93,7 @@ class BoardReader:
         labels = self._labels(session, refs)
         shown = values_of_entries(session, self.shown, refs, until=self.as_of)
         others = dict(list(self.measured_by.items())[1:])
-        earlier_ranks, public_ranks = (_ranks_in(each, rows) for each in (self.day_start, self.public))
+        earlier_ranks, public_ranks = (_ranks_in(ranking, rows) for ranking in (self.day_start, self.public))
 
         def place(row: BoardRow, earlier_rank: int, public_rank: int) -> Place:
             entry, award = entries[row.ref], self.awards.of_rank(row.rank)
@@ -113,7 +112,7 @@ class BoardReader:
                 shown=shown.get(row.ref, {}),
             )
 
-        return [place(*each) for each in zip(rows, earlier_ranks, public_ranks, strict=True)]
+        return [place(*row_and_ranks) for row_and_ranks in zip(rows, earlier_ranks, public_ranks, strict=True)]
 
     def _unranked_teams(self, session: Session, rows: Ints, why: Callable[[UnrankedReason], str]) -> list[UnrankedTeam]:
         unranked = self._unranked_rows(rows)
@@ -143,7 +142,7 @@ class BoardReader:
 
 
 def _ranks_in(ranking: BoardListing | None, rows: Sequence[BoardRow]) -> list[int]:
-    """The ranks of the rows' teams in another ranking; 0 without one."""
+    """The ranks of the rows' teams in another ranking; 0 for teams without a rank there."""
     if ranking is None:
         return [0] * len(rows)
     ranks: list[int] = ranking.rank_of_each(np.array([row.team_id for row in rows], np.int64)).tolist()

@@ -1,4 +1,4 @@
-"""What names a board, and the state of a competition that its boards depend on."""
+"""The key of a board, and the state of a competition that its boards depend on."""
 
 import time
 from collections.abc import Collection
@@ -9,11 +9,12 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard.changes import ChangeCounts
 
 MAX_FORMER_SECONDS = 1.0
-"""How long the board before a change may be shown to visitors while the new one is ranked."""
+"""How long visitors may be shown the earlier board while the new one is ranked, in seconds."""
 
 
 class BoardKey(NamedTuple):
-    """Which board of a competition: its track, whether of late entries, and of which past moment (None: of now)."""
+    """Identifies a board of a competition: its track, whether it shows late entries, and the past moment (None:
+    now)."""
 
     track_id: int
     late: bool
@@ -21,9 +22,9 @@ class BoardKey(NamedTuple):
 
 
 class BoardSnapshot(NamedTuple):
-    """A competition's state and its change counts at one moment: all that its boards depend on.
+    """A competition's state and its change counts at one moment. Its boards depend on nothing else.
 
-    Only ``state.missing`` may be older, where it is about reference images: the feed does not report those.
+    Only the part of ``state.missing`` about reference images may be older, because the feed doesn't report those.
     """
 
     state: CompetitionState
@@ -31,24 +32,22 @@ class BoardSnapshot(NamedTuple):
     counts: ChangeCounts
 
     def version(self, track_id: int, *, beside: Collection[str] = ()) -> tuple[int, ...]:
-        """The version of a track's board: equal versions, equal boards; ``beside``: with these of
-        :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
+        """The version of a track's board; equal versions mean equal boards. Kinds of
+        :data:`scorer.db.leaderboard.changes.BESIDE_RANKS` can be added to it."""
         return self.counts.version({track_id, self.public_id}, beside=beside)
 
 
 class FormerSnapshot(NamedTuple):
-    """The snapshot before a change, which visitors may be shown for a moment."""
+    """The snapshot before a change. Visitors may be shown it for a moment."""
 
     snapshot: BoardSnapshot
     until: float
-    """Of the monotonic clock."""
+    """A time of the monotonic clock."""
 
     @classmethod
     def of(cls, snapshot: BoardSnapshot) -> "FormerSnapshot":
-        """A snapshot that a change has just made a former one."""
         return cls(snapshot, time.monotonic() + MAX_FORMER_SECONDS)
 
     @property
     def may_be_shown(self) -> bool:
-        """Whether its time has not run out."""
         return time.monotonic() < self.until

@@ -1,8 +1,8 @@
-"""What a process keeps of one competition: entry columns, judged entries, ranked boards, team names.
+"""The cache of one competition: entry columns, judged entries, ranked boards, team names.
 
-From raw to finished, and made anew from raw to finished as the change feed reports changes
-(:mod:`scorer.leaderboard.board_cache`). What was made before serves again where its inputs are still the same: a new
-tau leaves columns, teams and rulings as they are, and the board of a past moment untouched.
+Each is computed from the one before it, and recomputed when the change feed reports a change
+(:mod:`scorer.leaderboard.board_cache`). Parts with unchanged inputs are reused. For example, a new tau changes neither
+columns nor teams nor rulings, nor the board of a past moment.
 """
 
 from collections import OrderedDict
@@ -26,37 +26,35 @@ from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, orde
 
 @dataclass(frozen=True)
 class TeamNames:
-    """Teams in the order of their ids, with their names."""
+    """Teams sorted by id, with their names."""
 
     ids: Ints
     names: Sequence[str]
 
     @classmethod
     def of(cls, names: Mapping[int, str]) -> "TeamNames":
-        """Names by id."""
         ids = sorted(names)
         return cls(np.array(ids, np.int64), [names[id_] for id_ in ids])
 
     def unknown(self, ids: Ints) -> Ints:
-        """Those of the ids that have no name here."""
+        """The ids that have no name here."""
         return ids[~is_among(ids, self.ids)]
 
     def with_names(self, names: Mapping[int, str]) -> "TeamNames":
-        """These names and others."""
         return TeamNames.of(dict(zip(self.ids.tolist(), self.names, strict=True)) | dict(names))
 
     def containing(self, text: str, *, among: Ints) -> Ints:
-        """The ids of those of the teams ``among`` (sorted) whose name contains ``text``, sorted."""
+        """The sorted ids of the teams in ``among`` (sorted) with ``text`` in their name."""
         found = self.ids[np.fromiter((text in name for name in self.names), np.bool_, len(self.names))]
         return found[is_among(found, among)]
 
 
 MAX_PAST_BOARDS = 2
-"""Listings of past moments kept of one competition."""
+"""How many listings of past moments are cached per competition."""
 
 
 class DayStartListing(NamedTuple):
-    """A board as it was when the day began, and the inputs that it was made of."""
+    """A board when the day began, and the inputs that it was computed from."""
 
     listing: BoardListing
     columns: EntryColumns
@@ -72,28 +70,27 @@ class FinalBoard(NamedTuple):
 
 @dataclass
 class CachedBoards:
-    """What is cached of one competition. One thread at a time uses it, holding ``lock``."""
+    """The cached data of one competition. Hold ``lock`` while you use it."""
 
     public_id: int
     private_id: int
     max_final_picks: int
-    """How many final picks a team has."""
     feed: ChangeFeed
     state: CompetitionState | None = None
     lock: Lock = field(default_factory=Lock)
     nbytes: int = 0
-    """The size of all arrays that are kept, as of the last board that was made."""
+    """The size of all cached arrays when the last board was made."""
     served: BoardSnapshot | None = None
-    """The newest snapshot that was handed out."""
+    """The newest snapshot that a request was given."""
     former: FormerSnapshot | None = None
-    """While the boards of now are ranked anew: the snapshot before. Read without the lock."""
+    """The snapshot before a change, while the current boards are ranked again. Read without the lock."""
     begun_refreshes: int = 0
-    """How many refreshes have begun; ``refreshed``: which of them was the last that succeeded."""
+    """How many refreshes have begun. ``refreshed`` is the number of the last one that succeeded."""
     refreshed: int = 0
     generation: int = 0
-    """How often anything was dropped: what was computed from an earlier generation must not be kept."""
+    """How often anything was dropped. Results computed in an earlier generation must not be cached."""
     _columns: dict[int, EntryColumns] = field(default_factory=dict)
-    """By track, as are ``_superseded``, ``_stale_refs`` (entries to read again) and ``_judged``."""
+    """By track, like ``_superseded``, ``_stale_refs`` (entries to read again) and ``_judged``."""
     _superseded: dict[int, EntryColumns] = field(default_factory=dict)
     _stale_refs: dict[int, set[int]] = field(default_factory=dict)
     _judged: dict[int, JudgedEntries] = field(default_factory=dict)
@@ -102,10 +99,10 @@ class CachedBoards:
     _picks: FinalPicks | None = None
     _boards: dict[BoardKey, RankedBoard] = field(default_factory=dict)
     _asked: set[BoardKey] = field(default_factory=set)
-    """The boards of now that were asked for since they were ranked."""
+    """The current boards that were requested since they were last ranked."""
     _day_start: dict[BoardKey, DayStartListing] = field(default_factory=dict)
     _unsure_day_start: set[BoardKey] = field(default_factory=set)
-    """Those of ``_day_start`` whose inputs may have changed."""
+    """The keys in ``_day_start`` whose inputs may have changed."""
     _final: FinalBoard | None = None
     _past: OrderedDict[BoardKey, BoardListing] = field(default_factory=OrderedDict)
     _names: TeamNames | None = None
@@ -132,7 +129,7 @@ class CachedBoards:
         self._invalidate_boards(change)
 
     def _invalidate_boards(self, change: FeedRow) -> None:
-        # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
+        # A private board depends on the public one, which ranks the teams without picks. The reverse never holds.
         all_tracks = change.track_id in {None, self.public_id}
         self._unsure_judged |= {id_ for id_ in self._judged if all_tracks or id_ != self.public_id}
         self._unsure_day_start |= {key for key in self._day_start if all_tracks or key.track_id != self.public_id}
@@ -142,15 +139,15 @@ class CachedBoards:
 
     def _invalidate_entries(self, track_ids: set[int], refs: Collection[int] | None) -> None:
         for track_id in track_ids & self._columns.keys():
-            self._judged.pop(track_id, None)  # it would keep the former columns in memory
-            if refs is None:  # too many to name
+            self._judged.pop(track_id, None)  # it would keep the old columns in memory
+            if refs is None:  # too many to list
                 del self._columns[track_id]
                 self._superseded.pop(track_id, None)
             else:
                 self._stale_refs.setdefault(track_id, set()).update(refs)
 
     def ranked_board(self, connection: Connection, track_id: int, *, late: bool) -> RankedBoard:
-        """The board of a track as it is, ranked now if it is not cached."""
+        """The current board of a track, ranked now if it is not cached."""
         key = BoardKey(track_id, late, None)
         if key not in self._boards:
             self._boards[key] = self._ranked(connection, key)
@@ -172,21 +169,21 @@ class CachedBoards:
         return self._final.board
 
     def cached(self, key: BoardKey) -> RankedBoard | None:
-        """The board under ``key``, if it is of now and cached."""
+        """The current board under ``key``, if it is cached."""
         if key in self._boards:
             self._asked.add(key)
         return self._boards.get(key)
 
     @property
     def in_demand(self) -> set[BoardKey]:
-        """The boards of now that were dropped, had been asked for since they were ranked, and are open to visitors."""
+        """Current boards that were dropped, were requested since they were last ranked, and are open to visitors."""
         dropped = self._asked - self._boards.keys()
         if self.served is None or may_see_private(self.served.state, None):
             return dropped
         return {key for key in dropped if key.track_id == self.public_id}
 
     def rank_again(self, connection: Connection) -> None:
-        """Rank those boards of now that are in demand, and see that the one of the day's start is there."""
+        """Rank the current boards that are in demand, and the board at the start of the day."""
         keys = self.in_demand
         for key in keys:
             self.ranked_board(connection, key.track_id, late=key.late)
@@ -195,13 +192,13 @@ class CachedBoards:
         self._asked -= keys
 
     def day_start_listing(self, connection: Connection, key: BoardKey) -> BoardListing:
-        """The board as it was when the day began, with which every reader compares that of now; one day's is kept."""
+        """The board when the day began, which every reader compares with the current one. One day's is cached."""
         cached = self._day_start.get(key)
         if cached is None or key in self._unsure_day_start:
             past = self.begin_past_board(connection, key)
             columns_, rules = past.current[key.track_id], past.rules(connection, key.track_id)
             same = cached is not None and cached.columns is columns_ and cached.rules.equals(rules)
-            if cached is None or not same or key.track_id != self.public_id:  # others depend on picks, too
+            if cached is None or not same or key.track_id != self.public_id:  # others also depend on picks
                 cached = DayStartListing(past.listing(connection), columns_, rules)
                 self._superseded.update(past.superseded)
             self._day_start = {key: cached}
@@ -210,13 +207,12 @@ class CachedBoards:
         return cached.listing
 
     def cached_day_start(self, key: BoardKey) -> BoardListing | None:
-        """The board as it was when the day began, if it is cached."""
         cached = None if key in self._unsure_day_start else self._day_start.get(key)
         return cached and cached.listing
 
     def begin_past_board(self, connection: Connection, key: BoardKey) -> PastBoard:
-        """Everything in memory that a past board is made of. Making it then needs the same snapshot of the database,
-        and the lock no longer."""
+        """All cached inputs of a past board. Making the board then needs the same database snapshot, but no longer the
+        lock."""
         track_ids = {key.track_id, self.public_id} if key.track_id != self.public_id else {key.track_id}
         current = {track_id: self._current_columns(connection, track_id) for track_id in track_ids}
         superseded = {id_: self._superseded[id_] for id_ in track_ids & self._superseded.keys()}
@@ -230,8 +226,8 @@ class CachedBoards:
         return self._past.get(key)
 
     def keep_past(self, past: PastBoard, listing: BoardListing, generation: int) -> None:
-        """Keep a past board that was made from what there was in ``generation``, unless that has changed since; it
-        counts as the most recently used."""
+        """Cache a past board that was made in ``generation``, unless the cache has changed since. It counts as the most
+        recently used."""
         if generation != self.generation:
             return
         self._superseded.update(past.superseded)
@@ -242,7 +238,7 @@ class CachedBoards:
         self.nbytes = _size_of(self)
 
     def teams_named(self, connection: Connection, text: str, listed: Ints) -> Ints:
-        """Those of the teams ``listed`` whose name contains ``text``, in NFKC and whatever the letter case."""
+        """The ids in ``listed`` of teams with ``text`` in their name, ignoring case and comparing in NFKC."""
         if self._names is None:
             self._names = TeamNames.of(board_details.normalised_names(connection, self.feed.competition_id))
         unknown = self._names.unknown(listed)
@@ -269,7 +265,7 @@ class CachedBoards:
         return former
 
     def _current_columns(self, connection: Connection, track_id: int) -> EntryColumns:
-        """The columns of a track's entries, of which those that have changed are read again."""
+        """The columns of a track's entries; reads changed entries again."""
         stale = self._stale_refs.get(track_id, set())
         if track_id not in self._columns:
             self._columns[track_id] = ranked_entries.columns_of(connection, track_id)
@@ -279,12 +275,12 @@ class CachedBoards:
             if track_id in self._superseded:
                 earlier = ranked_entries.superseded_columns_of(connection, track_id, refs=stale)
                 self._superseded[track_id] = self._superseded[track_id].without(stale).updated_with(earlier)
-        self._stale_refs.pop(track_id, None)  # last: what could not be read is read again
+        self._stale_refs.pop(track_id, None)  # last, so that a failed read is repeated
         return self._columns[track_id]
 
 
 def _size_of(boards: CachedBoards) -> int:
-    """Bytes of all arrays that a competition's cache holds, each counted once."""
+    """The size of all arrays that a competition's cache holds, in bytes, each counted once."""
     return sum({id(array): array.nbytes for array in _arrays_in(vars(boards))}.values())
 
 

@@ -1,4 +1,4 @@
-"""Explanations: the sentence that says why a score is what it is (penalised or not, a copy, disqualified)."""
+"""Explanations: the sentence that says why a score is what it is, for example that the entry is penalised."""
 
 from math import floor, log10
 
@@ -7,11 +7,11 @@ from scorer.db.tables import Submission
 from scorer.metrics.mifid import penalty
 
 MAX_REASON_LENGTH = 200
-"""Characters of a ruling's reason that boards show."""
+"""The most characters of a ruling's reason that boards show."""
 
 
 def shorten_reason(reason: str) -> str:
-    """The first paragraph of a ruling's reason, as far as it fits in a line or two."""
+    """The first paragraph of a ruling's reason, shortened to ``MAX_REASON_LENGTH``."""
     paragraph = reason.strip().partition("\n")[0].strip()
     if len(paragraph) <= MAX_REASON_LENGTH:
         return paragraph
@@ -19,7 +19,7 @@ def shorten_reason(reason: str) -> str:
 
 
 def why_copy(exact: int, mirrored: int, share: float) -> str:
-    """The sentence that says why an entry is a copy, which has no score."""
+    """The sentence that says why an entry is a copy and so has no score."""
     if exact + mirrored == 0:
         return "The features of its images equal those of training images."
     return f"{share:.0%} of its images are training images, pixel by pixel ({exact} as they are, {mirrored} mirrored)."
@@ -29,22 +29,22 @@ MAX_DECIMALS = 12
 
 
 def explain(submission: Submission, judged: Score) -> str:
-    """The explanation of a submission's score on one track."""
     if judged.copy:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
         return f"It is a copy and has no score. {why_copy(*counts, submission.copied_share or 0.0)}"
     if submission.team.benchmark:
-        return "It is a reference line of the organizers: never penalised, without a rank."
+        return "It is a benchmark entry of the organizers. It has no rank and is never penalised."
     if judged.ruling == "waive":
-        return "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
-    disqualified = "It is disqualified and ranks nowhere. " if judged.disqualified else ""
+        return "The organizers waived its penalty, so its score is its FID regardless of its memorization distance."
+    disqualified = "It is disqualified and has no rank. " if judged.disqualified else ""
     return disqualified + penalty_sentence(judged.fid, judged.memorization_distance, judged.tau)
 
 
 def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:
-    """The sentence that says whether and why an entry that is no copy is penalised. ``tau`` None: no threshold yet."""
+    """The sentence that says whether and why an entry, not being a copy, is penalised. ``tau`` None: no threshold
+    yet."""
     if tau is None:
-        return "The threshold tau is not chosen yet, so it has no score."
+        return "It has no score yet, because the organizers have not chosen the threshold tau."
     # A tiny distance is shown with two significant digits.
     decimals = 3 if distance <= 0 else max(3, 1 - floor(log10(distance)))
     distance_text, tau_text = format_distinct(distance, tau, decimals)
@@ -54,17 +54,17 @@ def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:
     relation = "not below" if distance > tau else "exactly"
     return (
         f"Its memorization distance {distance_text} is {relation} tau = {tau_text},"
-        " so it is not penalised: its score is its FID."
+        " so it is not penalised and its score is its FID."
     )
 
 
 def _rough(value: float) -> str:
-    """A number with three significant digits, or all digits before the point: ``6.49``, ``54.0``, ``1,530``."""
+    """A number with three significant digits, or with all digits before the point: ``6.49``, ``54.0``, ``1,530``."""
     return f"{value:#.3g}" if 1e-3 < value < 99.95 else f"{value:,.0f}"
 
 
 def format_distinct(one: float, other: float, decimals: int) -> tuple[str, str]:
-    """Two numbers with as many decimals as make them differ, at least ``decimals``."""
+    """Two numbers with at least ``decimals`` decimals, and as many more as they need to differ."""
     for places in range(decimals, MAX_DECIMALS):
         texts = f"{one:.{places}f}", f"{other:.{places}f}"
         if one == other or texts[0] != texts[1]:

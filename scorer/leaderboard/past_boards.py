@@ -1,4 +1,4 @@
-"""Boards of past moments, made beside those of now."""
+"""Boards of past moments, made without holding up the current boards."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,36 +12,37 @@ from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
 
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
-"""A moment before all others."""
 MAX_REREAD = 10_000
-"""Entries whose earlier measurements are read one by one; those of more entries are read all at once, and kept."""
+"""Up to this many entries, earlier measurements are read for these entries only. Beyond it, all are read and cached."""
 
 
 @dataclass
 class PastBoard:
-    """A board of a past moment in the making. It shares nothing that changes with the cache, so no lock is needed."""
+    """A board of a past moment that is being made. It shares no mutable data with the cache, so it needs no lock."""
 
     competition_id: int
     public_id: int
     max_final_picks: int
     key: BoardKey
     current: dict[int, EntryColumns]
-    """By track: the columns as they are."""
+    """The current columns, by track."""
     superseded: dict[int, EntryColumns]
-    """By track: every measurement that is not its entry's newest, where these have been read."""
+    """Every measurement that is not its entry's newest, by track, where these have been read."""
     judged: dict[int, JudgedEntries]
-    """By track: entries as they were judged last, of which what is still the same serves again."""
+    """The entries as they were last judged, by track. Parts with unchanged inputs are reused."""
 
     @property
     def at(self) -> datetime:
-        """The past moment."""
         if self.key.at is None:
             raise ValueError("a board of now is not past")
         return self.key.at
 
     def normalise(self, connection: Connection) -> None:
-        """Move the moment back to the last change until then: the boards of both are the same. To now (None) if nothing
-        has changed since. While a final board was published, that is the board."""
+        """Move the moment back to the last change before it, since both moments have the same board.
+
+        Set it to None (now) if nothing has changed since. While a final board was published, use the moment that this
+        board shows.
+        """
         if self.key.track_id != self.public_id:
             self.key = self.key._replace(
                 at=ranked_entries.final_as_of(connection, self.competition_id, at=self.at) or self.at
@@ -61,20 +62,17 @@ class PastBoard:
         self.key = self.key._replace(at=ranked_entries.from_microseconds(last) if changed_later else None)
 
     def listing(self, connection: Connection) -> BoardListing:
-        """The board of that moment, as far as it is listed."""
         return self.ranked_board(connection).compacted()
 
     def ranked_board(self, connection: Connection) -> RankedBoard:
-        """The board of that moment."""
         judged = self._judged(connection, self.key.track_id)
-        if self.key.track_id != self.public_id:  # the private track, or a former one
+        if self.key.track_id != self.public_id:  # the private track, or an earlier one
             picks = ranked_entries.picks_of(connection, self.competition_id, at=self.at)
             public = self._judged(connection, self.public_id)
             judged = judged.with_finals(finals_of(public, picks, self.max_final_picks))
         return order_of(judged, late=self.key.late)
 
     def rules(self, connection: Connection, track_id: int) -> JudgingRules:
-        """The rules that judged a track's entries at that moment."""
         return ranked_entries.judging_rules_of(connection, track_id, at=self.at)
 
     def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
@@ -82,8 +80,8 @@ class PastBoard:
         return judged_by(rules, self._columns(connection, track_id), self.judged.get(track_id))
 
     def _columns(self, connection: Connection, track_id: int) -> EntryColumns:
-        """The columns as they were: an entry that was measured later appears with its newest earlier measurement, or
-        not at all."""
+        """The columns at that moment. An entry that was measured again later has its newest measurement from before. An
+        entry that was first measured later is missing."""
         if rescoring.has_switched_since(connection, track_id, self.at):  # other measurements counted then
             return ranked_entries.columns_of(connection, track_id, at=self.at)
         current, moment = self.current[track_id], ranked_entries.to_microseconds(self.at)
@@ -103,7 +101,7 @@ class PastBoard:
 
 
 def judged_by(rules: JudgingRules, entries: EntryColumns, former: JudgedEntries | None) -> JudgedEntries:
-    """Entries judged by rules, from ``former`` as far as it has the same."""
+    """Entries judged under ``rules``, reusing ``former`` as far as its inputs are the same."""
     if former is None or former.columns is not entries or not former.rules.equals(rules, but_tau=True):
         return JudgedEntries(entries, rules)
     return former if former.rules.equals(rules) else former.under(rules.tau)

@@ -1,7 +1,7 @@
 """The rows of a track's board: who ranks where, with which entry and score.
 
-The ranked board comes from the process's cache where it has one (:mod:`scorer.leaderboard.board_cache`), else from
-columns that are read for this call. Names and reasons are added later, for the rows of one page
+The ranked board comes from the process's cache if there is one (:mod:`scorer.leaderboard.board_cache`), else it is read
+from the database. Names and reasons are added later, only for the rows of one page
 (:mod:`scorer.leaderboard.standings`).
 """
 
@@ -31,7 +31,7 @@ def rows_of(
     late: bool = False,
     at: datetime | None = None,
 ) -> BoardListing:
-    """A track's board: of late entries (``late``), as it was at a past moment (``at``)."""
+    """A track's board: of late entries (``late``), or at a past moment (``at``)."""
     if at is None:
         return ranked_board_of(session, state, kind, late=late)
     cache = board_cache.cache_of(session)
@@ -41,7 +41,7 @@ def rows_of(
 
 
 def day_start_rows_of(session: Session, state: BoardTracks, kind: TrackKind, *, at: datetime) -> BoardListing:
-    """A track's board as it was when the day began (``at``); the process's cache always has them."""
+    """A track's board when the day began (``at``). The process's cache, if there is one, always has it."""
     cache = board_cache.cache_of(session)
     if cache is not None:
         refreshed = board_cache.has_snapshot(session, state.competition)
@@ -57,8 +57,8 @@ def teams_named(
     text: str,
     at: datetime | None,
 ) -> Ints:
-    """The ids of the teams on a board whose name (of the moment ``at``) contains ``text``, in NFKC and whatever the
-    letter case."""
+    """The ids of the teams on a board with ``text`` in their name, ignoring case and comparing in NFKC. Names are those
+    of the moment ``at``."""
     cache = board_cache.cache_of(session)
     if cache is not None and at is None:
         return cache.teams_named(state, text, listing.teams)
@@ -73,8 +73,11 @@ def ranked_board_of(
     *,
     late: bool = False,
 ) -> RankedBoard:
-    """The ranked board of a track: from the process's cache, which has what is committed, or without a cache from
-    :func:`read_ranked_board`. Threads share its columns: read them, never write into them."""
+    """The ranked board of a track: from the process's cache, which has all committed changes, or from
+    :func:`read_ranked_board`.
+
+    Threads share its columns: read them, never write to them.
+    """
     cache = board_cache.cache_of(session)
     if cache is not None:
         refreshed = board_cache.has_snapshot(session, state.competition)
@@ -92,12 +95,12 @@ def read_ranked_board(
     campaigns: Collection[int] | None = None,
     taus: Mapping[int, float] = MappingProxyType({}),
 ) -> RankedBoard:
-    """The ranked board of a track, read from the database as this transaction sees it, with what it has written. The
-    private one is read as of the publication, if the final board is published.
+    """The ranked board of a track, read from the database in this transaction, including the transaction's own changes.
 
-    ``campaigns``: as if exactly these rescoring campaigns were in force; ``taus``: under these thresholds, by track id.
+    If the final board is published, the private board is read as of its publication. ``campaigns``: as if exactly these
+    rescoring campaigns were in force. ``taus``: under these thresholds, by track id.
     """
-    session.flush()  # columns are read past the session, whose own queries would flush
+    session.flush()  # the columns are read without the session, so nothing else flushes it
     connection = session.connection()
     if kind == "private":
         at = final_as_of(connection, state.competition.id, at=at) or at
@@ -115,13 +118,13 @@ def read_ranked_board(
 
 
 def terms_names(session: Session, track_id: int, listing: BoardListing, *, at: datetime | None) -> dict[int, str]:
-    """The names of ``listing.terms``, those of most entries first: the scorer version and, as far as they differ, the
-    references and the extractor. Of a track's board, of the moment ``at``."""
+    """Names for ``listing.terms``, the most common first: the scorer version, and the references and extractor if they
+    differ. For a track's board at the moment ``at``."""
     if not listing.terms:
         return {}
     made_by = rescoring.terms_by_entry(session, track_id, list(listing.terms.values()), at=at)
-    references_differ = len({each.references for each in made_by.values()}) > 1
-    extractors_differ = len({each.extractor for each in made_by.values()}) > 1
+    references_differ = len({entry.references for entry in made_by.values()}) > 1
+    extractors_differ = len({entry.extractor for entry in made_by.values()}) > 1
 
     def name(terms: rescoring.Terms) -> str:
         parts = [f"scorer version {terms.scorer_version}"]

@@ -1,7 +1,7 @@
 """Standings: a track's board for one viewer, judged and ranked when it is read.
 
-Measurements are stored and everything else follows from them, so the board of a past moment is the same computation
-over the rows that there were then. ``board_version`` names all inputs of a board, for ETags.
+Only measurements are stored; everything else is computed from them. The board of a past moment is the same computation
+over the rows of that moment. ``board_version`` hashes all inputs of a board, for ETags.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ from scorer.ranking.vectorised import BoardRow
 
 
 def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
-    """The state of a competition that this person may see, from the board cache where there is one; ``NotFound``
-    otherwise (:func:`scorer.competitions.competition_state.visible_state`)."""
+    """The state of a competition that this person may see, from the board cache if there is one. ``NotFound`` otherwise
+    (:func:`scorer.competitions.competition_state.visible_state`)."""
     cache = board_cache.cache_of(acting.session)
     if cache is None:
         return competition_state.visible_state(acting, slug)
@@ -41,7 +41,8 @@ def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState
 
 def states_to_show(acting: Acting[Account | None], slug: str) -> Iterator[CompetitionState]:
     """The states of a competition whose rendered boards this person may be shown, the current one last
-    (:func:`visible_state`). Visitors are shown the former one, where it was rendered, while the new board is ranked."""
+    (:func:`visible_state`). While a new board is ranked, visitors are shown the earlier one, if it has been
+    rendered."""
     cache = board_cache.cache_of(acting.session)
     former = cache.former_snapshot(slug, acting.now) if cache is not None and acting.actor is None else None
     if former is not None:
@@ -53,8 +54,8 @@ def states_to_show(acting: Acting[Account | None], slug: str) -> Iterator[Compet
 def board_version(
     session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None, now: datetime | None = None
 ) -> str:
-    """A hash of everything that a viewer's board depends on, for ETags: equal hashes, equal boards. ``now``: for boards
-    that show who has moved since the day began."""
+    """A hash of everything that a viewer's board depends on, for ETags: equal hashes mean equal boards. Pass ``now``
+    for boards that show who has moved since the day began."""
     track = visible_track(state, kind, account)
     organizer = is_organizer(account, state.competition.id)
     counts = change_counts(session, state, track, beside=visible_changes(state, account))
@@ -64,18 +65,18 @@ def board_version(
 
 
 def visible_changes(state: CompetitionState, account: Account | None) -> frozenset[str]:
-    """The kinds of changes beside ranks (:data:`scorer.db.leaderboard.changes.BESIDE_RANKS`) that this person's board
-    may show: no others may be told by an ETag."""
+    """The kinds of changes other than ranks (:data:`scorer.db.leaderboard.changes.BESIDE_RANKS`) that this person's
+    board may show. An ETag must not reveal any others."""
     return BESIDE_RANKS if may_see_results(state, account) else SEEN_BY_ALL
 
 
 def change_counts(
     session: Session, state: CompetitionState, track: Track, *, beside: Collection[str] = ()
 ) -> tuple[int, ...]:
-    """How many changes of a track's board there have been: equal counts, equal boards; ``beside``: with these of
-    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
+    """How many changes there have been to a track's board: equal counts mean equal boards. Kinds of
+    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS` can be added to it."""
     snapshot = session.info.get(SNAPSHOT_KEY)
-    if snapshot is not None and snapshot.state is state:  # taken by this very request
+    if snapshot is not None and snapshot.state is state:  # taken by this request
         counts: tuple[int, ...] = snapshot.version(track.id, beside=beside)
         return counts
     return board_details.version_of(session, track, beside=beside)
@@ -97,14 +98,14 @@ def standings(  # noqa: PLR0913 - every option of a board
     search: str = "",
     now: datetime | None = None,
 ) -> BoardReader:
-    """The board of a track, to be read page by page.
+    """The board of a track, to be read page by page. ``Forbidden`` for the private track before publication.
 
     ``late``: the board of entries after the close, which have no private track (``Invalid``: ``late-is-public``).
-    ``as_of``: as it was at a past moment. ``search``: only teams whose name contains this. ``now``: with the ranks that
-    teams have gained since the UTC day began. ``Forbidden`` for the private track before publication.
+    ``as_of``: the board at a past moment. ``search``: only teams with this text in their name. ``now``: include the
+    ranks that teams have gained since the UTC day began.
     """
     track, then, awards = state_of_board(session, state, kind, account=account, late=late, as_of=as_of)
-    # Boards first: while the session holds no connection, the board cache need not ask whether it has written.
+    # Read boards first: while the session holds no connection, the cache need not check whether it has written.
     listing = rows_of(session, then, kind, late=late, at=as_of)
     day_start = public = None
     if now is not None and not late and as_of is None and kind == "public" and len(listing):
@@ -130,27 +131,27 @@ def standings(  # noqa: PLR0913 - every option of a board
 
 
 def rank_of(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account) -> int | None:
-    """The rank of a person's team on a track; ``Forbidden`` for the private track before publication."""
+    """The rank of a person's team on a track. ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, account)
     team_id = _own_team_id(session, state, account)
     return None if team_id is None else rows_of(session, state, kind).rank_of_team(team_id)
 
 
 def row_of_team(session: Session, state: CompetitionState, kind: TrackKind, *, name: str) -> tuple[BoardRow, int]:
-    """The row of the team with this name on the board that everybody sees, and how many teams have a rank; ``NotFound``
-    if it has none, ``Forbidden`` for the private track before publication."""
+    """The row of the team with this name on the public view of a board, and how many teams have a rank. ``NotFound`` if
+    the team has no rank, ``Forbidden`` for the private track before publication."""
     visible_track(state, kind, None)
     rows = rows_of(session, state, kind)
     team = members.competing_team(session, state.competition.id, name)
     row = rows.row_of_team(team.id) if team else None
     if row is None:
-        raise NotFound("no-place", "No team of this name has a place on the board.")
+        raise NotFound("no-place", "No team with this name has a rank on the board.")
     return row, len(rows)
 
 
 def count_teams(session: Session, states: Sequence[CompetitionState]) -> dict[int, int]:
-    """How many teams have a rank on the public board of each of the competitions, by its id."""
+    """How many teams have a rank on the public board of each competition, by competition id."""
     cache = board_cache.cache_of(session)
     if cache is not None:
         return cache.team_counts(states)
-    return {each.competition.id: len(rows_of(session, each, "public")) for each in states}
+    return {state.competition.id: len(rows_of(session, state, "public")) for state in states}

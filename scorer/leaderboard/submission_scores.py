@@ -1,4 +1,4 @@
-"""The scores of one submission: its measurement on each track, judged with the newest threshold and explained."""
+"""The scores of one submission: its measurement on each track, judged under the newest threshold and explained."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 @dataclass(frozen=True)
 class JudgedMeasurement:
-    """A measurement on a track with what follows from it now: score, penalty, rank, explanation."""
+    """A measurement on a track with its current score, penalty, rank and explanation."""
 
     track: TrackKind
     measurement: Measurement
@@ -28,7 +28,7 @@ class JudgedMeasurement:
     copy: bool
     disqualified: bool
     mifid: float | None
-    """None for a copy and without a threshold."""
+    """None for a copy, and while no threshold has been chosen."""
     rank: int | None
     """The team's rank on this track if this entry is the team's best one, else None."""
     would_be_rank: int | None
@@ -40,16 +40,19 @@ class JudgedMeasurement:
 def measurements_of(
     session: Session, submission: Submission, account: Account | None, *, ranked: bool
 ) -> list[JudgedMeasurement]:
-    """The measurements that this person (None: anybody) may see: public ones, and private ones once published (always,
-    for organizers). Each rank may cost a whole board, so lists do without (``ranked``)."""
+    """The measurements that this person (None: a visitor) may see: public ones, and private ones after publication.
+    Organizers always see both.
+
+    Set ``ranked`` for single submissions only, because each rank may need a whole board.
+    """
     return measurements_by_ref(session, [submission], account, ranked=ranked)[submission.ref]
 
 
 def measurements_by_ref(
     session: Session, entries: Sequence[Submission], account: Account | None, *, ranked: bool, for_review: bool = False
 ) -> dict[int, list[JudgedMeasurement]]:
-    """:func:`measurements_of` entries of one competition, by ref; ``for_review``: with private ones. Without ranks, the
-    number of queries does not grow with that of the entries."""
+    """:func:`measurements_of` for entries of one competition, by ref. ``for_review`` includes private ones. Without
+    ranks, the number of queries does not grow with the number of entries."""
     judged: dict[int, list[JudgedMeasurement]] = {entry.ref: [] for entry in entries}
     if not entries:
         return judged

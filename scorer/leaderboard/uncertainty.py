@@ -27,14 +27,14 @@ from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_interv
 from scorer.ranking.vectorised import BoardListing
 
 MAX_PLACES = 500
-"""Places whose uncertainty is told."""
+"""The number of places for which the uncertainty is computed."""
 MAX_COMPARED = 1_000
-"""Entries, from rank 1 on, that these are compared with: whoever is measured that far behind is."""
+"""The number of entries, from rank 1 on, that they are compared with. Entries further behind cannot affect them."""
 
 
 @dataclass(frozen=True)
 class UncertainPlace:
-    """A place, and how certain its rank is; null as long as the standard error of the entry's FID is not known."""
+    """A place and how certain its rank is. Fields are null while the standard error of the entry's FID is unknown."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -42,26 +42,26 @@ class UncertainPlace:
     team: str
     score: float
     standard_error: float | None
-    """Of the score, over new images of the same generator, penalised or not as it was measured."""
+    """The standard error of the score over new images of the same generator, with or without penalty as measured."""
     lowest_score: float | None
-    """The 95 % interval of the score, to `highest_score`. Close to tau it reaches from the score without the penalty to
-    that with it."""
+    """The lower end of the score's 95 % interval; `highest_score` is the upper end. Close to tau, the interval reaches
+    from the score without the penalty to the score with it."""
     highest_score: float | None
     beside_tau: bool | None
     """Whether the 95 % interval of the memorization distance contains tau."""
     first_rank: int | None
-    """The 95 % interval of the rank, to `last_rank`."""
+    """The lower end of the rank's 95 % interval; `last_rank` is the upper end."""
     last_rank: int | None
     medals: Mapping[str, float] | None
     """The probability of each medal."""
     other_generator: bool | None = None
-    """Whether the generator submitted with the entry does not produce it: its images are out of reach, or newly drawn
-    ones look different. Shown to reviewers, and to everybody with the final board; else null."""
+    """Whether the generator submitted with the entry does not produce it: it cannot reach the entry's images, or newly
+    drawn images look different. Shown to reviewers, and to everybody with the final board; null otherwise."""
 
 
 @dataclass(frozen=True)
 class AwardBoundary:
-    """The last place that wins something, and by how much its score is better than that of the next place."""
+    """The last place that wins an award, and the difference between its score and that of the next place."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -71,16 +71,16 @@ class AwardBoundary:
     difference: float
     standard_error: float
     in_standard_errors: float | None
-    """Null where the difference has no error."""
+    """Null if the difference has no error."""
     lowest_difference: float
-    """The 95 % interval of the difference, to `highest_difference`: with and without the penalty of an entry close
-    to tau."""
+    """The lower end of the difference's 95 % interval; `highest_difference` is the upper end. For an entry close to
+    tau, the interval covers the score with and without the penalty."""
     highest_difference: float
 
 
 @dataclass(frozen=True)
 class BoardUncertainty:
-    """How certain the ranks of a board's first places are, as things are now."""
+    """How certain the ranks of a board's first places currently are."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -89,15 +89,16 @@ class BoardUncertainty:
     teams: int
     """How many teams have a rank."""
     without_error: int
-    """Entries whose FID has no standard error (yet); others are compared with them as if they had none."""
+    """How many entries have no standard error of the FID (yet). Other entries are compared with them as if they had no
+    error."""
     places: Sequence[UncertainPlace]
     boundaries: Sequence[AwardBoundary]
-    """What medals and prizes hang on, best first."""
+    """The ranks at which medals and prizes are decided, best first."""
 
 
 def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None) -> str:
-    """A hash of all that a board's uncertainty depends on, equal for whoever may see it; errors as of
-    :func:`board_uncertainty`."""
+    """A hash of everything that a board's uncertainty depends on, equal for all people who may see it. Raises the
+    errors of :func:`board_uncertainty`."""
     track, competition = visible_track(state, kind, account), state.competition
     counts = change_counts(session, state, track)
     evidence = newest_evidence_id(session.connection()), standard_errors.newest_share_id(session)
@@ -109,8 +110,8 @@ def uncertainty_version(session: Session, state: CompetitionState, kind: TrackKi
 def board_uncertainty(
     session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None
 ) -> BoardUncertainty:
-    """The uncertainty of a board's first ``MAX_PLACES`` places, entries in time; ``Forbidden`` for the private track
-    before publication."""
+    """The uncertainty of a board's first ``MAX_PLACES`` places, without late entries. ``Forbidden`` for the private
+    track before publication."""
     visible_track(state, kind, account)
     listing, compared = _first_entries(session, state, kind)
     places = _places(session, state.awards_on(kind), compared)
@@ -129,18 +130,20 @@ def board_uncertainty(
 
 
 def _shows_audits(session: Session, state: CompetitionState, account: Account | None) -> bool:
-    """Whether this person sees what audits of generators found: reviewers always, everybody with the final board."""
+    """Whether this person sees the results of generator audits: reviewers always do, everybody else with the final
+    board."""
     competition_id = state.competition.id
     return competitions.is_final(session, competition_id) or is_reviewer(account, competition_id)
 
 
 def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind) -> list[UncertainPlace]:
-    """The first ``MAX_PLACES`` places of a track's board, whoever may see it."""
+    """The first ``MAX_PLACES`` places of a track's board, without checking who may see them."""
     return _places(session, state.awards_on(kind), _first_entries(session, state, kind)[1])
 
 
 def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBoundary]:
-    """What the medals and prizes of the private board hang on, best first; only the entries beside each are read."""
+    """The ranks at which medals and prizes of the private board are decided, best first. Reads only the entries at
+    these ranks."""
     listing = rows_of(session, state, "private")
     ranks = {
         place for rank in _awards_of_boundaries(state.awards) for place in (rank, rank + 1) if place <= len(listing)
@@ -152,15 +155,13 @@ def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBou
 
 @dataclass(frozen=True)
 class _Compared:
-    """Places of a board, best first, with the scores of their entries and what these err by."""
+    """Places of a board, best first, with the scores of their entries and the errors of these scores."""
 
     ranks: Ints
     refs: Sequence[int]
     shown: Floats
-    """The scores as the board shows them."""
     scores: MeasuredScores
     known: Flags
-    """Whether the standard error of the FID is known."""
 
 
 def _first_entries(session: Session, state: CompetitionState, kind: TrackKind) -> tuple[BoardListing, _Compared]:
@@ -211,12 +212,12 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
             standard_error=error if known else None,
             lowest_score=lowest if known else None,
             highest_score=highest if known else None,
-            beside_tau=beside if known else None,
+            beside_tau=close if known else None,
             first_rank=first_rank if known else None,
             last_rank=last_rank if known else None,
             medals=dict(zip(medals, chances, strict=True)) if known else None,
         )
-        for ref, chances, rank, score, error, lowest, highest, beside, first_rank, last_rank, known in zip(
+        for ref, chances, rank, score, error, lowest, highest, close, first_rank, last_rank, known in zip(
             compared.refs[shown], won, *(column[shown].tolist() for column in columns), strict=True
         )
     ]
@@ -238,7 +239,7 @@ def _boundaries(awards: Awards, compared: _Compared) -> list[AwardBoundary]:
 
 
 def _awards_of_boundaries(awards: Awards) -> dict[int, list[str]]:
-    """What the last place that wins it wins, by rank."""
+    """The awards that no later rank wins, by rank."""
     won: dict[int, list[str]] = defaultdict(list)
     for prize in awards.prizes:
         won[int(str(prize["place"]))].append(str(prize["amount"]))
@@ -249,8 +250,8 @@ def _awards_of_boundaries(awards: Awards) -> dict[int, list[str]]:
 
 
 def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:
-    """The pairs of entries that share images, by their places among ``refs``: those all of whose images are equal, and
-    those of different teams that were found to share some, as they are or altered."""
+    """The pairs of entries that share images, as positions in ``refs``: pairs with equal pixel hashes, and pairs of
+    different teams found to share some images, possibly altered."""
     place_of = {ref: place for place, ref in enumerate(refs)}
     shares = {
         (place_of[later], place_of[earlier]): min(1.0, share)

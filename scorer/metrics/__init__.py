@@ -1,3 +1,3 @@
-"""Pure: no torch, no SQL, no files. Modules write ``import scipy`` alone, which loads its subpackages on first use:
-``scipy.stats`` takes 1 s and 60 MB, and the web process imports these modules for their constants.
+"""Pure metrics: no torch, no SQL, no files. Modules write ``import scipy`` alone, which loads its subpackages on first
+use: ``scipy.stats`` takes 1 s and 60 MB, and the web process imports these modules for their constants.
 """

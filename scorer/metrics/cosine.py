@@ -1,9 +1,9 @@
-"""Exact nearest neighbours by cosine distance: a shortlist by fast products, decided by exact ones.
+"""Exact nearest neighbours by cosine distance: fast products make a shortlist, and exact products decide.
 
-Two rows of float32 products can't be told apart when they differ by less than the products' rounding.
-So the products only make a shortlist, namely every pair that their worst-case error can't rule out, and
-float64 arithmetic, the same for a pair wherever it stands, decides. The answer is then that of exact
-comparison, whatever the blocking, the number of threads or the device.
+Rounding makes two float32 products indistinguishable if they differ by less than their error. So the products only make
+a shortlist: every pair that their worst-case error cannot rule out. float64 arithmetic then decides. It gives the same
+value for a pair at any position, so the answer is that of exact comparison for any block size, number of threads and
+device.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from scorer.metrics.features import Features, Vector, degenerate, require_matrix
 
 Indices = NDArray[np.int64]
 Shortlist = tuple[Indices, Indices, Indices]
-"""Rows and columns of the pairs that may be a generated row's nearest, and the crowded rows, which are left out because
-too many columns of one tile compete for them."""
+"""Rows and columns of the pairs that may be a generated row's nearest, and the crowded rows. Crowded rows are left out
+because too many columns of one tile compete for them."""
 
-# Sizes that are measured, not derived: a tile of products (32 MB in float32) is large enough for the
-# matrix product to run at full speed, and a segment short enough that few products are read twice.
+# Measured sizes: a tile of products (32 MB in float32) is large enough for the matrix product to run at full speed, and
+# a segment is short enough that few products are read twice.
 TILE_ROWS = 2000
 TILE_COLUMNS = 4096
 _SEGMENT = 512
@@ -36,8 +36,8 @@ _MIN_LENGTH, _MAX_LENGTH = 1e-30, 1e30
 class NormalisedFeatures:
     """Features (n, d), float32 or float64, with the squared length of every row, (n,) float64.
 
-    The rows are kept as they came, possibly memory-mapped, and divided by their lengths a block at a
-    time: exact comparison must start from the features themselves, not from rounded unit vectors.
+    The rows keep their original values, possibly memory-mapped, and are divided by their lengths a block at a time.
+    Exact comparison must start from the features themselves, not from rounded unit vectors.
     """
 
     features: Features
@@ -47,21 +47,21 @@ class NormalisedFeatures:
         return len(self.features)
 
     def take(self, rows: Indices) -> "NormalisedFeatures":
-        """Copies of these rows."""
+        """Copy these rows."""
         return NormalisedFeatures(self.features[rows], self.squares[rows])
 
     def unit(self, start: int, stop: int, precision: type[np.floating[Any]]) -> Features:
-        """Rows start..stop divided by their lengths, in the given precision."""
+        """Rows ``start`` to ``stop`` divided by their lengths, in ``precision``."""
         inverse = (1.0 / np.sqrt(self.squares[start:stop, None])).astype(precision)
         return self.features[start:stop].astype(precision, copy=False) * inverse
 
 
 def normalise(features: Features, whose: str = "reference") -> NormalisedFeatures:
-    """Measure the length of every row of features (n, d), float32 or float64, once.
+    """Compute the length of every row of features (n, d), float32 or float64, once.
 
-    ``whose`` names them in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, and
-    ``degenerate-features`` with all row indices in ``extra["rows"]`` where a row is zero or not finite
-    and so points nowhere.
+    ``whose`` names the features in messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, and
+    ``degenerate-features`` with all row indices in ``extra["rows"]`` where a row is zero or not finite and therefore
+    has no direction.
     """
     require_matrix(features, whose)
     squares = np.empty(len(features))
@@ -77,15 +77,15 @@ def normalise(features: Features, whose: str = "reference") -> NormalisedFeature
 
 @dataclass(frozen=True, eq=False)
 class CosineComparison:
-    """Generated rows against reference rows by 1 - |cos|, or by 1 - cos where ``signed``."""
+    """Generated rows compared with reference rows by 1 - |cos|, or by 1 - cos if ``signed``."""
 
     generated: NormalisedFeatures
     reference: NormalisedFeatures
     signed: bool
 
     def shortlist(self, precision: type[np.floating[Any]], crowd: int, done: Callable[[float], None]) -> Shortlist:
-        """Every pair that may be a generated row's nearest, by products in ``precision``. A row is crowded if more than
-        ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
+        """Every pair that may be a generated row's nearest, from products in ``precision``. A row is crowded if more
+        than ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
         """
         candidates = Candidates(len(self.generated), self.window(precision), crowd, precision=precision)
         left = self.generated.unit(0, len(self.generated), precision)
@@ -101,51 +101,50 @@ class CosineComparison:
         return candidates.result()
 
     def window(self, precision: type[np.floating[Any]]) -> float:
-        """How far below a row's highest product its nearest neighbour's may lie, both computed in ``precision``."""
+        """How far a row's nearest neighbour can be below its highest product, both computed in ``precision``."""
         return 2.0 * error_bound(self.generated.features.shape[1], precision)
 
     def distances(self, rows: Indices, columns: Indices) -> Vector:
         """The distance of generated row rows[i] and reference row columns[i], float64, >= 0.
 
-        A product and a pairwise sum, so that a pair gives the same bits whatever stands around it, and
-        a row against itself, or a multiple by a power of two, gives exactly 0.
+        A product and a pairwise sum give the same bits for a pair at any position. A row against itself, or against its
+        multiple by a power of two, gives exactly 0.
         """
         own, other = self.generated, self.reference
         distances = np.empty(len(rows))
         for start in range(0, len(rows), _CHUNK):
             row, column = rows[start : start + _CHUNK], columns[start : start + _CHUNK]
-            terms = own.features[row].astype(np.float64)
-            terms *= other.features[column]
-            cosines = terms.sum(axis=1) / np.sqrt(own.squares[row] * other.squares[column])
+            products = own.features[row].astype(np.float64)
+            products *= other.features[column]
+            cosines = products.sum(axis=1) / np.sqrt(own.squares[row] * other.squares[column])
             distances[start : start + _CHUNK] = 1.0 - (cosines if self.signed else np.abs(cosines))
         return np.maximum(distances, 0.0)
 
 
 Shortlister = Callable[[CosineComparison, int, Callable[[float], None]], Shortlist]
-"""Makes the shortlist of a comparison, for a size of crowds and a progress, by float32 products: on the host
-(:func:`host_shortlist`), or on another device. A device may add up in any order; it may not round to fewer bits."""
+"""Makes the shortlist of a comparison with float32 products, on the host (:func:`host_shortlist`) or on another device.
+It takes the size of crowds and a progress callback. A device may add in any order, but must not round to fewer bits."""
 
 
 def host_shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
-    """The shortlist by float32 products of this machine's processors."""
+    """The shortlist from float32 products on this machine's processors."""
     return comparison.shortlist(np.float32, crowd, done)
 
 
 def error_bound(dimension: int, precision: type[np.floating[Any]]) -> float:
     """How far a product of two unit rows, computed in ``precision``, can be from their true cosine.
 
-    The dot product errs by at most k u / (1 - k u) with k = d in any order of summation (Higham,
-    Accuracy and Stability, section 3.1), u the unit roundoff; eight more roundings cover making both
-    rows unit, and the comparison itself.
+    In any order of summation the dot product errs by at most k u / (1 - k u) with k = d and u the unit roundoff
+    (Higham, Accuracy and Stability, section 3.1). Eight more roundings cover making both rows unit and the comparison.
     """
     roundings = (dimension + 8) * float(np.finfo(precision).eps) / 2.0
     return roundings / (1.0 - roundings)
 
 
 def _products(left: Features, right: Features, buffer: Features, *, fold: bool) -> Features:
-    """Similarities of unit rows as a tile whose width is a whole number of segments.
+    """Similarities of unit rows, as a tile with a whole number of segments in each row.
 
-    ``fold`` takes absolute values; non-negative features don't need it.
+    ``fold`` takes absolute values, which non-negative features don't need.
     """
     width = -(-len(right) // _SEGMENT) * _SEGMENT
     tile = buffer[: len(left) * width].reshape(len(left), width)
@@ -158,7 +157,7 @@ def _products(left: Features, right: Features, buffer: Features, *, fold: bool) 
 
 
 class Candidates:
-    """Collects, tile by tile of similarities, the pairs that can still be a row's nearest."""
+    """Collects the pairs that can still be a row's nearest, tile by tile of similarities."""
 
     def __init__(self, count: int, window: float, crowd: int, *, precision: type[np.floating[Any]]) -> None:
         self._best = np.full(count, _BELOW, precision)  # the highest so far; +inf for a crowded row
@@ -167,9 +166,9 @@ class Candidates:
         self._pairs: list[tuple[Indices, Indices, Features]] = []
 
     def add_tile(self, tile: Features, row: int, column: int) -> None:
-        """Add the similarities of rows row.. and columns column.., segment by segment.
+        """Add the similarities of the rows from ``row`` and the columns from ``column``.
 
-        Only segments whose peak comes within the window of the row's best so far are read.
+        Only segments with a peak within the window of the row's best so far are read.
         """
         if missing := -tile.shape[1] % _SEGMENT:
             tile = np.pad(tile, ((0, 0), (0, missing)), constant_values=_BELOW)

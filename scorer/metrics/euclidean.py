@@ -1,6 +1,6 @@
-"""Exact nearest neighbours by Euclidean distance, of every row of two sets, found in one pass over all pairs.
+"""Exact nearest neighbours by Euclidean distance, for every row of two sets, found in one pass over all pairs.
 
-:mod:`scorer.metrics.pairing` has the pass and says why its answers are exact.
+:mod:`scorer.metrics.pairing` makes the pass and explains why its answers are exact.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,10 @@ class Neighbours:
 
 
 class NearestRows:
-    """Finds the k nearest rows of the second set of a pairing, k at most its length, for every row of the first.
+    """Finds the k nearest rows of the second set of a pairing for every row of the first; k is at most its length.
 
-    ``ranks`` (m,) of the second set decide ties, the lowest first, in place of indices; rows below 0 take no part.
+    ``ranks`` (m,) of the second set decide ties in place of indices, the lowest first. Rows with a rank below 0 take no
+    part.
     """
 
     def __init__(self, count: int, k: int, ranks: Indices | None = None) -> None:
@@ -35,7 +36,6 @@ class NearestRows:
         self._ranks = ranks
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip."""
         k = self.result.squares.shape[1]
         self.result.squares[strip.rows], self.result.index[strip.rows] = strip.nearest(k, self._ranks)
 
@@ -44,7 +44,8 @@ class NearestColumns:
     """Finds the nearest row of the first set of a pairing for each of the m rows of the second: ``squares`` (m,)
     float64, ``index`` (m,) int64.
 
-    ``ranks`` (n,) of the first set decide ties, the lowest first, in place of indices; rows below 0 take no part.
+    ``ranks`` (n,) of the first set decide ties in place of indices, the lowest first. Rows with a rank below 0 take no
+    part.
     """
 
     def __init__(self, count: int, ranks: Indices | None = None) -> None:
@@ -53,14 +54,13 @@ class NearestColumns:
         self._ranks = ranks
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip."""
         some = None if self._ranks is None else self._ranks[strip.rows] >= 0
         rows, columns, squares = strip.competitors(self.squares, some)
         ranks = rows if self._ranks is None else self._ranks[rows]
         order = np.lexsort((ranks, squares, columns))
         columns, first = np.unique(columns[order], return_index=True)
         best = order[first]
-        # Ranks of earlier strips may be the higher ones.
+        # Ranks of earlier strips may be higher.
         known = self.index[columns] if self._ranks is None else self._ranks[self.index[columns]]
         tied = (squares[best] == self.squares[columns]) & (ranks[best] < known)
         better = tied | (squares[best] < self.squares[columns])
@@ -76,10 +76,12 @@ def neighbours(
     ranks: Indices | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Neighbours:
-    """The k nearest rows of ``other`` (m, d), or of ``own`` (n, d) without itself, for every row of ``own``.
+    """The k nearest rows of ``other`` (m, d) for every row of ``own`` (n, d); without ``other``, the k nearest other
+    rows of ``own``.
 
-    float32 or float64. ``ranks`` as of :class:`NearestRows`. ``progress`` is called with the finished share, rising to
-    1.0. Raises :class:`Invalid`: ``too-few-images`` for fewer than k rows to choose from, and as :class:`Pairing` does.
+    float32 or float64. ``ranks`` are those of :class:`NearestRows`. ``progress`` is called with the finished share,
+    rising to 1.0. Raises :class:`Invalid`: ``too-few-images`` for fewer than k rows to choose from, and the errors of
+    :class:`Pairing`.
     """
     pairing = Pairing(own, other)
     require_matrix(pairing.other, "reference" if other is not None else "given", min_rows=k + (other is None))

@@ -1,4 +1,4 @@
-"""Checks of feature matrices, made by every metric before it computes anything."""
+"""Checks of feature matrices, which every metric makes before it computes anything."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ Vector = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A metric's value, and its standard error over the choice of the generated images; None where none is known."""
+    """A metric's value and its standard error over the choice of the generated images; None if it has none."""
 
     value: float
     standard_error: float | None
 
 
 def require_matrix(features: Features, whose: str, *, min_rows: int = 1) -> None:
-    """Refuse anything but a floating (n, d) matrix with n >= ``min_rows`` and d >= 1.
+    """Refuse anything but a floating-point (n, d) matrix with n >= ``min_rows`` and d >= 1.
 
     ``whose`` names the matrix in the message ("generated", "reference"). Raises :class:`Invalid`:
     ``bad-features`` for a wrong type, dtype or shape, ``too-few-images`` for too few rows.
@@ -36,19 +36,19 @@ def require_matrix(features: Features, whose: str, *, min_rows: int = 1) -> None
     if len(features) < min_rows:
         raise Invalid(
             "too-few-images",
-            f"The {whose} features have {len(features)} rows where at least {min_rows} are needed.",
+            f"The {whose} features have {len(features)} rows; at least {min_rows} are needed.",
         )
 
 
 def require_finite(features: Features, whose: str) -> None:
-    """Refuse features with rows that hold nan or infinity (:class:`Invalid`, ``degenerate-features``)."""
+    """Refuse features with rows that contain nan or infinity (:class:`Invalid`, ``degenerate-features``)."""
     finite = np.isfinite(features).all(axis=1)
     if not finite.all():
         raise degenerate(np.flatnonzero(~finite), whose, "not finite")
 
 
 def require_same_dimension(generated: int, reference: int) -> None:
-    """Refuse two feature spaces of different dimension (:class:`Invalid`, ``dimension-mismatch``)."""
+    """Refuse two feature spaces of different dimensions (:class:`Invalid`, ``dimension-mismatch``)."""
     if generated != reference:
         raise Invalid(
             "dimension-mismatch",
@@ -58,9 +58,9 @@ def require_same_dimension(generated: int, reference: int) -> None:
 
 
 def degenerate(rows: NDArray[np.intp], whose: str, why: str) -> Invalid:
-    """The error that names the images whose features can't be used.
+    """The error that names the images with unusable features.
 
-    ``extra["rows"]`` holds every row index, ``faults`` one line for each.
+    ``extra["rows"]`` has every row index, ``faults`` one line for each.
     """
     first = ", ".join(str(row) for row in rows[:10]) + (", ..." if len(rows) > 10 else "")
     return Invalid(

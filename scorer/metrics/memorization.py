@@ -2,9 +2,9 @@
 
     s(S_g, S_t) = 1/|S_g| sum over g in S_g of min over t in S_t of (1 - |cos(g, t)|)
 
-(Bai et al. 2021, section 2.1). The direction matters: the mean runs over the *generated* images and the
-minimum over the reference. A generator that repeats half of the training set perfectly has s = 0 this
-way round, and not the other.
+(Bai et al. 2021, section 2.1). The direction matters: the mean is over the *generated* images and the minimum over the
+reference. A generator that repeats half of the training set perfectly has s = 0 in this direction, but not in the
+other.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 MAX_CANDIDATES = 64
-"""A row with more costs less as a whole in float64 than pair by pair."""
+"""A row with more candidates is cheaper to compute as a whole in float64 than pair by pair."""
 _MAX_REDONE_AT_ONCE = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """For every generated image the nearest reference image.
+    """The nearest reference image of every generated image.
 
     ``distance`` (n,) float64 in [0, 2], ``index`` (n,) int64 into the reference rows.
     """
@@ -61,7 +61,7 @@ class Nearest:
 
 
 class ClosestPair(NamedTuple):
-    """A generated image, its nearest reference image, and how far apart they are."""
+    """A generated image, its nearest reference image, and their distance."""
 
     generated: int
     reference: int
@@ -78,14 +78,14 @@ def nearest(
 ) -> Nearest:
     """The nearest reference row of every generated row by cosine distance, ties to the lowest index.
 
-    ``generated`` (n, d) and ``reference`` (m, d), float32 or float64, or the same already normalised (a
-    reference is normalised once and stored). ``signed`` takes 1 - cos in place of 1 - |cos|, for spaces
-    whose features can be negative. ``shortlister`` makes the products that exclude most pairs, wherever
-    that is fast. ``progress`` is called with the finished share, rising to 1.0.
+    ``generated`` (n, d) and ``reference`` (m, d), float32 or float64, or the same already normalised (a reference is
+    normalised once and stored). ``signed`` uses 1 - cos instead of 1 - |cos|, for spaces with negative features.
+    ``shortlister`` makes the products that exclude most pairs. ``progress`` is called with the finished share, rising
+    to 1.0.
 
-    The result is that of comparing all n m pairs in float64, bit for bit the same whatever the batch,
-    the number of threads or the device, while n x m numbers are never held. Raises :class:`Invalid`
-    (``degenerate-features`` naming the rows, ``bad-features``, ``dimension-mismatch``).
+    The result is that of comparing all n m pairs in float64, bit for bit the same for any batch, number of threads or
+    device. It never holds n x m numbers. Raises :class:`Invalid` (``degenerate-features`` naming the rows,
+    ``bad-features``, ``dimension-mismatch``).
     """
     own = generated if isinstance(generated, NormalisedFeatures) else normalise(generated, "generated")
     other = reference if isinstance(reference, NormalisedFeatures) else normalise(reference, "reference")
@@ -115,7 +115,7 @@ def memorization_distance(
     *,
     signed: bool = False,
 ) -> float:
-    """The memorization distance s(S_g, S_t), generated to reference, in [0, 2]; see :func:`nearest`."""
+    """The memorization distance s(S_g, S_t) from generated to reference, in [0, 2]; see :func:`nearest`."""
     return nearest(generated, reference, signed=signed).mean
 
 
@@ -126,7 +126,7 @@ def closest_pairs(matches: Nearest, k: int) -> tuple[ClosestPair, ...]:
 
 
 def _lowest(rows: Indices, columns: Indices, distances: Vector) -> tuple[Indices, Indices, Vector]:
-    """The pair of each row with the smallest distance, ties to the lowest column."""
+    """The pair with the smallest distance for each row, ties to the lowest column."""
     order = np.lexsort((columns, distances, rows))
     decided, first = np.unique(rows[order], return_index=True)
     best = order[first]

@@ -1,7 +1,7 @@
-"""The metrics that a shown track can have: each one number of a set of generated features against a reference.
+"""The metrics available for shown tracks: each is one number of a set of generated features against a reference.
 
-A shown track is a number beside the two that are ranked (:mod:`scorer.competitions.shown_tracks`). Each metric here is
-a function of this package under one name, with the constants that it takes and the direction in which it is better.
+A shown track is a number in addition to the two that are ranked (:mod:`scorer.competitions.shown_tracks`). Each metric
+is a function of this package under one name, with its constants and the direction in which it is better.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ Compute = Callable[[Features, Reference, Mapping[str, float], Progress], Estimat
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by its name. ``constants``: the names that it takes, each with its default; None must be given."""
+    """A metric with its name. ``constants`` has the default of each constant; None means it must be given."""
 
     name: str
     title: str
@@ -113,34 +113,34 @@ _ALL = (
     Metric("rke", "RKE", "higher", _rke),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
-"""The metrics by name."""
+"""The metrics by their names."""
 LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"tau": (0.0, 2.0), "epsilon": (1e-300, 1.0), "k": (1, 100)}
 )
-"""The least and the greatest value of each constant."""
+"""The smallest and the largest value of each constant."""
 
 
 def find_metric(name: str) -> Metric:
-    """The metric called ``name``; ``Invalid`` (``unknown-metric``) with a list of those that there are."""
+    """The metric called ``name``; :class:`Invalid` (``unknown-metric``) with the list of metrics."""
     if name not in METRICS:
-        raise Invalid("unknown-metric", f"There is no metric {name!r}; there are {', '.join(METRICS)}.")
+        raise Invalid("unknown-metric", f"There is no metric {name!r}. Choose one of: {', '.join(METRICS)}.")
     return METRICS[name]
 
 
 def complete_constants(metric: Metric, given: Mapping[str, float]) -> dict[str, float]:
-    """The constants of a metric with its defaults; ``Invalid`` (``bad-constants``) for one that it does not take, that
-    is missing, or out of its ``LIMITS``."""
+    """The constants of a metric, completed with its defaults; :class:`Invalid` (``bad-constants``) for a constant that
+    is unknown, missing or outside ``LIMITS``."""
     faults = [f"{metric.name} has no constant {name}" for name in given if name not in metric.constants]
     values = {name: given.get(name, default) for name, default in metric.constants.items()}
     complete = {}
     for name, value in values.items():
         low, high = LIMITS[name]
         if value is None:
-            faults.append(f"{metric.name} needs {name}")
+            faults.append(f"{metric.name} needs a value for {name}")
         elif not low <= value <= high or (name == "k" and value != int(value)):
-            faults.append(f"{name} is not {'a whole number ' if name == 'k' else ''}from {low:g} to {high:g}")
+            faults.append(f"{name} must be {'a whole number ' if name == 'k' else ''}from {low:g} to {high:g}")
         else:
             complete[name] = float(value)
     if faults:
-        raise Invalid("bad-constants", "The metric's constants are not as it takes them.", faults=faults)
+        raise Invalid("bad-constants", f"The constants of {metric.name} are invalid.", faults=faults)
     return complete

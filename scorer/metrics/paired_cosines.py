@@ -1,13 +1,13 @@
-"""Cosines of all pairs of two sets of rows, of the products that a pass over their distances makes.
+"""Cosines of all pairs of two sets of rows, from the products that a pass over their distances makes.
 
 A strip of :mod:`scorer.metrics.pairing` has the products of centred rows, scaled by a power of two. With X, Y the
 scaled rows and C the scaled centre
 
     X . Y = (X - C) . (Y - C) + X . C + Y . C - C . C,   cos = X . Y / (|X| |Y|)
 
-and the last three terms and the lengths are of single rows, in float64. Each term is at most (|X| + |C|) (|Y| + |C|),
-so the cosine errs by at most the error bound of a product times (1 + |C| / |X|) (1 + |C| / |Y|). Whoever uses these
-cosines lets exact comparison decide what that leaves open.
+The last three terms and the lengths belong to single rows and are in float64. Each term is at most
+(|X| + |C|) (|Y| + |C|), so the cosine errs by at most the error bound of a product times
+(1 + |C| / |X|) (1 + |C| / |Y|). Users of these cosines decide what this leaves open by exact comparison.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from scorer.metrics.memorization import MAX_CANDIDATES
 from scorer.metrics.pairing import DistanceStrip, Pairing
 
 _MAX_ERROR = 0.01
-"""Cosines that may err by more tell nothing: rows so short beside the centre are compared in float64."""
+"""Cosines with a larger possible error are unusable: rows this short compared with the centre use float64."""
 _MORE_ROUNDINGS = 64
-"""Beside those of a product: of the terms of single rows, and of unit rows in float32."""
+"""In addition to those of a product: the roundings of single-row terms and of unit rows in float32."""
 
 
 class PairedCosines:
-    """The cosines of a pairing's rows, whose squared lengths are those of ``own`` and ``other``."""
+    """The cosines of a pairing's rows; ``own`` and ``other`` have their squared lengths."""
 
     def __init__(self, pairing: Pairing, own: NormalisedFeatures, other: NormalisedFeatures) -> None:
-        lengths, other_lengths = (pairing.scale * np.sqrt(each.squares) for each in (own, other))
+        lengths, other_lengths = (pairing.scale * np.sqrt(rows.squares) for rows in (own, other))
         along, other_along = pairing.along_centre
         centre = float(np.linalg.norm(pairing.centre)) * pairing.scale
         with np.errstate(over="ignore"):  # of rows whose error is too large
@@ -38,12 +38,12 @@ class PairedCosines:
             self._rest = ((other_along - centre**2) / other_lengths).astype(np.float32)
         factor = error_bound(pairing.own.shape[1] + _MORE_ROUNDINGS, np.float32)
         self.errors: Vector = factor * (1.0 + centre / lengths) * float((1.0 + centre / other_lengths).max())
-        """How far a cosine of each row of the first set can be from the true one, (n,)."""
+        """How far a cosine of each row of the first set can be from the true cosine, (n,)."""
         self.is_usable = self.errors < _MAX_ERROR
 
     def of(self, strip: DistanceStrip) -> Features:
-        """The cosines of a strip's rows with all rows of the second set, (rows, m) float32; anything where they are not
-        usable."""
+        """The cosines of a strip's rows with all rows of the second set, (rows, m) float32; arbitrary values for
+        unusable rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             cosines = strip.products * np.float32(-0.5)
             cosines += self._along[strip.rows]
@@ -54,8 +54,8 @@ class PairedCosines:
 
 
 class CosineShortlist:
-    """Finds the pairs that may be the nearest by cosine distance: a shortlister for
-    :func:`scorer.metrics.memorization.nearest` that makes no products of its own."""
+    """Finds the pairs that may be nearest by cosine distance. It is a shortlister for
+    :func:`scorer.metrics.memorization.nearest` that needs no products of its own."""
 
     def __init__(self, cosines: PairedCosines, *, signed: bool) -> None:
         self._cosines = cosines
@@ -65,7 +65,6 @@ class CosineShortlist:
         self._candidates = Candidates(len(usable), window, MAX_CANDIDATES, precision=np.float32)
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip."""
         cosines = self._cosines.of(strip)
         if not self._signed:
             np.abs(cosines, out=cosines)
@@ -73,7 +72,7 @@ class CosineShortlist:
         self._candidates.add_tile(cosines, strip.rows.start, 0)
 
     def __call__(self, _comparison: CosineComparison, _crowd: int, done: Callable[[float], None]) -> Shortlist:
-        """The shortlist, once all pairs were seen; rows whose cosines tell nothing are crowded ones."""
+        """The shortlist, after all pairs; rows with unusable cosines count as crowded."""
         rows, columns, crowded = self._candidates.result()
         usable = self._cosines.is_usable
         done(1.0)

@@ -2,14 +2,12 @@
 
     |x - y|^2 = |x|^2 + |y|^2 - 2 x . y
 
-gives all pairs from one matrix product, but the subtraction cancels and leaves its rounding behind. So the
-products only bound every squared distance from below and from above, and where the bounds leave a
-comparison open, the pair's own sum of squared differences in float64 decides it. That sum is the same in
-either order and in any company: ties are ties (copies make many), and results depend neither on blocks
-nor on threads.
+gives all pairs from one matrix product, but the subtraction cancels digits and leaves rounding errors. So the products
+only bound every squared distance from below and above. Where the bounds leave a comparison open, the pair's own sum of
+squared differences in float64 decides it. That sum is the same in either order and next to any other pairs: ties are
+ties (copies make many), and results do not depend on blocks or threads.
 
-The products of a strip are made once, whoever asks: what several tests want to know of the same pairs is found in one
-pass (:func:`go_through`), in which they look at a strip beside each other.
+The products of a strip are made once for all tests: one pass (:func:`go_through`) shows each strip to all of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +29,18 @@ Precision = type[np.floating[Any]]
 
 _STRIP_ROWS, _STRIP_PAIRS = 1024, 4 << 20  # at most, of a strip: 16 MB of float32 products
 _STRIPS = (
-    6  # at most, whose products are made at once, which of few rows takes longer a row; the last six are still held
+    6  # the most strips computed in one product; few rows take longer per row, and the previous six are still held
 )
 _CHUNK = 512  # rows widened to float64 at a time
-_PAIRS = 32  # pairs decided at a time: what the processor's nearest cache holds
-_CROWD = 64  # open pairs a row, on average, above which float64 bounds cost less than deciding every pair
+_PAIRS = 32  # pairs decided at a time: as many as fit into the processor's nearest cache
+_CROWD = 64  # average open pairs per row above which float64 bounds are cheaper than deciding every pair
 
 
 class Consumer(Protocol):
-    """What is found out of all pairs, from one strip after the other.
+    """Something that one pass computes from all pairs, one strip after another.
 
-    Consumers of one pass run beside each other, in other threads than the caller's: they share nothing that they
-    change, and change nothing of a strip.
+    The consumers of a pass run in parallel, in threads of the pass. They share nothing that they change, and never
+    change a strip.
     """
 
     def add(self, strip: "DistanceStrip") -> None:
@@ -52,10 +50,10 @@ class Consumer(Protocol):
 def go_through(
     pairing: "Pairing", consumers: Sequence[Consumer], progress: Callable[[float], None] | None = None
 ) -> None:
-    """Show all pairs to all ``consumers``, in one pass. ``progress`` is called with the finished share, rising to 1.
+    """Show all pairs to all ``consumers`` in one pass. ``progress`` is called with the finished share, rising to 1.
 
-    Consumers take a strip beside each other, on as many threads as products have, and all are done with it before the
-    next one. What one of them raises ends the pass.
+    Consumers take a strip in parallel, on as many threads as products have, and all finish it before the next strip.
+    An exception in a consumer ends the pass.
     """
     with ThreadPoolExecutor(product_threads()) as pool:
         for strip in pairing.strips():
@@ -65,10 +63,10 @@ def go_through(
 
 
 class Pairing:
-    """All pairs of two sets of rows, (n, d) and (m, d), float32 or float64, or of one set's different rows.
+    """All pairs of two sets of rows, (n, d) and (m, d), float32 or float64, or all pairs of different rows of one set.
 
-    Holds a float32 copy of the second set; n x m numbers are never held. Raises :class:`Invalid`:
-    ``bad-features``, ``too-few-images``, ``degenerate-features``, ``dimension-mismatch``.
+    Holds a float32 copy of the second set but never n x m numbers. Raises :class:`Invalid`: ``bad-features``,
+    ``too-few-images``, ``degenerate-features``, ``dimension-mismatch``.
     """
 
     def __init__(self, own: Features, other: Features | None = None) -> None:
@@ -81,26 +79,25 @@ class Pairing:
         self.own = own
         self.other = other
         self.lock = Lock()
-        """Held while what several consumers may ask for at once is made."""
+        """Held while something is made that several consumers may request at the same time."""
         self._numbered: tuple[Indices, Indices] | None = None
-        # About a common centre and at a common scale the products lose fewest digits.
+        # Products lose the fewest digits with a common centre and a common scale.
         self.centre = other.mean(axis=0, dtype=np.float64)
         self.scale = 1.0
-        largest = max(float(np.abs(block).max()) for each in (own, other) for block in self.placed_blocks(each))
+        largest = max(float(np.abs(block).max()) for rows in (own, other) for block in self.placed_blocks(rows))
         if largest > 0.0:
-            self.scale = float(2.0 ** -np.floor(np.log2(largest)))  # a power of two, so nothing is rounded
+            self.scale = float(2.0 ** -np.floor(np.log2(largest)))  # a power of two, to avoid rounding
         self.own_squares, self._other_squares = (
-            np.concatenate([np.square(block).sum(axis=1) for block in self.placed_blocks(each)])
-            for each in (own, other)
+            np.concatenate([np.square(block).sum(axis=1) for block in self.placed_blocks(rows)])
+            for rows in (own, other)
         )
         self._columns = np.concatenate([block.astype(np.float32) for block in self.placed_blocks(other)])
 
     def _placed(self, features: Features) -> Vector:
-        """The rows centred and scaled, float64."""
         return np.asarray((features - self.centre) * self.scale, np.float64)
 
     def placed_blocks(self, features: Features) -> Iterator[Vector]:
-        """The rows less the centre, times the scale, float64, some at a time."""
+        """The centred and scaled rows, float64, a block at a time."""
         return (self._placed(features[start : start + _CHUNK]) for start in range(0, len(features), _CHUNK))
 
     @cached_property
@@ -108,13 +105,13 @@ class Pairing:
         """The products of the scaled rows of both sets with the scaled centre, (n,) and (m,)."""
         centre = self.centre * self.scale
         own, other = (
-            np.concatenate([block @ centre for block in self.placed_blocks(each)]) + centre @ centre
-            for each in (self.own, self.other)
+            np.concatenate([block @ centre for block in self.placed_blocks(rows)]) + centre @ centre
+            for rows in (self.own, self.other)
         )
         return own, other
 
     def strips(self) -> Iterator["DistanceStrip"]:
-        """All pairs, some rows of the first set with all rows of the second at a time, by products in float32."""
+        """All pairs, from products in float32: a few rows of the first set with all rows of the second at a time."""
         height = min(_STRIP_ROWS, max(1, _STRIP_PAIRS // len(self.other)))
         together = height * min(_STRIPS, _STRIP_ROWS // height)
         for start in range(0, len(self.own), together):
@@ -124,7 +121,7 @@ class Pairing:
                 yield DistanceStrip(self, slice(start + row, start + row + len(some)), some)
 
     def strip(self, rows: slice) -> "DistanceStrip":
-        """The pairs of some rows of the first set, by products in float32."""
+        """The pairs of these rows of the first set, from products in float32."""
         return DistanceStrip(self, rows, self.products(rows, np.float32))
 
     def products(self, rows: slice, precision: Precision) -> Features:
@@ -142,15 +139,15 @@ class Pairing:
     def bounds(self, rows: slice, products: Features) -> tuple[Features, Features]:
         """Lower and upper bounds, (rows, m), on the squared distances times the squared scale.
 
-        The product of centred rows errs by at most (d + 2) u |x| |y| (Higham, Accuracy and Stability,
-        section 3.1), hence the squared distance by (d + 2) u (|x|^2 + |y|^2); a few more roundings come
-        from the sums. Twice that covers the float64 sums of squares and differences too.
+        The product of centred rows errs by at most (d + 2) u |x| |y| (Higham, Accuracy and Stability, section 3.1), so
+        the squared distance errs by (d + 2) u (|x|^2 + |y|^2). The sums add a few more roundings. Twice that also
+        covers the float64 sums of squares and differences.
         """
         precision = products.dtype.type
         sums = self.own_squares[rows, None].astype(precision) + self._other_squares.astype(precision)
         dimension = self.own.shape[1]
         relative = error_bound(2 * dimension + 16, precision)
-        absolute = 4.0 * dimension * float(np.finfo(precision).tiny)  # what underflow may have taken
+        absolute = 4.0 * dimension * float(np.finfo(precision).tiny)  # the most that underflow can lose
         upper = sums * (1.0 + relative)
         upper += products
         upper += absolute
@@ -160,7 +157,7 @@ class Pairing:
         return sums, upper
 
     def squares(self, rows: Indices, columns: Indices) -> Vector:
-        """|own[rows[i]] - other[columns[i]]|^2, float64; equal pairs of rows are computed once."""
+        """|own[rows[i]] - other[columns[i]]|^2, float64. Pairs with equal rows are computed once."""
         left, right = self._identities()
         keys = left[rows] * (len(self.own) + len(self.other)) + right[columns]
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -174,7 +171,7 @@ class Pairing:
         return np.asarray(squares[inverse])
 
     def _identities(self) -> tuple[Indices, Indices]:
-        """A number for each row, equal for equal bytes: an entry may repeat one image thousands of times."""
+        """A number for each row, equal for rows with equal bytes: an entry may repeat one image thousands of times."""
         with self.lock:
             if self._numbered is None:
                 self._numbered = self._number_rows()
@@ -192,7 +189,7 @@ class Pairing:
 
 
 class DistanceStrip:
-    """Some rows of the first set of a pairing with all rows of the second."""
+    """A few rows of the first set of a pairing with all rows of the second."""
 
     def __init__(self, pairing: Pairing, rows: slice, products: Features) -> None:
         self.rows = rows
@@ -214,17 +211,17 @@ class DistanceStrip:
             return self._precise
 
     def is_crowded(self, pairs: int) -> bool:
-        """Whether so many open pairs are decided faster by bounds in float64."""
+        """Whether float64 bounds decide this number of open pairs faster."""
         return self.products.dtype == np.float32 and pairs > _CROWD * (self.rows.stop - self.rows.start)
 
     def nearest(self, k: int, ranks: Indices | None = None) -> tuple[Vector, Indices]:
-        """Squared distance and index, (rows, k), of the k nearest, ties to the lowest index; or to the lowest of
-        ``ranks`` (m,), among the columns whose rank is not negative."""
+        """Squared distance and index, (rows, k), of the k nearest columns, ties to the lowest index. With ``ranks``
+        (m,), ties go to the lowest rank, and columns with a negative rank take no part."""
         lower, upper = self._bounds
         some = None if ranks is None or ranks.min() >= 0 else np.flatnonzero(ranks >= 0)
         if some is not None:
             lower, upper = lower[:, some], upper[:, some]
-        # For one neighbour the minimum is the same and cheaper.
+        # For one neighbour the minimum is the same and cheaper to compute.
         reach = np.partition(upper, k - 1, axis=1)[:, k - 1 : k] if k > 1 else upper.min(axis=1, keepdims=True)
         rows, columns = places_of(lower <= reach)
         if self.is_crowded(len(rows) - k * len(lower)):
@@ -236,9 +233,9 @@ class DistanceStrip:
         return squares[chosen], columns[chosen]
 
     def competitors(self, squares: Vector, some: NDArray[np.bool_] | None = None) -> tuple[Indices, Indices, Vector]:
-        """The pairs, as rows of the first set, columns and their squared distances, that may be the nearest of their
-        columns, or as near, of which the least squared distances so far are ``squares`` (m,); among ``some`` (rows,)
-        of the strip's rows."""
+        """The pairs that may be nearest in their columns, or tied: rows of the first set, columns and squared
+        distances. ``squares`` (m,) are the smallest squared distances so far; only the strip's rows in the mask
+        ``some`` (rows,) take part."""
         lower, upper = self._bounds
         if some is not None:
             lower, upper = lower[some], upper[some]
@@ -250,7 +247,7 @@ class DistanceStrip:
         return rows, columns, self._pairing.squares(rows, columns)
 
     def within(self, limits: Vector, *, strict: bool) -> NDArray[np.bool_]:
-        """Whether each squared distance is at most its limit, or below it where ``strict``; (rows, m).
+        """Whether each squared distance is at most its limit, or below it if ``strict``; (rows, m).
 
         ``limits`` float64, (rows, 1) or (1, m).
         """
@@ -267,14 +264,14 @@ class DistanceStrip:
 
 
 def places_of(mask: NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """Rows and columns where the mask (a, b) holds, in order, in a third of the time of ``nonzero``."""
+    """Rows and columns where the mask (a, b) is true, in order. Takes a third of the time of ``nonzero``."""
     rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
     return rows, columns
 
 
 def _around(values: Vector, precision: Precision) -> tuple[Features, Features]:
-    """The numbers of a precision next to the values: none above them, and none below."""
-    with np.errstate(over="ignore"):  # infinite then, and the largest number is next to it
+    """The nearest numbers of a precision that are not above the values, and those that are not below."""
+    with np.errstate(over="ignore"):  # infinite values, with the largest finite number next to them
         near = values.astype(precision)
     least = np.where(near > values, np.nextafter(near, precision(-np.inf)), near)
     most = np.where(near < values, np.nextafter(near, precision(np.inf)), near)

@@ -1,10 +1,8 @@
-"""How many threads matrix products have, and work that falls into equal parts, on as many threads, each with products
-of its own.
+"""The number of threads for matrix products, and a map over equal parts that runs one part per thread.
 
-Products of a few rows, and decompositions, gain little from a second thread, and where other work shares the
-processors the threads of one product wait for each other in loops: ten small clusterings took ten times as much of
-processors on a busy machine as with one thread each. So each part keeps to one thread here, and parts run beside each
-other.
+Products of a few rows, and decompositions, gain little from a second thread. If other work shares the processors, the
+threads of one product wait for each other in loops: on a busy machine, ten small clusterings took ten times as much
+processor time as with one thread each. So each part uses one thread here, and the parts run in parallel.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,22 +17,23 @@ Result = TypeVar("Result")
 
 
 def product_threads() -> int:
-    """How many threads matrix products have in this process."""
+    """The number of threads for matrix products in this process."""
     return _threads_of(_controller())
 
 
 def _controller() -> ThreadpoolController:
-    """Of all BLAS libraries: a limit does not hold for one that is loaded later, as SciPy's is on first use."""
+    """A controller for all BLAS libraries. A limit does not apply to a library loaded later, such as SciPy's."""
     import_module("scipy.linalg")
     return ThreadpoolController()
 
 
 def _threads_of(controller: ThreadpoolController) -> int:
-    return max([each["num_threads"] for each in controller.select(user_api="blas").info()], default=1)
+    return max([library["num_threads"] for library in controller.select(user_api="blas").info()], default=1)
 
 
 def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
-    """The function of each part, in the order of the parts. It must not depend on which parts were before."""
+    """Call the function with each part, and yield the results in the order of the parts. A result must not depend on
+    the earlier parts."""
     controller = _controller()
     threads = _threads_of(controller)
 
@@ -47,5 +46,5 @@ def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iter
             for result in results:
                 yield result.result()
         finally:
-            for each in results:
-                each.cancel()
+            for pending in results:
+                pending.cancel()

@@ -1,4 +1,4 @@
-"""Monitoring: structured logs and Prometheus metrics, for web processes, workers and commands alike."""
+"""Monitoring: structured logs and Prometheus metrics of web processes, workers and commands."""
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""The library's own variable for the folder in which processes share their metrics."""
+"""prometheus-client's variable for the folder in which processes share their metrics."""

@@ -1,4 +1,4 @@
-"""Metrics in the text that Prometheus reads, and the HTTP server by which a worker offers them."""
+"""Metrics in Prometheus' text format, and a worker's HTTP server for them."""
 
 import hmac
 import logging
@@ -25,23 +25,23 @@ log = logging.getLogger(__name__)
 
 
 def metrics_folder() -> Path | None:
-    """The folder in which the processes of this machine share their metrics; None if each has its own."""
+    """Return the folder in which the processes of this machine share their metrics; None if they do not share them."""
     name = os.environ.get(FOLDER_VARIABLE)
     return Path(name) if name else None
 
 
 def require_metrics_folder() -> None:
-    """``Unavailable`` if processes that must add up have no folder to share."""
+    """``Unavailable`` if the processes of this machine have no folder for common metrics."""
     folder = metrics_folder()
     if folder is None or not folder.is_dir():
         raise Unavailable(
             "no-metrics-folder",
-            f"Metrics of several processes need a folder that they share: set {FOLDER_VARIABLE} to an empty one.",
+            f"Metrics of several processes need a shared folder. Set {FOLDER_VARIABLE} to an empty folder.",
         )
 
 
 def metrics_text(*collectors: Collector) -> bytes:
-    """All metrics of this process, or of all that share its folder, then those of ``collectors``."""
+    """Return the metrics of this process, or of all processes that share its folder, and those of ``collectors``."""
     own: CollectorRegistry = REGISTRY
     folder = metrics_folder()
     if folder is not None:
@@ -49,19 +49,21 @@ def metrics_text(*collectors: Collector) -> bytes:
         own = CollectorRegistry()
         MultiProcessCollector(own, path=str(folder))  # type: ignore[no-untyped-call]
     others = CollectorRegistry()
-    for each in collectors:
-        others.register(each)
+    for collector in collectors:
+        others.register(collector)
     return generate_latest(own) + generate_latest(others)
 
 
 def is_authorised(header: str, token: str) -> bool:
-    """Whether the header ``Authorization`` bears the token."""
+    """Whether the header ``Authorization`` has the token."""
     return hmac.compare_digest(header.encode(), f"Bearer {token}".encode())
 
 
 def serve_metrics(port: int, token: str | None) -> int:
-    """Serve ``/metrics`` on a port (0: a free one) of all addresses in a thread that ends with the process; returns the
-    port. ``token``: what ``Authorization: Bearer`` must bear, None for nothing."""
+    """Serve ``/metrics`` on a port (0: any free port) of all addresses, in a daemon thread; return the port.
+
+    ``token``: the required bearer token; None requires no token.
+    """
     server = make_server("", port, _application(token), server_class=ThreadingWSGIServer, handler_class=_SilentHandler)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server.server_port
@@ -88,11 +90,11 @@ def _application(token: str | None) -> Callable[..., Iterable[bytes]]:
 
 
 def _forget_dead_processes(folder: Path) -> None:
-    """Remove the gauges of processes that have ended: those that were killed could not do it themselves."""
+    """Remove the gauges of ended processes: killed processes could not do it themselves."""
     for pid in {int(path.stem.rpartition("_")[2]) for path in folder.glob("gauge_live*_*.db")}:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
             mark_process_dead(pid, path=str(folder))  # type: ignore[no-untyped-call]
         except PermissionError:
-            continue  # it lives, as somebody else
+            continue  # it runs as another user

@@ -1,8 +1,6 @@
-"""Every Prometheus metric that a process counts by itself. Those of the queues are read from the database when asked
-(:mod:`scorer.jobs.queue_metrics`).
+"""The Prometheus metrics that a process counts itself. :mod:`scorer.jobs.queue_metrics` has those of the queues.
 
-Several processes of one machine add up where ``PROMETHEUS_MULTIPROC_DIR``, prometheus-client's own variable, names a
-folder that they share.
+The processes of one machine add up if ``PROMETHEUS_MULTIPROC_DIR``, prometheus-client's variable, names their folder.
 """
 
 import logging
@@ -15,19 +13,22 @@ from prometheus_client.mmap_dict import _INITIAL_MMAP_SIZE, MmapedDict
 
 log = logging.getLogger(__name__)
 ENTRY_BYTES = 64
-"""More than an entry takes in addition to its key."""
+"""An upper bound of an entry's size in addition to its key."""
 
 
 class MetricsFile(MmapedDict):
-    """A file of prometheus-client that cannot end its process: writing to a mapped file without room on the disk is
-    SIGBUS. If the disk is full, this process keeps the metrics in memory, where no other process reads them."""
+    """A file of prometheus-client that does not kill its process when the disk is full.
+
+    Writing to a mapped file without disk space raises SIGBUS. With a full disk, the metrics stay in memory, where no
+    other process can read them.
+    """
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:
         if read_mode or _has_room(filename, _INITIAL_MMAP_SIZE):
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
             return
         with suppress(OSError):
-            Path(filename).unlink()  # readers would take an empty file for a broken one
+            Path(filename).unlink()  # for readers an empty file is a broken file
         memory = os.memfd_create("metrics")
         try:
             super().__init__(_path_of(memory))  # type: ignore[no-untyped-call]
@@ -51,12 +52,12 @@ def _path_of(descriptor: int) -> str:
 
 
 def _has_room(filename: str, size: int) -> bool:
-    """Whether the disk has room for the first ``size`` bytes of a file, which are reserved."""
+    """Reserve the first ``size`` bytes of a file; return whether the disk has enough space."""
     try:
         with Path(filename).open("ab") as file:
             os.posix_fallocate(file.fileno(), 0, max(size, os.fstat(file.fileno()).st_size))
     except OSError as error:
-        log.warning("metrics of this process stay in memory until it ends: %s", error.strerror)
+        log.warning("the metrics of this process stay in memory until it ends: %s", error.strerror)
         return False
     return True
 
@@ -74,35 +75,35 @@ HTTP_REQUESTS = Counter(
 )
 HTTP_REQUEST_SECONDS = Histogram(
     "kennel_http_request_duration_seconds",
-    "Seconds from a request's head to the end of its answer, by route.",
+    "Seconds from a request's head to the end of its response, by route.",
     ("route",),
     buckets=REQUEST_BUCKETS,
     registry=REGISTRY,
 )
-UPLOADS = Counter("kennel_uploads_total", "Zips that were accepted as submissions.", registry=REGISTRY)
+UPLOADS = Counter("kennel_uploads_total", "Zips accepted as submissions.", registry=REGISTRY)
 UPLOAD_BYTES = Counter("kennel_upload_bytes_total", "Bytes of the accepted zips.", registry=REGISTRY)
 JOBS = Counter(
     "kennel_jobs_total",
-    "Jobs that a worker has ended, by queue and outcome: done, failed, released (goes on later) or lost.",
+    "Jobs that a worker has ended, by queue and outcome: done, failed, released (runs again later) or lost.",
     ("queue", "outcome"),
     registry=REGISTRY,
 )
 JOB_FAILURES = Counter(
     "kennel_job_failures_total",
-    "Attempts at jobs that have failed, by queue and reason: the error's slug or class.",
+    "Failed attempts at jobs, by queue and reason: the error's slug or class.",
     ("queue", "reason"),
     registry=REGISTRY,
 )
 STAGE_SECONDS = Histogram(
     "kennel_job_stage_duration_seconds",
-    "Seconds that jobs spent in a stage, by queue and stage.",
+    "Seconds of jobs in a stage, by queue and stage.",
     ("queue", "stage"),
     buckets=STAGE_BUCKETS,
     registry=REGISTRY,
 )
 FORWARD_SECONDS = Counter(
     "kennel_forward_pass_seconds_total",
-    "Seconds in which at least one batch was on its way through a network, by device, over all processes.",
+    "Seconds with at least one batch in a network, by device, over all processes.",
     ("device",),
     registry=REGISTRY,
 )
@@ -117,13 +118,13 @@ SCORING_WORKERS = Gauge(
 MAILS = Counter("kennel_mails_total", "Mails, by outcome: sent, refused or unknown.", ("outcome",), registry=REGISTRY)
 WEBHOOK_DELIVERIES = Counter(
     "kennel_webhook_deliveries_total",
-    "Attempts at posting a notice to a webhook, by outcome: arrived or failed.",
+    "Attempts to send a notice to a webhook, by outcome: arrived or failed.",
     ("outcome",),
     registry=REGISTRY,
 )
 LAST_SWEEP = Gauge(
     "kennel_last_sweep_timestamp_seconds",
-    "When the last sweep ended, in seconds since 1970.",
+    "The end of the last sweep, in seconds since 1970.",
     multiprocess_mode="max",
     registry=REGISTRY,
 )

@@ -1,7 +1,7 @@
-"""Structured logs: one line a record, as JSON for programs or as text for people, with the ids of what it belongs to.
+"""Structured logs: one line per record, as JSON for programs or as text for people.
 
-Modules log with :mod:`logging`. This module decides once a process how records are written, and adds the ids of the
-request or the job in hand to each of them.
+Modules log with :mod:`logging`. This module configures the format once per process, and adds the ids of the current
+request or job to each record.
 """
 
 import logging
@@ -17,12 +17,12 @@ from scorer.monitoring.traces import annotate_span, current_span
 
 LogFormat = Literal["auto", "json", "text"]
 CHATTY = ("alembic", "amqp", "botocore", "celery", "httpcore", "httpx", "httpx2", "kombu", "urllib3")
-"""Libraries that tell each of their steps at INFO; they are heard from WARNING on, or at DEBUG."""
+"""Libraries that log each step at INFO. Their records are shown from WARNING on, or at the level DEBUG."""
 ACCESS_LOGGER = "uvicorn.access"
 
 
 class RequestRecord:
-    """What the line of one request says beside its method, path and status. Threads of the request share it."""
+    """Additional fields of a request's log line. All threads of the request share it."""
 
     def __init__(self, request_id: str) -> None:
         self.id = request_id
@@ -34,7 +34,7 @@ _request: ContextVar[RequestRecord | None] = ContextVar("kennel_request", defaul
 
 
 def begin_request(request_id: str) -> RequestRecord:
-    """Put ``request_id`` into every record that is logged for the request which begins now."""
+    """Add ``request_id`` to every log record of the request that begins now."""
     record = RequestRecord(request_id)
     _request.set(record)
     structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -43,13 +43,13 @@ def begin_request(request_id: str) -> RequestRecord:
 
 
 def request_id() -> str | None:
-    """The id of the request in hand; None outside of requests."""
+    """Return the id of the current request; None outside of requests."""
     record = _request.get()
     return record.id if record is not None else None
 
 
 def annotate_request(**fields: Any) -> None:
-    """Add fields to the line and the span of the request in hand; does nothing outside of requests."""
+    """Add fields to the log line and the span of the current request; do nothing outside of requests."""
     record = _request.get()
     if record is not None:
         record.fields.update(fields)
@@ -57,13 +57,15 @@ def annotate_request(**fields: Any) -> None:
 
 
 def log_context(**ids: Any) -> AbstractContextManager[None]:
-    """A context in which every record has these fields, such as the id of a job. None is left out."""
+    """Add fields, such as the id of a job, to every log record within the context. None values are left out."""
     return structlog.contextvars.bound_contextvars(**{name: value for name, value in ids.items() if value is not None})
 
 
 def configure_logging(level: str, log_format: LogFormat = "auto", stream: TextIO | None = None) -> None:
-    """Write the records of all loggers from ``level`` on to ``stream`` (stderr). ``auto`` is JSON unless the stream is
-    a terminal. Uvicorn's line for each request is replaced by that of :mod:`api.http.access_log`."""
+    """Write the records of all loggers from ``level`` on to ``stream`` (default: stderr).
+
+    ``auto`` is JSON unless the stream is a terminal. :mod:`api.http.access_log` replaces Uvicorn's line per request.
+    """
     stream = stream or sys.stderr
     as_json = log_format == "json" or (log_format == "auto" and not stream.isatty())
     handler = logging.StreamHandler(stream)
@@ -94,12 +96,12 @@ def _formatter(*, as_json: bool, colours: bool) -> logging.Formatter:
     if as_json:
         rendering += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     else:
-        # Its richer tracebacks show local variables, which may hold secrets.
+        # structlog's rich tracebacks show local variables, which may contain secrets.
         plain = structlog.dev.plain_traceback
         rendering += [structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain)]
     return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=every, processors=rendering)
 
 
 def _without_coloured_message(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    event.pop("color_message", None)  # uvicorn's message once more, with escape sequences
+    event.pop("color_message", None)  # uvicorn's second copy of the message, with escape sequences
     return event

@@ -1,9 +1,8 @@
-"""Traces by OpenTelemetry: spans of requests and jobs, with the ids that log records have. Off unless the setting
-``traces_endpoint`` names a collector, and without the extra ``traces`` there is nothing to send them by.
+"""OpenTelemetry traces: spans of requests and jobs, with the same ids as log records.
 
-FastAPI makes the spans of requests, this module those of jobs. Messages in the queue carry no ids, so no context goes
-with them; the trace of an entry has an id that follows from the entry's own. So every process finds the trace of an
-entry, and whoever knows the entry finds it, too.
+They are off unless the setting ``traces_endpoint`` names a collector, and need the extra ``traces``. FastAPI creates
+the spans of requests, this module those of jobs. Messages in the queue carry no trace context, so the id of an entry's
+trace is computed from the entry's id. Every process, and everybody who knows the entry, can find its trace.
 """
 
 import hashlib
@@ -19,25 +18,27 @@ from opentelemetry.trace import Link, Span, Tracer
 from scorer.errors import Unavailable
 
 PREFIX = "kennel."
-"""Of the attributes that are ours."""
+"""The prefix of Kennel's attributes."""
 
 _trace_id: ContextVar[int | None] = ContextVar("kennel_trace_id", default=None)
-"""The trace of the span that is begun next, if it has no parent."""
+"""The trace of the next span without a parent."""
 
 
 def require_exporter(endpoint: str | None) -> None:
-    """``Unavailable`` if traces are to be sent to an ``endpoint`` and there is nothing to send them by."""
+    """``Unavailable`` if ``endpoint`` is set but the exporter is not installed."""
     if endpoint is not None and find_spec("opentelemetry.exporter") is None:
         raise Unavailable(
             "no-traces",
-            "KENNEL_TRACES_ENDPOINT is set, and what sends traces is missing: in the folder of Kennel's sources, "
-            "pip install ./client '.[traces]'.",
+            "KENNEL_TRACES_ENDPOINT is set, but the packages for sending traces are missing. In the folder of Kennel's "
+            "sources, run pip install ./client '.[traces]'.",
         )
 
 
 def configure_traces(endpoint: str | None, service: str) -> None:
-    """Send the spans of this process, those of ``service``, to the collector at ``endpoint``; nothing without one.
-    ``Unavailable`` if the extra is missing. Call it after forking: a thread sends them."""
+    """Send the spans of this process, named ``service``, to the collector at ``endpoint``; do nothing without one.
+
+    ``Unavailable`` if the extra is missing. Call it after forking, because it starts a thread.
+    """
     require_exporter(endpoint)
     if endpoint is None:
         return
@@ -48,7 +49,7 @@ def configure_traces(endpoint: str | None, service: str) -> None:
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
 
     class EntryIds(RandomIdGenerator):
-        """Ids of traces: those of entries where one is begun, else random ones."""
+        """Trace ids: the entry's id in the trace of an entry, else random."""
 
         def generate_trace_id(self) -> int:
             return _trace_id.get() or super().generate_trace_id()
@@ -60,24 +61,24 @@ def configure_traces(endpoint: str | None, service: str) -> None:
 
 
 def end_traces() -> None:
-    """Send what has not been sent yet; for processes that end without leaving the interpreter."""
+    """Send the remaining spans, for processes that end without the interpreter's exit handlers."""
     shut_down = getattr(trace.get_tracer_provider(), "shutdown", None)
     if shut_down is not None:
         shut_down()
 
 
 def trace_id_of(submission_id: str) -> int:
-    """The id of an entry's trace: the first 128 bits of the SHA-256 of its public id."""
+    """Return the id of an entry's trace: the first 128 bits of the SHA-256 of its public id."""
     return int.from_bytes(hashlib.sha256(submission_id.encode()).digest()[:16])
 
 
 def current_span() -> Span:
-    """The span in hand; one that records nothing if there is none."""
+    """Return the current span, or a span that records nothing."""
     return trace.get_current_span()
 
 
 def annotate_span(span: Span, **ids: object) -> None:
-    """Add ids to a span. That of the request which has accepted an entry gets a span of the entry's trace beside it."""
+    """Add ids to a span. For an accepted entry, also add a linked span to the entry's trace."""
     if not span.is_recording():
         return
     span.set_attributes(_attributes(ids))
@@ -89,8 +90,10 @@ def annotate_span(span: Span, **ids: object) -> None:
 
 @contextmanager
 def job_span(queue: str, *, queued_at: datetime | None, submission_id: str | None, **ids: object) -> Iterator[Span]:
-    """A span of the job that the block runs, after one of its wait in the queue since ``queued_at``, both in the trace
-    of its entry, if it has one."""
+    """Record a span of the wait in the queue since ``queued_at``, and a span of the job in the block.
+
+    Both are in the trace of the job's entry, if it has one.
+    """
     every = {"queue": queue, "submission_id": submission_id, **ids}
     if queued_at is not None:
         with _entry_span(f"wait for {queue}", submission_id, every, start=queued_at):
@@ -100,7 +103,7 @@ def job_span(queue: str, *, queued_at: datetime | None, submission_id: str | Non
 
 
 def add_stage(stage: str) -> None:
-    """Record in the span in hand that a stage of the job begins."""
+    """Record in the current span that a stage of the job begins."""
     trace.get_current_span().add_event(stage)
 
 
@@ -113,7 +116,7 @@ def _entry_span(
     start: datetime | None = None,
     links: list[Link] | None = None,
 ) -> Iterator[Span]:
-    """A span without a parent: the first of a trace, or one more of an entry's."""
+    """A span without a parent: the first span of a trace, or a further span of an entry's trace."""
     token = _trace_id.set(trace_id_of(submission_id) if submission_id is not None else None)
     try:
         with _tracer().start_as_current_span(

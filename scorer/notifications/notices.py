@@ -1,8 +1,8 @@
 """Notices: messages to people on the site, by mail and by webhook.
 
-``notify`` and its variants write rows in the transaction of the event itself, so nothing leaves before the commit, and
-nothing after a rollback; workers send the mails (:mod:`scorer.notifications.outbox`) and webhook deliveries
-(:mod:`scorer.notifications.webhooks`).
+``notify`` and its variants write rows in the transaction of the event, so a rollback also drops its notices. Workers
+send the mails (:mod:`scorer.notifications.outbox`) and webhook deliveries (:mod:`scorer.notifications.webhooks`) after
+the commit.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,40 +20,40 @@ from scorer.errors import NotFound
 
 
 class Kind(StrEnum):
-    """The kinds of notices, each with its name on pages; people choose by kind which ones are mailed to them."""
+    """The kinds of notices, each with its label on pages. People choose the kinds that they get by mail."""
 
     label: str
 
     def __new__(cls, value: str, label: str) -> "Kind":
-        """A kind with this value, as it is stored."""
+        """Create a kind from its stored value and its label."""
         kind = str.__new__(cls, value)
         kind._value_, kind.label = value, label
         return kind
 
-    DEADLINE = "deadline", "A competition closes later, or earlier"
-    CHANGE = "change", "Rules, dates, limits, prizes or measurements of a competition change"
-    ENTRY_SCORED = "entry-scored", "An entry has its public score"
-    ENTRY_REJECTED = "entry-rejected", "An entry was rejected"
-    ENTRY_FAILED = "entry-failed", "An entry failed by our fault"
-    INVITATION = "invitation", "Invitations to teams"
-    PUBLICATION = "publication", "A provisional or final board is published or withdrawn"
-    RULING = "ruling", "Rulings, and answers to rebuttals"
-    GENERATOR = "generator", "A generator that was handed in cannot be used"
-    REVIEW = "review", "For organizers: rebuttals to answer, reviewers who disagree"
-    ANNOUNCEMENT = "announcement", "Announcements of the organizers"
-    MESSAGE = "message", "Messages of the organizers to your team, and requests for code"
-    WEBHOOK = "webhook", "A webhook of yours was stopped"
+    DEADLINE = "deadline", "New closing time of a competition"
+    CHANGE = "change", "New rules, dates, limits, prizes or measurements of a competition"
+    ENTRY_SCORED = "entry-scored", "Public score of an entry"
+    ENTRY_REJECTED = "entry-rejected", "Rejected entry"
+    ENTRY_FAILED = "entry-failed", "Entry that failed because of a fault of the service"
+    INVITATION = "invitation", "Invitations to teams, competitions and roles"
+    PUBLICATION = "publication", "Publication or withdrawal of a provisional or final board"
+    RULING = "ruling", "Rulings and answers to rebuttals"
+    GENERATOR = "generator", "Submitted generator that cannot be used"
+    REVIEW = "review", "For organizers: rebuttals to answer, disagreements between reviewers"
+    ANNOUNCEMENT = "announcement", "Announcements from organizers"
+    MESSAGE = "message", "Messages from organizers to your team and requests for code"
+    WEBHOOK = "webhook", "Stopped webhook"
 
 
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
-"""The kinds mailed to people who have not chosen. Scores are not: several come a day, and people watch for them."""
-FAREWELL = "\n\nWhich mails you get is yours to choose: see your account."
+"""The kinds mailed to people who have not chosen. There are several scores a day, and people watch for them anyway."""
+FAREWELL = "\n\nTo choose which mails you get, go to your account page."
 
 
 def notify(
     session: Session, text: NoticeText, now: datetime, *, accounts: Collection[int] = (), teams: Collection[int] = ()
 ) -> None:
-    """Notify accounts, by their ids, and every member of teams."""
+    """Notify accounts, by id, and all members of teams."""
     people = {*accounts, *(notifications.member_accounts(session, teams) if teams else ())}
     mailed = text.kind in MAILED_BY_DEFAULT
     notifications.write_notice(session, text, accounts=people, mailed=mailed, farewell=FAREWELL, now=now)
@@ -69,8 +69,8 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     """Notify a team of the end of one of its submissions: scored, rejected or failed."""
     title = submission.competition.title
     endings = {
-        Kind.ENTRY_SCORED: ("has its public score", "See how it did."),
-        Kind.ENTRY_REJECTED: ("was rejected", f"{reason} It is not counted among your entries of the day."),
+        Kind.ENTRY_SCORED: ("has its public score", "See the result on its page."),
+        Kind.ENTRY_REJECTED: ("was rejected", f"{reason} It does not count towards your daily limit."),
         Kind.ENTRY_FAILED: ("failed", reason),
     }
     what, body = endings[kind]
@@ -81,7 +81,7 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
 
 
 def mark_read(acting: Acting, notice_id: int) -> None:
-    """Mark a notice as read; ``NotFound`` if it is not theirs."""
+    """Mark a notice as read; ``NotFound`` if it belongs to somebody else."""
     if not notifications.notice_exists(acting.session, acting.actor.id, notice_id):
         raise NotFound("no-notice", "You have no such notice.")
     notifications.mark_read(acting.session, acting.actor.id, acting.now, only=notice_id)
@@ -93,12 +93,12 @@ def mark_all_read(acting: Acting, *, up_to: int) -> None:
 
 
 def mail_choices(session: Session, account: Account) -> dict[Kind, bool]:
-    """For every kind whether the account gets it by mail."""
+    """Return for every kind whether the account gets it by mail."""
     choices = notifications.mail_choices(session, account.id)
     return {kind: choices.get(kind, kind in MAILED_BY_DEFAULT) for kind in Kind}
 
 
 def choose_mails(session: Session, account: Account, choices: Mapping[Kind, bool]) -> None:
-    """Set for some kinds whether they are mailed; the kinds left out keep their setting."""
+    """Set whether kinds are mailed; kinds that are left out keep their setting."""
     for kind, mailed in choices.items():
         notifications.choose_mail(session, account.id, kind, mailed=mailed)

@@ -1,8 +1,8 @@
 """The outbox: mails as rows, written in the transaction of their cause and sent by a worker after the commit.
 
-Delivery is at most once. ``claim_mail`` is committed before the mail leaves; a sender that dies after that may or may
-not have sent it, so it is not retried. A mail that the server refuses for now is retried for four days, as RFC 5321
-recommends. While the server takes no mail at all, mails wait, and that costs them no attempt.
+Delivery is at most once. ``claim_mail`` is committed before the mail leaves. If the sender dies after that, the mail
+may be sent, so it is not retried. A mail that the server refuses temporarily is retried for four days, as RFC 5321
+recommends. While the server accepts no mail at all, mails wait without losing attempts.
 """
 
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from scorer.lifecycle import MailState
 
 MAX_ATTEMPTS = 100
 FIRST_RETRY_AFTER = timedelta(minutes=1)
-"""Delay before the second attempt, and after each outage of the server. It doubles with each further attempt."""
+"""The delay before the second attempt and after each outage of the server. It doubles with each further attempt."""
 MAX_RETRY_AFTER = timedelta(hours=1)
 SHOWN = timedelta(days=7)
 SENDING_LEASE = timedelta(minutes=10)
@@ -25,7 +25,7 @@ SENDING_LEASE = timedelta(minutes=10)
 def queue_mail(
     session: Session, recipient: str, subject: str, *, body: str, now: datetime, expires_at: datetime | None = None
 ) -> Mail:
-    """Queue a plain-text mail, sent after this transaction's commit and dropped if not sent by ``expires_at``."""
+    """Queue a plain-text mail. It is sent after the commit, and dropped if it is not sent by ``expires_at``."""
     mail = Mail(
         recipient=recipient,
         subject=subject,
@@ -48,13 +48,15 @@ def claim_mail(session: Session, now: datetime) -> Mail | None:
 
 
 def mark_sent(session: Session, mail: Mail, *, now: datetime) -> None:
-    """Close a mail that the server has taken."""
+    """Close a mail that the server has accepted."""
     notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
 def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, permanent: bool) -> None:
-    """Record that the server has certainly not taken a mail: schedule a retry, or close it if the error is permanent or
-    attempts are used up."""
+    """Record that the server has certainly not accepted a mail.
+
+    Schedule a retry, or close the mail if the error is permanent or no attempts are left.
+    """
     if permanent or mail.attempts >= MAX_ATTEMPTS:
         notifications.close_mail(session, mail.id, state=MailState.FAILED, error=error, body="")
     else:
@@ -64,23 +66,23 @@ def record_refusal(session: Session, mail: Mail, *, error: str, now: datetime, p
 
 
 def defer(session: Session, mail: Mail, *, error: str, now: datetime) -> None:
-    """Let a mail wait whose server takes no mail at all; this was no attempt."""
+    """Let a mail wait because the server accepts no mail at all. This does not count as an attempt."""
     due_at, attempts = now + FIRST_RETRY_AFTER, mail.attempts - 1
     notifications.close_mail(session, mail.id, state=MailState.WAITING, error=error, due_at=due_at, attempts=attempts)
 
 
 def mark_lost(session: Session, mail: Mail, *, error: str) -> None:
-    """Close a mail of which it is unknown whether the server took it."""
+    """Close a mail that the server may or may not have accepted."""
     notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 
 def list_faults(session: Session, now: datetime) -> list[MailFault]:
-    """Why mails wait, and why others have not been sent within the last week; the newest reasons first."""
+    """Return why mails wait or, within the last week, were not sent; newest reasons first."""
     return notifications.mail_faults(session, now - SHOWN)
 
 
 def sweep_mails(session: Session, now: datetime) -> dict[str, int]:
-    """Close expired mails and those of dead senders; returns the number of each."""
+    """Close expired mails and mails of dead senders; return the number of each."""
     return {
         "expired": notifications.expire_mails(session, now),
         "unknown": notifications.close_lost_mails(session, now),

@@ -13,20 +13,20 @@ from scorer.db.tables import Mail
 from scorer.errors import Unavailable
 
 CONTENT_POLICY = SMTP.clone(cte_type="7bit")
-"""Every server takes it, also one without 8BITMIME."""
+"""Every server accepts it, even without 8BITMIME."""
 TIMEOUT_SECONDS = 10
 TRANSFER_SECONDS = 60
-"""How long the server may take to accept a whole mail: many scan it before they answer."""
+"""The longest time for the server to accept a whole mail: many servers scan it before they answer."""
 OK_CODES = {250, 251}
 PERMANENT_ERROR_CODE = 500
 """Reply codes from here on are permanent errors: a retry is useless."""
 SESSION_CODES = {421, 530}
-"""Replies about the session and not about a recipient: the server closes it, or wants a login first."""
+"""Replies about the session, not about a recipient: the server closes it, or requires a login."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class MailRefused(Exception):
-    """The server has certainly not taken the mail; ``permanent``: a retry would fail as well."""
+    """The server has certainly not accepted the mail. ``permanent``: a retry would also fail."""
 
     def __init__(self, message: str, *, permanent: bool) -> None:
         super().__init__(message)
@@ -34,15 +34,15 @@ class MailRefused(Exception):
 
 
 class MailUncertain(Exception):
-    """The connection broke during the transfer: the server may have taken the mail."""
+    """The connection broke during the transfer: the server may have accepted the mail."""
 
 
 def deliver(mail: Mail, url: str, sender: str, *, site: str) -> None:
-    """Send a mail through the SMTP server at ``url``: ``smtps://user:password@host`` (TLS from the start) or
-    ``smtp://host:25`` (TLS if the server offers it; a password is sent through TLS or to this machine only). ``site``
-    is the address of the service.
+    """Send a mail through the SMTP server at ``url``. ``site`` is the address of the service.
 
-    Raises ``Unavailable`` if the server takes no mail at all, ``MailRefused`` or ``MailUncertain`` for this mail.
+    ``url`` is ``smtps://user:password@host`` (TLS from the start) or ``smtp://host:25`` (TLS if the server offers it).
+    A password is only sent over TLS or to this machine. Raises ``Unavailable`` if the server accepts no mail at all,
+    ``MailRefused`` or ``MailUncertain`` for this mail.
     """
     content = message_of(mail, sender, site).as_bytes(policy=CONTENT_POLICY)
     with _session(url) as server:
@@ -66,14 +66,14 @@ def deliver(mail: Mail, url: str, sender: str, *, site: str) -> None:
 
 
 def check(url: str, sender: str) -> None:
-    """``Unavailable`` unless the server at ``url`` would take mails from ``sender``. None is sent."""
+    """``Unavailable`` unless the server at ``url`` would accept mails from ``sender``. Sends no mail."""
     with _session(url) as server, _unavailability():
         _begin_mail(server, sender)
 
 
 @contextmanager
 def _session(url: str) -> Iterator[smtplib.SMTP]:
-    """A session that ends with QUIT, whose answer nobody needs."""
+    """Open a session and end it with QUIT, without waiting for the answer."""
     server = connect(url)
     try:
         yield server
@@ -84,7 +84,7 @@ def _session(url: str) -> Iterator[smtplib.SMTP]:
 
 
 def _begin_mail(server: smtplib.SMTP, sender: str) -> None:
-    """Announce a mail; ``Unavailable`` if the server takes none from this sender, whatever the mail is."""
+    """Announce a mail; ``Unavailable`` if the server accepts no mail from this sender."""
     code, reply = server.mail(parseaddr(sender)[1])
     if code not in OK_CODES:
         raise _unavailable(f"it refuses the sender {sender}: {_text(code, reply)}")
@@ -104,17 +104,17 @@ def _unavailable(why: object) -> Unavailable:
 
 @contextmanager
 def _unavailability() -> Iterator[None]:
-    """Make ``Unavailable`` of every failure of the connection."""
+    """Turn every failure of the connection into ``Unavailable``."""
     try:
         yield
     except smtplib.SMTPResponseException as error:
         raise _unavailable(_text(error.smtp_code, error.smtp_error)) from error
-    except (OSError, smtplib.SMTPException, UnicodeError) as error:  # a name that DNS cannot have is a UnicodeError
+    except (OSError, smtplib.SMTPException, UnicodeError) as error:  # an invalid host name is a UnicodeError
         raise _unavailable(error) from error
 
 
 def connect(url: str) -> smtplib.SMTP:
-    """A connection to the SMTP server at ``url``, logged in; ``Unavailable`` if the server takes no mail at all."""
+    """Connect and log in to the SMTP server at ``url``; ``Unavailable`` if the server accepts no mail at all."""
     with _unavailability():
         return _connected(urlsplit(url))
 
@@ -144,16 +144,16 @@ def _connected(url: SplitResult) -> smtplib.SMTP:
 
 def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
     if not safe:
-        raise smtplib.SMTPException("it offers no TLS, and the password must not be sent without")
+        raise smtplib.SMTPException("it offers no TLS, and the password must not be sent without TLS")
     server.login(unquote(url.username or ""), unquote(url.password or ""))
 
 
 def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
-    """The mail as a MIME message. Its Message-ID is stable, so that a duplicate can be recognised."""
+    """Return the mail as a MIME message. Its Message-ID is stable, so receivers can recognise a duplicate."""
     message = EmailMessage(CONTENT_POLICY)
     message["From"] = sender
     message["To"] = mail.recipient
-    message["Subject"] = " ".join(mail.subject.split())  # a name of an older entry may have a line break in it
+    message["Subject"] = " ".join(mail.subject.split())  # the name of an old entry may contain a line break
     message["Date"] = format_datetime(mail.created_at)
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     message["Message-ID"] = f"<kennel.{mail.id}.{int(mail.created_at.timestamp())}@{domain}>"

@@ -1,8 +1,8 @@
-"""Webhooks of accounts, and their deliveries: signed notices, sent after the commit, retried for a day.
+"""Webhooks of accounts and their deliveries: signed notices, sent after the commit and retried for a day.
 
-Delivery is at least once. A delivery is marked as being sent, and that is committed, before it leaves, so no two
-workers send it at once and a delivered one is not repeated. If the sender dies or the response is late, the delivery
-is sent again under the same id, by which the receiver recognises it. Signatures are those of Standard Webhooks
+Delivery is at least once. A delivery is marked as being sent, and the mark is committed, before it leaves. So only one
+worker sends it at a time, and confirmed deliveries are not repeated. If the sender dies or the response is late, the
+delivery is sent again with the same id, which the receiver can recognise. Signatures follow Standard Webhooks
 (https://www.standardwebhooks.com).
 """
 
@@ -25,18 +25,20 @@ from scorer.notifications import notices
 from scorer.notifications.notices import Kind, NoticeText
 
 PREFIX = "whsec_"
-"""Begins a secret; the rest is its key in base64."""
+"""The beginning of a secret; the rest is its key in base64."""
 KEY_BYTES = 32
 
 
 def encode_secret(key: bytes) -> str:
-    """The secret for a random key of 24 to 64 bytes, as receivers' libraries take it."""
+    """Return the secret for a random key of 24 to 64 bytes, in the format of receivers' libraries."""
     return PREFIX + b64encode(key).decode()
 
 
 def signed_headers(secret: str, delivery_id: str, timestamp: int, *, body: bytes) -> Mapping[str, str]:
-    """The headers by which a receiver verifies a delivery: its id, when it was sent (Unix seconds), so that a replayed
-    request can be refused, and the HMAC-SHA256 of both with the body."""
+    """Return the headers for verifying a delivery: its id, its time and the HMAC-SHA256 of both with the body.
+
+    ``timestamp`` is in Unix seconds; receivers use it to refuse replayed requests.
+    """
     key = b64decode(secret.removeprefix(PREFIX))
     signature = hmac.digest(key, f"{delivery_id}.{timestamp}.".encode() + body, hashlib.sha256)
     return {
@@ -47,24 +49,26 @@ def signed_headers(secret: str, delivery_id: str, timestamp: int, *, body: bytes
 
 
 MAX_WEBHOOKS = 10
-"""Webhooks of an account."""
+"""Webhooks per account."""
 MAX_URL_LENGTH = 2000
 PORTS = (None, 443, 8443)
-"""Where https is served: a webhook's outcome is shown, and must not tell which other ports of a host are open."""
+"""The usual ports of https. People see the outcome of a webhook, which must not reveal other open ports of a host."""
 FIRST_RETRY_AFTER = timedelta(minutes=1)
-"""Delay before the second attempt; it doubles with each further one."""
+"""The delay before the second attempt; it doubles with each further attempt."""
 GIVE_UP_AFTER = timedelta(days=1)
 SENDING_LEASE = timedelta(minutes=1)
 PING = "ping"
 
 
 def register(acting: Acting, url: str, *, secret: str, local: bool) -> Webhook:
-    """Register ``url`` for an account's notices. ``secret`` is random, made by the caller; ``local``
-    allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks."""
+    """Register ``url`` for an account's notices. ``secret`` is random, made by the caller.
+
+    ``local`` allows addresses without TLS. ``Invalid`` for an unusable address, ``Conflict`` for too many webhooks.
+    """
     require_url(url, local=local)
     accounts.lock_account(acting.session, acting.actor.id)
     if len(notifications.active_webhooks(acting.session, acting.actor.id)) >= MAX_WEBHOOKS:
-        raise Conflict("too-many-webhooks", f"You have {MAX_WEBHOOKS} webhooks; please remove one first.")
+        raise Conflict("too-many-webhooks", f"You have {MAX_WEBHOOKS} webhooks, which is the limit. Remove one first.")
     webhook = Webhook(account_id=acting.actor.id, url=url, secret=secret, created_at=acting.now)
     acting.session.add(webhook)
     acting.session.flush()
@@ -72,8 +76,10 @@ def register(acting: Acting, url: str, *, secret: str, local: bool) -> Webhook:
 
 
 def require_url(url: str, *, local: bool) -> None:
-    """``Invalid`` unless notices can be posted to this URL. Whether its host is public is checked at each delivery,
-    since DNS records change."""
+    """``Invalid`` unless this URL can receive notices.
+
+    Each delivery checks whether the host is public, because DNS records change.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -90,12 +96,13 @@ def require_url(url: str, *, local: bool) -> None:
     ):
         raise Invalid(
             "bad-url",
-            "A webhook needs an address that begins with https://, names no user, and no port but 443 or 8443.",
+            "This address cannot be used for a webhook. Use an https:// address without a user name, with port 443 or "
+            "8443.",
         )
 
 
 def find_webhook(session: Session, account: Account, webhook_id: int) -> Webhook:
-    """One of the webhooks of an account; ``NotFound`` otherwise."""
+    """Return a webhook of an account; ``NotFound`` if it has no such webhook."""
     for webhook in notifications.active_webhooks(session, account.id):
         if webhook.id == webhook_id:
             return webhook
@@ -108,7 +115,7 @@ def end(acting: Acting, webhook_id: int) -> None:
 
 
 def end_all(session: Session, account: Account, *, exclude: Collection[int] = (), now: datetime) -> None:
-    """Remove the webhooks of an account, except those of the ids ``exclude``."""
+    """Remove the webhooks of an account, except the ids in ``exclude``."""
     for webhook in notifications.active_webhooks(session, account.id):
         if webhook.id not in exclude:
             _end(session, webhook, now)
@@ -122,8 +129,8 @@ def _end(session: Session, webhook: Webhook, now: datetime, *, reason: str = "Th
 def deliveries(
     session: Session, account: Account, webhook_id: int, *, before: int | None = None, limit: int
 ) -> Sequence[Delivery]:
-    """The latest deliveries to a webhook with their outcomes, newest first; ``before``: only those older than the one
-    with this id."""
+    """Return the deliveries to a webhook with their outcomes, newest first. ``before``: only older ones than this
+    id."""
     webhook = find_webhook(session, account, webhook_id)
     return newest_rows(session, Delivery, before=before, limit=limit, webhook_id=webhook.id)
 
@@ -134,8 +141,8 @@ def ping(acting: Acting, webhook_id: int) -> Delivery:
     delivery = Delivery(
         webhook_id=webhook.id,
         kind=PING,
-        subject="A trial",
-        body="If you read this, the webhook works.",
+        subject="Test delivery",
+        body="This is a test. Your webhook works.",
         link="/notices",
         state=DeliveryState.WAITING,
         attempts=0,
@@ -158,14 +165,14 @@ def mark_arrived(session: Session, delivery: Delivery, *, now: datetime) -> None
 
 
 def stop(session: Session, delivery: Delivery, *, error: str, now: datetime) -> None:
-    """End a webhook whose receiver wants no more, and notify the account that added it."""
+    """End a webhook because its receiver refuses further deliveries, and notify its account."""
     notifications.close_delivery(session, delivery, state=DeliveryState.FAILED, error=error)
     webhook = session.get_one(Webhook, delivery.webhook_id)
     if webhook.ended_at is not None:
         return
     _end(session, webhook, now, reason=error)
-    body = f"Your webhook {webhook.url} gets no more notices. {error} To use it again, add it again."
-    notice = NoticeText(Kind.WEBHOOK, "A webhook was stopped", body, "/account/notices#webhooks")
+    body = f"Your webhook {webhook.url} no longer gets notices. {error} To use it again, add it again."
+    notice = NoticeText(Kind.WEBHOOK, "Your webhook was stopped", body, "/account/notices#webhooks")
     notices.notify(session, notice, now, accounts=[webhook.account_id])
 
 

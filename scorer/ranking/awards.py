@@ -1,4 +1,4 @@
-"""Medals and prizes: what the ranks of a board win."""
+"""Medals and prizes: the awards for the ranks of a board."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,14 +10,14 @@ MEDALS = ("gold", "silver", "bronze")
 
 
 class Award(NamedTuple):
-    """Medal and prize of a place on a board; None where it wins none."""
+    """Medal and prize of a place on a board; None if it wins none."""
 
     medal: str | None = None
     prize: str | None = None
 
 
 class Awards(NamedTuple):
-    """What the ranks of a board win."""
+    """The awards for the ranks of a board."""
 
     medals: Mapping[str, int]
     """The last rank of each medal, by its colour."""
@@ -33,7 +33,7 @@ class Awards(NamedTuple):
 
     @property
     def last_winning_rank(self) -> int:
-        """The last rank that wins a medal or a prize; 0 where none does."""
+        """The last rank that wins a medal or a prize; 0 if none does."""
         return max([*self.medals.values(), *(int(str(prize["place"])) for prize in self.prizes)], default=0)
 
 
@@ -41,8 +41,8 @@ NO_AWARDS = Awards({})
 
 
 def board_awards(awards: Awards, kind: TrackKind, phase: Phase) -> Awards:
-    """What the ranks of a board win: on the private one, which decides, medals and prizes; on the public one medals,
-    provisionally, while the competition is open, and nothing from the close on."""
+    """The awards on a board. The private board decides and has medals and prizes. The public board has provisional
+    medals while the competition is open, and nothing after the close."""
     if kind == "private":
         return awards
     return Awards(awards.medals) if phase in {Phase.DRAFT, Phase.OPEN} else NO_AWARDS

@@ -1,6 +1,6 @@
 """A track's scored entries as columns, and the rules that judge them. Pure.
 
-Times are integer microseconds since 2000-01-01 UTC: lossless, and sorted as the times are.
+Times are integer microseconds since 2000-01-01 UTC: lossless, and sorted like the times.
 """
 
 from collections.abc import Callable, Collection
@@ -19,13 +19,13 @@ T = TypeVar("T", bound=np.generic)
 
 
 def distinct(values: Ints) -> Ints:
-    """The distinct values, sorted: ``np.unique`` in an eighth of its time."""
+    """The distinct values, sorted. Takes an eighth of the time of ``np.unique``."""
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def numbered(teams: Ints) -> tuple[Ints, int]:
-    """Each team's number from 0, in the order of ids, and how many teams there are. By a table where the ids lie close
+    """Each team's number from 0, in the order of ids, and the number of teams. Uses a table if the ids are close
     together, which takes a tenth of the time of sorting."""
     low, high = (int(teams.min()), int(teams.max())) if len(teams) else (0, 0)
     if high - low > 8 * len(teams):
@@ -38,12 +38,12 @@ def numbered(teams: Ints) -> tuple[Ints, int]:
 
 
 def is_among(values: Ints, wanted: Ints) -> Flags:
-    """Whether each value is one of those wanted."""
+    """Whether each value is in ``wanted``."""
     return np.isin(values, wanted) if len(wanted) else np.zeros(len(values), np.bool_)
 
 
 def positions_in(ordered: Ints, wanted: Ints) -> tuple[Ints, Flags]:
-    """The position of each wanted value in ``ordered``, which is sorted, and whether it is there; 0 where it is not."""
+    """The position of each wanted value in the sorted ``ordered``, and whether it is there; 0 if it is not."""
     if np.array_equal(ordered, wanted):
         return np.arange(len(ordered)), np.ones(len(ordered), np.bool_)
     positions = np.searchsorted(ordered, wanted)
@@ -53,8 +53,8 @@ def positions_in(ordered: Ints, wanted: Ints) -> tuple[Ints, Flags]:
 
 
 def in_blocks(function: Callable[..., NDArray[T]], *columns: NDArray[Any]) -> NDArray[T]:
-    """``function(*columns)`` of a function that computes each row by itself, some thousands of rows at a time: what it
-    computes in between stays in the processor's cache, where whole columns would take memory anew for each step."""
+    """``function(*columns)`` for a function that computes each row independently, some thousands of rows at a time.
+    Intermediate results stay in the processor's cache; whole columns would allocate memory for each step."""
     rows = len(columns[0])
     first = function(*(column[:BLOCK_ROWS] for column in columns))
     values = np.empty(rows, first.dtype)
@@ -81,21 +81,20 @@ class EntryColumns:
     fid: Floats
     distance: Floats
     distance_se: Floats
-    """The standard error of ``distance``; nan where there is none."""
+    """The standard error of ``distance``; nan if there is none."""
     copied_share: Floats
     late: Flags
     terms: Ints
-    """By which scorer version and references it was measured, as a number: equal numbers, equal terms."""
+    """The scorer version and references it was measured with, as a number: equal numbers mean equal terms."""
 
     def __len__(self) -> int:
         return len(self.ref)
 
     def take(self, rows: Ints | Flags) -> "EntryColumns":
-        """Some of the rows."""
         return EntryColumns(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     def updated_with(self, other: "EntryColumns") -> "EntryColumns":
-        """These entries and those of ``other``, which replace entries of the same ref."""
+        """These entries and those of ``other``, which replace entries with the same ref."""
         remaining = self.take(~np.isin(self.ref, other.ref)) if len(other) else self
         both = EntryColumns(
             *(np.concatenate([getattr(remaining, column.name), getattr(other, column.name)]) for column in fields(self))
@@ -104,9 +103,9 @@ class EntryColumns:
         return both if in_order else both.take(np.argsort(both.ref, kind="stable"))
 
     def before(self, moment: int, superseded: "EntryColumns") -> "EntryColumns":
-        """These entries as they were at a past moment: one that was measured later has its newest earlier measurement,
-        or is absent. ``superseded``: every measurement that is not its entry's newest, in the order of ref and, of one
-        entry, of age."""
+        """These entries as they were at a past moment. An entry that was measured later has its newest earlier
+        measurement, or is absent. ``superseded`` has every measurement that is not its entry's newest, ordered by ref
+        and, within an entry, by age."""
         unchanged = self.measured_at <= moment
         if unchanged.all():
             return self
@@ -137,15 +136,16 @@ class JudgingRules:
     waived: Ints = field(default_factory=_none)
 
     def current_teams(self, teams: Ints) -> Ints:
-        """The present teams of these, after merges."""
+        """The present teams for these teams, after merges."""
         if not len(self.merged):
             return teams
         positions, is_merged = positions_in(self.merged, teams)
         return np.where(is_merged, self.into[positions], teams)
 
     def equals(self, other: "JudgingRules", *, but_tau: bool = False) -> bool:
-        """Whether both judge alike; with ``but_tau``, under the same tau."""
-        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self) if each.name != "tau"]
+        """Whether both judge alike. With ``but_tau``, tau may differ."""
+        names = [rule.name for rule in fields(self) if rule.name != "tau"]
+        pairs = [(getattr(self, name), getattr(other, name)) for name in names]
         same_tau = but_tau or np.array_equal(self.tau, other.tau, equal_nan=True)
         return same_tau and all(np.array_equal(one, another) for one, another in pairs)
 

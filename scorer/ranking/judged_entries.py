@@ -1,4 +1,4 @@
-"""A track's entries judged by its rules, over columns, for a million entries. Pure."""
+"""A track's entries judged by its rules, in columns, for a million entries. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ from scorer.ranking.columns import (
 )
 
 INDEPENDENT_OF_TAU = frozenset({"team", "codes", "is_benchmark", "is_disqualified", "is_exempt", "is_copy", "counts"})
-"""The cached properties of judged entries that are the same under every tau."""
+"""The cached properties of judged entries that are the same for every tau."""
 INDEPENDENT_OF_FINALS = INDEPENDENT_OF_TAU - {"counts"} | {"penalised", "score", "can_rank"}
-"""Those that are the same whichever entries are final."""
+"""The cached properties that are the same for every choice of final entries."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class JudgedEntries:
     columns: EntryColumns
     rules: JudgingRules
     finals: FinalPicks | None = None
-    """Which entries count; None: all."""
+    """The entries that count; None: all."""
 
     @cached_property
     def team(self) -> Ints:
@@ -44,32 +44,30 @@ class JudgedEntries:
 
     @cached_property
     def codes(self) -> tuple[Ints, int]:
-        """The teams as numbers from 0, and how many there are."""
+        """The teams as numbers from 0, and the number of teams."""
         return numbered(self.team)
 
     @cached_property
     def is_benchmark(self) -> Flags:
-        """Whether each entry is a benchmark."""
         return is_among(self.team, self.rules.benchmarks)
 
     @cached_property
     def is_disqualified(self) -> Flags:
-        """Whether each entry is disqualified."""
         return is_among(self.columns.ref, self.rules.disqualified)
 
     @cached_property
     def is_exempt(self) -> Flags:
-        """Whether each entry is never penalised, whatever tau is: benchmarks and waived entries."""
+        """Whether each entry is never penalised for any tau: benchmarks and waived entries."""
         return self.is_benchmark | is_among(self.columns.ref, self.rules.waived)
 
     @property
     def is_competing(self) -> Flags:
-        """Whether each entry is one that tau is chosen over: in time, and no benchmark."""
+        """Whether tau is chosen over each entry: those in time that are no benchmark."""
         return ~self.columns.late & ~self.is_benchmark
 
     @property
     def tau(self) -> Floats:
-        """The threshold of each entry: 0 for those that are exempt."""
+        """The threshold of each entry: 0 for exempt entries."""
         return self._tau_of(self.is_exempt)
 
     def _tau_of(self, is_exempt: Flags) -> Floats:
@@ -91,13 +89,13 @@ class JudgedEntries:
 
     @cached_property
     def score(self) -> Floats:
-        """MiFID, rounded as shown; nan where there is none."""
+        """MiFID, rounded as shown; nan if there is none."""
         scale = 10.0**self.rules.decimals
         return self._in_blocks(lambda *columns: np.asarray(np.floor(self._mifid(*columns) * scale + 0.5) / scale))
 
     @property
     def exact_score(self) -> Floats:
-        """MiFID, not rounded; nan where there is none."""
+        """MiFID, not rounded; nan if there is none."""
         return self._in_blocks(self._mifid)
 
     def _in_blocks(self, function: Callable[..., Floats]) -> Floats:
@@ -111,7 +109,7 @@ class JudgedEntries:
 
     @cached_property
     def counts(self) -> Flags:
-        """Whether each entry is on the board: on the public one all are."""
+        """Whether each entry is on the board; on the public board all are."""
         if self.finals is None:
             return np.ones(len(self.columns), np.bool_)
         positions, final = positions_in(self.finals.ref, self.columns.ref)
@@ -125,11 +123,12 @@ class JudgedEntries:
         return np.isfinite(self.score) & ~self.is_disqualified
 
     def under(self, tau: float) -> "JudgedEntries":
-        """The same entries under another tau; ``finals`` stay. What does not depend on tau is computed once for all."""
+        """The same entries under another tau, with the same ``finals``. Everything independent of tau is computed only
+        once."""
         return self._changed(INDEPENDENT_OF_TAU, rules=replace(self.rules, tau=tau))
 
     def with_finals(self, finals: FinalPicks) -> "JudgedEntries":
-        """The same entries, of which these count. What does not depend on that is computed once for all."""
+        """The same entries, with only ``finals`` counting. Everything independent of that is computed only once."""
         return self._changed(INDEPENDENT_OF_FINALS, finals=finals)
 
     def _changed(self, kept: frozenset[str], **changes: Any) -> "JudgedEntries":
@@ -138,7 +137,7 @@ class JudgedEntries:
         return other
 
     def row_of(self, ref: int) -> int | None:
-        """The row of an entry, None if it is not among these."""
+        """The row of an entry; None if it is not among these."""
         row = int(np.searchsorted(self.columns.ref, ref))
         return row if row < len(self.columns) and self.columns.ref[row] == ref else None
 

@@ -1,4 +1,4 @@
-"""Teams whose rank is another one on a second board. Pure."""
+"""Teams with different ranks on two boards. Pure."""
 
 from typing import NamedTuple
 
@@ -9,23 +9,22 @@ from scorer.ranking.vectorised import BoardListing
 
 
 class RankMoves(NamedTuple):
-    """Teams whose rank changes, in the order of their new ranks; 0 where a team has no rank."""
+    """Teams with a changed rank, in the order of their new ranks; 0 if a team has no rank."""
 
     team: Ints
     before: Ints
     after: Ints
 
     def take(self, places: Ints | Flags | slice) -> "RankMoves":
-        """Some of the moves."""
         return RankMoves(*(column[places] for column in self))
 
     def of_first(self, last: int) -> "RankMoves":
-        """Those that begin or end on a rank down to ``last``."""
+        """The moves that start or end at a rank up to ``last``."""
         return self.take(((self.before > 0) & (self.before <= last)) | ((self.after > 0) & (self.after <= last)))
 
 
 def moves_between(before: BoardListing, after: BoardListing) -> RankMoves:
-    """The teams whose rank differs between two boards, of whichever entries, in the order of their new ranks."""
+    """The teams with different ranks on two boards, which may list any entries, in the order of their new ranks."""
     ranked = [board.judged.team[board.rows] for board in (before, after)]
     codes, count = numbered(np.concatenate(ranked))
     ranks = RankMoves(*(np.zeros(count, np.int64) for _ in range(3)))

@@ -1,10 +1,10 @@
 """How certain ranks are: standard errors of scores, intervals of ranks, probabilities of ranks. Pure.
 
-A team's *true* score is the one that its generator has on average over zips of as many images, the reference being
-given; its true rank is the one by true scores. Measured scores err independently of each other, apart from images that
-two entries share: these make the same error in both (:class:`SharedImages`). FID and memorization distance of one entry
-are taken to err independently; both are large where images are far from the training images, so that this errs on the
-safe side for penalised scores, which are the quotient of the two.
+A team's *true* score is the average score of its generator over zips of the same number of images, for the same
+reference; its true rank follows from true scores. Errors of measured scores are independent, except for images that two
+entries share: these make the same error in both (:class:`SharedImages`). The errors of FID and memorization distance of
+one entry are assumed to be independent. Both are large for images far from the training images. A penalised score is
+the quotient of the two, so for it this assumption is on the safe side.
 """
 
 from collections.abc import Sequence
@@ -19,40 +19,41 @@ from scorer.metrics.mifid import is_penalised, penalty
 from scorer.ranking.columns import Flags, Floats, Ints
 
 CRITICAL_VALUE = 1.959963984540054
-"""Standard errors on either side of a 95 % interval."""
+"""The standard errors on each side of a 95 % interval."""
 DRAWS = 2_000
-"""Boards that are drawn for probabilities: each is known to 0.011 at worst."""
+"""The boards drawn for probabilities: each probability has a standard error of at most 0.011."""
 SEED = 20_190_628
-"""Of the draws: equal boards have equal probabilities."""
+"""The seed of the draws: equal boards have equal probabilities."""
 _DRAWS_AT_ONCE = 250
 _DECIMALS = 9
 _MIN_SPREAD = 1e-3
-"""The least variance of true scores that is assumed, in mean squared standard errors: without any, drawn scores tie."""
+"""The smallest assumed variance of true scores, in mean squared standard errors: without it, drawn scores tie."""
 
 
 class SharedImages(NamedTuple):
-    """Images that two entries share. ``share``: their number over the geometric mean of both entries' numbers of
-    images, in [0, 1]; it is the correlation of the entries' errors."""
+    """Images that two entries share. ``share``, in [0, 1], is their number over the geometric mean of both entries'
+    numbers of images. It is the correlation of the entries' errors."""
 
     one: int
-    """The entry's place among the :class:`MeasuredScores`, from 0; so ``other``."""
+    """The entry's place among the :class:`MeasuredScores`, from 0; ``other`` likewise."""
     other: int
     share: float
 
 
 class Separation(NamedTuple):
-    """By how much one score is better than another."""
+    """How much better one score is than another."""
 
     difference: float
     standard_error: float
-    """Given on which side of its threshold each entry lies."""
+    """For the measured side of the threshold of each entry."""
     lowest: float
-    """The 95 % interval of the difference, to ``highest``: it has both sides of an entry beside its threshold."""
+    """The 95 % interval of the difference, up to ``highest``. For a borderline entry it includes both sides of its
+    threshold."""
     highest: float
 
     @property
     def in_standard_errors(self) -> float | None:
-        """The difference in standard errors; None where these are 0."""
+        """The difference in standard errors; None if they are 0."""
         return self.difference / self.standard_error if self.standard_error > 0 else None
 
 
@@ -64,7 +65,7 @@ class ScoreIntervals(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Scores and their standard errors if all entries beside their thresholds were penalised, or if none were."""
+    """Scores and their standard errors with all borderline entries penalised, or with none penalised."""
 
     score: Floats
     standard_error: Floats
@@ -72,16 +73,15 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredScores:
-    """What the scores of a board's ranked entries are made of, best first: arrays (n,). Standard errors are 0 for an
-    entry whose error is not known: it is compared as if it had none."""
+    """The parts of the scores of a board's ranked entries, best first: arrays (n,). An entry with an unknown error has
+    standard errors of 0, so it is compared as if it were exact."""
 
     fid: Floats
     fid_se: Floats
     distance: Floats
-    """The memorization distance."""
     distance_se: Floats
     tau: Floats
-    """The threshold of each entry: 0 for one that is never penalised."""
+    """The threshold of each entry; 0 for an entry that is never penalised."""
     epsilon: float
     shared: Sequence[SharedImages] = ()
 
@@ -95,7 +95,7 @@ class MeasuredScores:
 
     @cached_property
     def standard_error(self) -> Floats:
-        """The standard error of each score, given on which side of tau the entry lies."""
+        """The standard error of each score, for the measured side of tau."""
         return _standard_error(self, self.distance, self.penalised)
 
     @property
@@ -110,7 +110,7 @@ class MeasuredScores:
 
     @cached_property
     def sides(self) -> tuple[Side, Side]:
-        """What each score is if no entry beside its threshold is penalised, and if all are; the same twice for every
+        """Each score with no borderline entry penalised, and with all of them penalised. Both are equal for every
         other entry."""
         nearest = np.where(self.borderline, np.minimum(self.distance, self.tau), self.distance)
         spared, penalised = self.penalised & ~self.borderline, self.penalised | self.borderline
@@ -121,15 +121,15 @@ class MeasuredScores:
 
     @property
     def intervals(self) -> ScoreIntervals:
-        """The 95 % interval of each score. Beside a threshold it reaches from that of the score without a penalty to
-        that of the score with one."""
+        """The 95 % interval of each score. For a borderline entry it reaches from the interval of the score without a
+        penalty to that of the score with one."""
         low, high = self.sides
         return ScoreIntervals(
             low.score - CRITICAL_VALUE * low.standard_error, high.score + CRITICAL_VALUE * high.standard_error
         )
 
     def separation(self, better: int, worse: int) -> Separation:
-        """By how much one entry's score is better than another's, with the error and the interval of the difference."""
+        """How much better one entry's score is than another's, with the error and the interval of the difference."""
         share = next((s.share for s in self.shared if {s.one, s.other} == {better, worse}), 0.0)
 
         def apart(one: Side, other: Side) -> tuple[float, float]:
@@ -152,7 +152,7 @@ def _score(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats
 
 
 def _standard_error(scores: MeasuredScores, distance: Floats, penalised: Flags) -> Floats:
-    """By the delta method: d(f p) = p df - f p^2 ds with p = 1 / (s + epsilon), or p df where p is held at 1."""
+    """From the delta method: d(f p) = p df - f p^2 ds with p = 1 / (s + epsilon), or p df where p is limited to 1."""
     factor = np.asarray(penalty(distance, np.inf, scores.epsilon))
     slope = np.where(factor > 1.0, factor, 0.0)
     quotient = factor * np.hypot(scores.fid_se, scores.fid * slope * scores.distance_se)
@@ -167,13 +167,13 @@ class RankIntervals(NamedTuple):
 
 
 def rank_intervals(scores: MeasuredScores) -> RankIntervals:
-    """The ranks that each entry's true score may have: 1 + the entries that are significantly better, up to n - those
-    that are significantly worse, each compared by the 95 % interval of the difference of both scores.
+    """The possible ranks of each entry's true score: from 1 + the number of significantly better entries to n - the
+    number of significantly worse ones. Entries are compared by the 95 % interval of the difference of both scores.
 
-    An entry that may lie on either side of its threshold counts as better or worse only if it is so on both sides. The
-    interval contains the measured rank. It contains the true one in 95 % of cases or more, averaged over the places of
-    a board; where scores lie so close that only chance orders them, it does so less often for the first and the last
-    places alone. Time and memory are O(n^2).
+    A borderline entry counts as better or worse only if it is so on both sides of its threshold. The interval contains
+    the measured rank. It contains the true rank in at least 95 % of cases, averaged over the places of a board. If only
+    chance orders scores that are very close, it does so less often for the first and the last places alone. Time and
+    memory are O(n^2).
     """
     low, high = scores.sides
     variance = np.square(high.standard_error)[:, None] + np.square(low.standard_error)[None, :]
@@ -188,11 +188,11 @@ def rank_intervals(scores: MeasuredScores) -> RankIntervals:
 def rank_probabilities(
     scores: MeasuredScores, last_ranks: Sequence[int], *, seed: int = SEED, draws: int = DRAWS
 ) -> Floats:
-    """The probability of each entry that its true rank is at most each of ``last_ranks``: (n, len(last_ranks)).
+    """The probability that each entry's true rank is at most each of ``last_ranks``: (n, len(last_ranks)).
 
-    Boards of true scores are drawn, given the measured ones. Distances are drawn too, so that an entry near its
-    threshold is penalised on some boards only. Where scores spread little more than they err, the best are in part the
-    luckiest: draws are moved towards the mean of all scores as far as that explains their spread (the empirical Bayes
+    Boards of true scores are drawn, given the measured scores. Distances are also drawn, so an entry near its threshold
+    is penalised on only some boards. If scores spread little more than their errors, the best are partly the luckiest.
+    So draws are moved towards the mean of all scores as far as that explains their spread (the empirical Bayes
     estimator of Morris 1983).
     """
     count = len(scores)
@@ -207,7 +207,7 @@ def rank_probabilities(
         distance = np.maximum(scores.distance + scores.distance_se * _draw_errors(random, size, scores.shared), 0.0)
         drawn = fid * np.asarray(penalty(distance, scores.tau, scores.epsilon))
         drawn = scores.score + shrinkage * (mean - scores.score) + np.sqrt(1.0 - shrinkage) * (drawn - scores.score)
-        # Rounded, so that entries that share all images tie: then the better measured place counts.
+        # After rounding, entries that share all images tie, and the better measured place counts.
         order = np.argsort(np.round(drawn, _DECIMALS), axis=1, kind="stable")
         for column, last in enumerate(last_ranks):
             inside[:, column] += np.bincount(order[:, :last].ravel(), minlength=count)
@@ -215,7 +215,7 @@ def rank_probabilities(
 
 
 def _shrinkage(scores: MeasuredScores) -> tuple[Floats, float]:
-    """By which share of its way to the mean of all scores each score is moved, and that mean."""
+    """The share of its way to the mean of all scores by which each score is moved, and that mean."""
     count = len(scores)
     error = np.square(scores.standard_error)
     mean = float(scores.score.mean())

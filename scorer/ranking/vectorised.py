@@ -1,7 +1,7 @@
-"""The order of a board computed by numpy over columns, for a million entries. Pure.
+"""The order of a board, computed with numpy over columns, for a million entries. Pure.
 
 The definition is :mod:`tests.pure.ranking.specification`. Times are integer microseconds since 2000-01-01 UTC:
-lossless, and sorted as the times are.
+lossless, and sorted like the times.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,8 +18,8 @@ STREAMED_ROWS = 5_000
 
 @dataclass(frozen=True)
 class BoardRow:
-    """An entry on a board: its team's best one, with a rank; a benchmark, with rank 0; or an unranked entry (a copy, or
-    disqualified), with rank 0 and a ``score`` that means nothing."""
+    """An entry on a board: its team's best entry, with a rank; a benchmark, with rank 0; or an unranked entry (a copy,
+    or disqualified), with rank 0 and a meaningless ``score``."""
 
     rank: int
     ref: int
@@ -29,14 +29,14 @@ class BoardRow:
     memorization_distance: float
     penalised: bool
     terms: int
-    """By which scorer version and references it was measured, as a number."""
+    """The scorer version and references it was measured with, as a number."""
 
 
 @dataclass(frozen=True)
 class BoardListing:
-    """What a board lists: the rows of ranked teams' best entries, from rank 1 on, of benchmarks, and of unranked teams.
+    """The rows that a board lists: ranked teams' best entries, starting at rank 1, benchmarks, and unranked teams.
 
-    ``judged`` has these entries at least.
+    ``judged`` has at least these entries.
     """
 
     judged: JudgedEntries
@@ -56,8 +56,8 @@ class BoardListing:
 
     @cached_property
     def terms(self) -> Mapping[int, int]:
-        """The terms by which ranked entries and benchmarks were measured, those of most entries first, each with the
-        ref of one of them; empty if all were measured alike."""
+        """The terms with which ranked entries and benchmarks were measured, the most frequent first, each with the ref
+        of one entry; empty if all were measured with the same terms."""
         entry = self.judged.columns
         shown = np.concatenate([self.rows, self.benchmarks])
         terms = entry.terms[shown]
@@ -68,25 +68,24 @@ class BoardListing:
         return dict(zip(values[order].tolist(), entry.ref[shown[first[order]]].tolist(), strict=True))
 
     def at_ranks(self, ranks: Ints) -> list[BoardRow]:
-        """The rows of these ranks."""
         return self._board_rows(ranks, self.rows[ranks - 1])
 
     def page(self, after: int, limit: int | None) -> list[BoardRow]:
-        """The rows from rank ``after + 1`` on, at most ``limit``."""
+        """The rows starting at rank ``after + 1``, at most ``limit``."""
         end = len(self) if limit is None else min(after + limit, len(self))
         return self.at_ranks(np.arange(after + 1, end + 1))
 
     def stream(self) -> Iterator[BoardRow]:
-        """All ranked rows, some thousands in memory at a time."""
+        """All ranked rows, with some thousands in memory at a time."""
         for after in range(0, len(self), STREAMED_ROWS):
             yield from self.page(after, STREAMED_ROWS)
 
     def row_of_team(self, team: int) -> BoardRow | None:
-        """The row of a team, None if it has no rank."""
+        """The row of a team; None if it has no rank."""
         return next(iter(self.at_ranks(self.ranks_of_teams(np.array([team], np.int64)))), None)
 
     def unranked(self, rows: Ints) -> list[BoardRow]:
-        """Those of benchmarks, copies or disqualified entries."""
+        """The board rows of benchmarks, copies or disqualified entries."""
         return self._board_rows(np.zeros(len(rows), np.int64), rows)
 
     def _board_rows(self, ranks: Ints, rows: Ints) -> list[BoardRow]:
@@ -97,7 +96,7 @@ class BoardListing:
 
     @property
     def refs(self) -> list[int]:
-        """Each ranked team's best entry, from rank 1 on."""
+        """Each ranked team's best entry, starting at rank 1."""
         refs: list[int] = self.judged.columns.ref[self.rows].tolist()
         return refs
 
@@ -112,17 +111,17 @@ class BoardListing:
         return distinct(self.judged.team[self.listed])
 
     def rank_of_team(self, team: int) -> int | None:
-        """The rank of a team, None if it has none."""
+        """The rank of a team; None if it has none."""
         ranks = self.ranks_of_teams(np.array([team], np.int64))
         return int(ranks[0]) if len(ranks) else None
 
     def ranks_of_teams(self, wanted: Ints) -> Ints:
-        """The ranks of those of the teams that have one, in ascending order."""
+        """The ranks of the teams that have one, in ascending order."""
         ranks = self.rank_of_each(wanted)
         return np.sort(ranks[ranks > 0])
 
     def rank_of_each(self, wanted: Ints) -> Ints:
-        """The rank of each of the teams, 0 without one."""
+        """The rank of each team; 0 without one."""
         teams, order = self._by_team
         positions, has_rank = positions_in(teams, wanted)
         ranks = np.zeros(len(wanted), np.int64)
@@ -130,17 +129,17 @@ class BoardListing:
         return ranks
 
     def rank_of(self, ref: int) -> int | None:
-        """The rank that an entry holds for its team, None unless it is the team's best."""
+        """The rank that an entry holds for its team; None unless it is the team's best."""
         row = self.judged.row_of(ref)
         rank = None if row is None else self.rank_of_team(int(self.judged.team[row]))
         return rank if rank is not None and self.rows[rank - 1] == row else None
 
     def compacted(self) -> "BoardListing":
         """The same listing without the columns of other entries."""
-        kept = self.listed
-        judged = JudgedEntries(self.judged.columns.take(kept), self.judged.rules)
+        listed = self.listed
+        judged = JudgedEntries(self.judged.columns.take(listed), self.judged.rules)
         lists = (self.rows, self.benchmarks, self.copies, self.disqualified)
-        return BoardListing(judged, *(np.searchsorted(kept, rows) for rows in lists))
+        return BoardListing(judged, *(np.searchsorted(listed, rows) for rows in lists))
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class RankedBoard(BoardListing):
     """A board with all entries of its track."""
 
     def would_be_rank(self, ref: int) -> int | None:
-        """The rank that the entry ``ref`` would take as its team's only one; None if it could take none."""
+        """The rank that the entry ``ref`` would have as its team's only entry; None if it could have none."""
         judged = self.judged
         row = self.judged.row_of(ref)
         if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
@@ -163,8 +162,8 @@ class RankedBoard(BoardListing):
 
 
 def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
-    """Rank a track's entries, in time or ``late``: :func:`tests.pure.ranking.specification.standings`, and with
-    ``finals`` :func:`tests.pure.ranking.specification.final_standings`.
+    """Rank a track's entries, in time or ``late``. Defined by :func:`tests.pure.ranking.specification.standings`, and
+    with ``finals`` by :func:`tests.pure.ranking.specification.final_standings`.
     """
     on_board = (judged.columns.late == late) & judged.counts
     rankable = on_board & judged.can_rank
@@ -179,7 +178,7 @@ def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
 
 
 def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
-    """The final entries of each team: its picks that are measured, or its ``max_finals`` best public entries
+    """The final entries of each team: its measured picks, or its ``max_finals`` best public entries
     (:func:`tests.pure.ranking.specification.final_refs`).
     """
     eligible = ~public.is_benchmark & ~public.columns.late
@@ -197,7 +196,7 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
 
 
 def best_of(public: JudgedEntries, count: int) -> Ints:
-    """The refs of the ``count`` best scored entries in time, best first, rulings ignored."""
+    """The refs of the ``count`` best scored entries in time, best first, ignoring rulings."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
     return public.columns.ref[_sorted(public, rows)[:count]]
 
@@ -226,7 +225,7 @@ def _best_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
 def _sorted(judged: JudgedEntries, rows: Ints) -> Ints:
     """The rows in the order of score, time of acceptance and ref."""
     entry = judged.columns
-    in_order = rows[np.argsort(judged.score[rows])]  # by several keys it takes three times as long
+    in_order = rows[np.argsort(judged.score[rows])]  # sorting by several keys takes three times as long
     score = judged.score[in_order]
     same = score[1:] == score[:-1]
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False)) if len(score) else EMPTY

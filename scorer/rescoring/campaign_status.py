@@ -1,4 +1,4 @@
-"""How far rescoring campaigns are, and what their measurements say."""
+"""The progress of rescoring campaigns, and the results of their measurements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from scorer.errors import NotFound
 from scorer.lifecycle import JobState
 
 CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured", "in force", "taken back", "cancelled"]
-"""``failed``: the preparation of its references has failed; ``measured``: nothing of it waits or runs."""
+"""``failed``: the preparation of its references failed. ``measured``: none of its jobs is waiting or running."""
 
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """A campaign, how far it is, and what its measurements say."""
+    """A campaign, its progress, and the results of its measurements."""
 
     campaign: RescoringCampaign
     track: Track
@@ -31,30 +31,28 @@ class CampaignStatus:
     waiting: int
     failed: int
     missing: int
-    """Entries of it that it has not measured, whether or not a job will."""
+    """Entries that it has not measured, with or without a job."""
     without_zip: int
     """Entries of its track that cannot be measured again."""
     error: str | None
-    """Of the job that failed last."""
+    """The error of the job that failed last."""
     difference: MeasuredDifference
 
 
 def campaign_of(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
-    """A campaign of a competition by its id; ``NotFound`` if it has none with this id."""
+    """The campaign of a competition with this id. ``NotFound`` if there is none."""
     for campaign in rescoring.campaigns_of(session, state.competition.id):
         if campaign.id == campaign_id:
             return campaign
-    raise NotFound("no-campaign", f"There is no rescoring campaign {campaign_id} here.")
+    raise NotFound("no-campaign", f"This competition has no rescoring campaign {campaign_id}.")
 
 
 def list_campaigns(session: Session, state: CompetitionState) -> list[CampaignStatus]:
-    """All campaigns of a competition, newest first."""
     return [status_of(session, campaign) for campaign in rescoring.campaigns_of(session, state.competition.id)]
 
 
 def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
-    """How far a campaign is, and what its measurements say."""
-    track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced by now
+    track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced
     acts = rescoring.acts_of(session, campaign.id)
     progress = job_queue.progress_of(session, campaign_id=campaign.id)
     return CampaignStatus(

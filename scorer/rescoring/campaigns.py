@@ -1,7 +1,7 @@
-"""Rescoring campaigns: entries of a track measured anew by other terms, when nothing else waits.
+"""Rescoring campaigns: entries of a track are measured again under other terms, when no other jobs wait.
 
-Terms are the scorer version of the workers and the references in an extractor's feature space. A campaign's
-measurements count while it is in force (:mod:`scorer.rescoring.switching`); whatever counts otherwise is kept.
+Terms are the scorer version of the workers, and the references in an extractor's feature space. A campaign's
+measurements count while it is in force (:mod:`scorer.rescoring.switching`). All other measurements are kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,49 +29,53 @@ from scorer.rescoring.campaign_status import status_of
 from scorer.rescoring.requirements import require_not_replaced, require_state
 
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
-"""What can be decided about a campaign."""
+"""The decisions about a campaign."""
 
 
 @dataclass(frozen=True)
 class NewCampaign:
-    """Which entries of a track are measured anew, and by which terms. Without ``extractor`` and ``references`` it is
-    the scorer version of the workers alone that is new."""
+    """The entries of a track to measure again, and the terms. Without ``extractor`` and ``references``, only the scorer
+    version of the workers is new."""
 
     track: TrackKind
     reason: str
     submissions: Sequence[str] | None = None
-    """The public ids of the chosen entries; None: all that are scored on the track, and have their zip."""
+    """The public ids of the chosen entries. None: all entries that are scored on the track and have their zip."""
     extractor: str | None = None
     references: Mapping[ReferenceRole, str] = field(default_factory=dict)
-    """Corrected reference sets by role: their SHA-256."""
+    """Corrected reference sets: their SHA-256 by role."""
 
 
 def start(
     acting: Acting, state: CompetitionState, wanted: NewCampaign, *, weights: Mapping[str, str]
 ) -> RescoringCampaign:
-    """Start a campaign: its jobs wait for all other jobs, and first for the preparation of its references. ``weights``:
-    as in :func:`scorer.competitions.preparations.space_of`.
+    """Start a campaign: its jobs wait for all other jobs, and for the preparation of its references.
 
-    ``Conflict`` if the private track was replaced meanwhile (``former-track``), the track's references are not prepared
-    (``not-prepared``), another campaign of the track has not ended (``campaign-open``) or no running worker has the
-    weights (``no-worker-with-weights``); ``Invalid`` for unknown entries, references and extractors, or without any
-    entry.
+    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Conflict`` if the private track was replaced
+    meanwhile (``former-track``), the track's references are not prepared (``not-prepared``), another campaign of the
+    track has not ended (``campaign-open``), or no running worker has the weights (``no-worker-with-weights``).
+    ``Invalid`` for unknown entries, references and extractors, or without any entry.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     track = track_of(state, wanted.track)
     acting.session.refresh(track)
     require_not_replaced(track)
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
-        raise Conflict("not-prepared", f"The references of the {wanted.track} track are not prepared.")
+        raise Conflict(
+            "not-prepared",
+            f"The references of the {wanted.track} track are not prepared yet. Wait for their preparation.",
+        )
     if is_open := rescoring.open_campaigns(acting.session, track_id=track.id):
-        raise Conflict("campaign-open", f"Campaign {is_open[0].id} of this track is not over: switch, or cancel it.")
+        raise Conflict(
+            "campaign-open", f"Campaign {is_open[0].id} of this track has not ended. Switch or cancel it first."
+        )
     space = preparations.space_of_track(track, weights)
     if wanted.extractor is not None:
         space = preparations.space_of(wanted.extractor, weights)
     same_space = space.extractor == track.extractor and preparations.has_weights(track.preparation, space)
     if wanted.submissions is not None and not same_space:
         raise Invalid(
-            "all-entries", "Numbers of two extractors cannot stand on one board: measure all entries with it."
+            "all-entries", "One board cannot mix two extractors. Leave out the entries to measure all of them."
         )
     preparation = track.preparation
     if wanted.references or not same_space:
@@ -87,7 +91,10 @@ def start(
     acting.add(campaign)
     missing = rescoring.missing_entries(acting.session, campaign)
     if not missing:
-        raise Invalid("no-entries", "None of these entries is scored on this track and has its zip.")
+        raise Invalid(
+            "no-entries",
+            "None of these entries can be measured: an entry must be scored on this track and have its zip.",
+        )
     preparations.require_job(acting.session, preparation, now=acting.now)
     if preparation.finished_at is not None:
         _measure(acting.session, campaign, missing, now=acting.now)
@@ -99,14 +106,16 @@ def start(
 def _preparation_of(
     session: Session, state: CompetitionState, wanted: NewCampaign, *, space: FeatureSpace, now: datetime
 ) -> Preparation:
-    """The preparation, of the references that a new campaign asks for, in a feature space."""
+    """The preparation of a new campaign's references in a feature space."""
     corrected = {}
     for role, sha256 in wanted.references.items():
         if role not in (*REFERENCE_ROLES[wanted.track], "held_out"):
-            raise Invalid("unused-role", f"The {wanted.track} track has no references in the role {role}.")
+            raise Invalid("unused-role", f"The {wanted.track} track has no references with the role {role}.")
         reference_set = competitions.reference_set_by_sha256(session, sha256)
         if reference_set is None:
-            raise Invalid("unknown-references", f"No reference set with the SHA-256 {sha256} has been uploaded.")
+            raise Invalid(
+                "unknown-references", f"There is no reference set with the SHA-256 {sha256}. Upload it first."
+            )
         corrected[role] = reference_set
     return preparations.preparation_of(session, state, wanted.track, space=space, now=now, corrected=corrected)
 
@@ -115,9 +124,9 @@ def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | Non
     if ids is None:
         return None
     refs = submissions.refs_of(session, state.competition.id, ids)
-    unknown = [each for each in ids if each not in refs]
+    unknown = [id_ for id_ in ids if id_ not in refs]
     if unknown:
-        raise Invalid("unknown-entries", "There are no such entries here.", faults=unknown[:10])
+        raise Invalid("unknown-entries", "These entries are not in this competition.", faults=unknown[:10])
     return sorted(refs.values())
 
 
@@ -126,7 +135,7 @@ def _measure(session: Session, campaign: RescoringCampaign, refs: Collection[int
 
 
 def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) -> None:
-    """Measure the entries of the campaigns that waited for a preparation of references, which is now finished."""
+    """Measure the entries of campaigns that were waiting for this preparation of references, which has finished."""
     for campaign in rescoring.open_campaigns(session, preparation_id=preparation_id):
         if session.get_one(Track, campaign.track_id).kind != "former":
             _measure(session, campaign, rescoring.missing_entries(session, campaign), now=now)
@@ -135,8 +144,11 @@ def continue_campaigns(session: Session, preparation_id: int, *, now: datetime) 
 def decide(
     acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, decision: CampaignAct, reason: str
 ) -> None:
-    """Pause a campaign, let it go on, or cancel it. It goes on with the entries that it lacks: those that failed, or
-    were scored since. ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`."""
+    """Pause, resume or cancel a campaign. Resuming measures the entries that it lacks: those that failed or were scored
+    since.
+
+    ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`.
+    """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     require_state(status_of(acting.session, campaign), decision)
     add_act(acting, state, campaign, kind=decision, reason=reason)
@@ -150,13 +162,12 @@ def decide(
 
 
 def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign, *, kind: str, reason: str) -> None:
-    """Record what was decided about a campaign."""
     acting.add(RescoringAct(campaign_id=campaign.id, kind=kind, reason=reason))
     track = acting.session.get_one(Track, campaign.track_id)
     record_act(acting, state, track, kind=kind, after={"campaign": campaign.id, "reason": reason})
 
 
 def record_act(acting: Acting, state: CompetitionState, track: Track, *, kind: str, after: dict[str, object]) -> None:
-    """Record in the audit log what was done about a campaign."""
+    """Record an action on a campaign in the audit log."""
     subject = f"track:{state.competition.slug}/{track.kind}"
     audit_log.record_action(acting, f"rescoring.{kind}", subject, after=after)

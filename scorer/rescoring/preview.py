@@ -1,4 +1,4 @@
-"""What switching a rescoring campaign on, or off, would change: ranks, medals and prizes."""
+"""The changes that switching a rescoring campaign on or off would make: ranks, medals and prizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ from scorer.tuning.impact import LISTED, AwardChange, award_changes, award_moves
 
 @dataclass(frozen=True)
 class BoardImpact:
-    """What changes on one board."""
+    """The changes of one board."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     track: TrackKind
     moves: int
-    """Teams whose rank changes."""
+    """Teams with a change of rank."""
     first_moves: Sequence[RankChange]
-    """At most a hundred of them, in the order of their new ranks."""
+    """At most a hundred of these teams, in the order of their new ranks."""
     medals: Sequence[AwardChange]
     prizes: Sequence[AwardChange]
     penalised_before: int
@@ -41,22 +41,22 @@ class BoardImpact:
 
 @dataclass(frozen=True)
 class SwitchPreview:
-    """What a switch, or taking it back, would change on each board that depends on the track."""
+    """The changes of a switch, or of undoing it, on each board that depends on the track."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     undo: bool
-    """Whether the campaign is in force, so that this is what taking it back would do."""
+    """Whether the campaign is in force, so that the preview is that of an undo."""
     tau: float | None
-    """The threshold that would be in force then; null: the one in force stays."""
+    """The threshold that would then be in force. Null: the current one stays."""
     boards: Sequence[BoardImpact]
 
 
 def preview(
     session: Session, state: CompetitionState, campaign: RescoringCampaign, *, tau: float | None = None
 ) -> SwitchPreview:
-    """What switching a campaign on would change, or taking it back if it is in force; refused as that would be, but for
-    entries that are still to be measured."""
+    """The changes of switching a campaign on, or of undoing the switch if it is in force. Raises the errors of the
+    switch, except for entries that have not been measured yet."""
     require_not_final(session, state.competition)
     status = status_of(session, campaign)
     require_not_replaced(status.track)

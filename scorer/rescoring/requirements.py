@@ -1,4 +1,5 @@
-"""What must hold for a decision about a rescoring campaign; pages and programs are offered what holds now."""
+"""The requirements of each decision about a rescoring campaign. Pages and programs offer the decisions that meet
+them."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -18,11 +19,11 @@ ALLOWED: Mapping[str, Collection[CampaignState]] = {
     "switch": {"measured", "taken back"},
     "undo": {"in force"},
 }
-"""In which states something can be decided about a campaign."""
+"""The states of a campaign that allow each decision."""
 
 
 def possible_decisions(session: Session, state: CompetitionState, status: CampaignStatus) -> list[str]:
-    """What can be decided about a campaign now; a switch may still need a threshold to begin with."""
+    """The decisions that are possible now. A switch may still need a first threshold."""
     possible = []
     for kind in ALLOWED:
         with suppress(Conflict):
@@ -32,9 +33,11 @@ def possible_decisions(session: Session, state: CompetitionState, status: Campai
 
 
 def require_possible(session: Session, state: CompetitionState, status: CampaignStatus, *, kind: str) -> None:
-    """``Conflict`` if something cannot be decided about a campaign: as for :func:`require_state`; a switch, and taking
-    it back, also while the final board is published (``published``) or a newer campaign is in force
-    (``newer-campaign``); a switch as for :func:`require_switchable`."""
+    """``Conflict`` if a decision about a campaign is not possible, as for :func:`require_state`.
+
+    A switch and its undo are also impossible while the final board is published (``published``) or a newer campaign is
+    in force (``newer-campaign``). A switch also needs :func:`require_switchable`.
+    """
     if kind in rescoring.SWITCHES:
         require_not_final(session, state.competition)
     require_state(status, kind)
@@ -45,43 +48,54 @@ def require_possible(session: Session, state: CompetitionState, status: Campaign
 
 
 def require_state(status: CampaignStatus, kind: str) -> None:
-    """``Conflict`` if ``kind`` cannot be decided about a campaign: its private track was replaced (``former-track``),
-    or its state does not allow it (``wrong-state``)."""
+    """``Conflict`` if the private track was replaced (``former-track``), or the campaign's state does not allow the
+    decision ``kind`` (``wrong-state``)."""
     require_not_replaced(status.track)
     is_complete = status.state == "measured" and not status.missing
     if status.state not in ALLOWED[kind] or (is_complete and kind == "resume"):
-        raise Conflict("wrong-state", f"The campaign is {status.state}: that allows no {kind}.", state=status.state)
+        raise Conflict(
+            "wrong-state", f"The campaign is {status.state}. This state does not allow {kind}.", state=status.state
+        )
 
 
 def require_not_replaced(track: Track) -> None:
-    """``Conflict`` (``former-track``) if a track is no longer the private one."""
     if track.kind == "former":
-        raise Conflict("former-track", "The private track has another extractor since: its campaigns are over.")
+        raise Conflict(
+            "former-track", "The extractor of the private track has been replaced, so its campaigns have ended."
+        )
 
 
 def require_switchable(session: Session, status: CampaignStatus, *, complete: bool = True) -> None:
-    """``Conflict`` if a campaign's measurements cannot count: they are of several scorer versions (``mixed-versions``),
-    the track's references are others by now (``references-moved``), or a newer campaign is in force. ``complete``: also
-    if there are none (``nothing-measured``), or some of another feature space are missing (``not-measured``)."""
+    """``Conflict`` if a campaign's measurements cannot count.
+
+    That is if they are from several scorer versions (``mixed-versions``), the track's references have changed
+    (``references-moved``), or a newer campaign is in force. ``complete``: also if there are no measurements
+    (``nothing-measured``), or some in another feature space are missing (``not-measured``).
+    """
     campaign, versions = status.campaign, status.difference.scorer_versions
     if complete and not status.difference.measured:
-        raise Conflict("nothing-measured", "The campaign has measured nothing.")
+        raise Conflict("nothing-measured", "The campaign has not measured any entry yet.")
     if len(versions) > 1:
         raise Conflict(
             "mixed-versions",
-            f"Scorer versions {' and '.join(versions)} have measured: start another campaign.",
+            f"Its measurements are from scorer versions {' and '.join(versions)}. Start another campaign.",
         )
     if complete and campaign.changes_space and status.missing:
         raise Conflict(
-            "not-measured", f"{status.missing:,} entries are not measured, and would have no score: let it go on first."
+            "not-measured",
+            f"{status.missing:,} entries are not measured yet and would have no score. Resume the campaign first.",
         )
     if status.track.preparation_id != campaign.former_preparation_id:
-        raise Conflict("references-moved", "The track has other references than when the campaign began.")
+        raise Conflict(
+            "references-moved", "The track's references have changed since the campaign began. Start another campaign."
+        )
     require_newest(session, status)
 
 
 def require_newest(session: Session, status: CampaignStatus) -> None:
     """``Conflict`` (``newer-campaign``) while a later campaign of the track is in force."""
-    newer = [each.id for each in rescoring.in_force_on(session, status.track.id) if each.id > status.campaign.id]
+    newer = [later.id for later in rescoring.in_force_on(session, status.track.id) if later.id > status.campaign.id]
     if newer:
-        raise Conflict("newer-campaign", f"Campaign {newer[0]} of this track is in force: take that back first.")
+        raise Conflict(
+            "newer-campaign", f"The later campaign {newer[0]} of this track is in force. Undo its switch first."
+        )

@@ -1,7 +1,7 @@
-"""Switching a rescoring campaign on, so that its measurements count, and taking that back. Both generations of
-measurements stay; a switch is one row, and the next read of a board follows it.
+"""Switching a rescoring campaign on, which makes its measurements count, and undoing the switch.
 
-Other references become the track's with the switch: whatever is scored from then on is measured against them.
+Both generations of measurements stay. A switch is one row, and the next read of a board follows it. With the switch,
+the track also gets the campaign's references, so later entries are measured against them.
 """
 
 from datetime import datetime
@@ -29,16 +29,16 @@ from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
 
 HAPPENED = {
-    "switch": "Entries were measured anew, and these measurements count",
-    "undo": "What counted before entries were measured anew counts again",
+    "switch": "Entries have been measured again and the new measurements count",
+    "undo": "The new measurements of entries no longer count and the earlier ones count again",
 }
-"""What a switch, and taking it back, is to teams."""
+"""What teams are notified of, for a switch and its undo."""
 
 
 def decide(
     acting: Acting, state: CompetitionState, campaign_id: int, *, decision: CampaignAct, reason: str, tau: float | None
 ) -> None:
-    """Carry out what an organizer decides about a campaign; ``tau``: as of :func:`tau_after`.
+    """Carry out an organizer's decision about a campaign. ``tau``: as for :func:`tau_after`.
 
     ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for :func:`tau_after`.
     """
@@ -58,8 +58,8 @@ def _switch(
     reason: str,
     tau: float | None,
 ) -> None:
-    """Let the measurements of a campaign count, or what counted before it. After ``undo``, entries that were measured
-    against its references alone wait for a score."""
+    """Make the measurements of a campaign count, or (``undo``) the earlier ones. After ``undo``, entries that were
+    measured only against its references wait for a score."""
     session, is_undone = acting.session, decision == "undo"
     competitions.lock_competition(session, state.competition.slug, share=False)
     tuning.lock_track(session, campaign.track_id)
@@ -85,11 +85,11 @@ def _notify(
     before: JudgedEntries | None,
     now: datetime,
 ) -> None:
-    """Tell every team that competes, and those that are penalised now and were not ``before`` that they may appeal. The
-    campaign's reason is for organizers."""
+    """Notify every competing team. Teams that have become penalised are notified that they may appeal. The campaign's
+    reason is for organizers only."""
     title, link = state.competition.title, f"/competitions/{state.competition.slug}"
-    subject = f"The {track.kind} track of {title} has other measurements"
-    body = f"{happened} on the {track.kind} track of {title}: scores and ranks may be others."
+    subject = f"The measurements of the {track.kind} track of {title} have changed"
+    body = f"{happened} on the {track.kind} track of {title}. Scores and ranks may have changed."
     teams = competing_teams(session, state.competition.id)
     notices.notify(session, NoticeText(Kind.CHANGE, subject, body, link), now, teams=teams)
     after = _judged_if_provisional(session, state)
@@ -98,18 +98,18 @@ def _notify(
 
 
 def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedEntries | None:
-    """The entries of the private track as they are judged now; None unless the provisional board is published."""
+    """The private track's entries as currently judged; None unless the provisional board is published."""
     if state.phase is not Phase.PROVISIONAL:
         return None
     return read_ranked_board(session, state, "private").judged
 
 
 def tau_after(session: Session, status: CampaignStatus, *, undo: bool, tau: float | None) -> float | None:
-    """The threshold that a switch brings, or taking it back (``undo``); None: the one in force stays.
+    """The threshold that a switch or its undo (``undo``) sets; None: the current one stays.
 
-    A switch sets ``tau``, or in another feature space half the distance of the held-out images: ``Invalid`` as for
-    :func:`scorer.competitions.preparations.first_tau`. Taking it back restores the threshold of before, unless another
-    was chosen since in the same feature space.
+    A switch sets ``tau``, or half the distance of the held-out images if the feature space changes. ``Invalid`` as for
+    :func:`scorer.competitions.preparations.first_tau`. An undo restores the previous threshold, unless another one has
+    been chosen since in the same feature space.
     """
     campaign = status.campaign
     if not undo:
@@ -117,18 +117,18 @@ def tau_after(session: Session, status: CampaignStatus, *, undo: bool, tau: floa
     switched_at = next(act for act in status.acts if act.kind == "switch").created_at
     thresholds = tuning.thresholds_of(session, status.track.id)
     is_own = bool(thresholds) and thresholds[0].created_at == switched_at
-    former = next((each.tau for each in thresholds if each.created_at < switched_at), None)
+    former = next((row.tau for row in thresholds if row.created_at < switched_at), None)
     return former if is_own or campaign.changes_space else None
 
 
 def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *, preparation: Preparation) -> None:
-    """Give a track other references. Scores that are being measured against the former ones begin anew, entries without
-    a measurement that counts are scored again, and evidence is made again."""
+    """Give a track other references. Running scores restart against the new references, entries without a counting
+    measurement are scored again, and evidence is recomputed."""
     track.preparation = preparation
     track.extractor, track.signed = preparation.extractor, preparation.signed
     acting.session.flush()
     attached = competitions.reference_sets(acting.session, preparation.reference_set_ids)
-    images = [each.id for each in attached if not each.holds_features]
+    images = [image_set.id for image_set in attached if not image_set.holds_features]
     sets = dict(zip(REFERENCE_ROLES[track.board_kind], images, strict=False))
     if preparation.held_out_set_id is not None:
         sets |= {"held_out": preparation.held_out_set_id}
@@ -136,7 +136,7 @@ def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *
         reference_sets.set_reference(acting, track.competition_id, role, reference_set_id=reference_set_id)
     for job in job_queue.lock_running_scores(acting.session, track.id):
         retries.restart(acting.session, job, now=acting.now)
-    # Jobs of no campaign measure by the track's own terms.
+    # Jobs without a campaign measure under the track's own terms.
     by_track: dict[str, int | None] = {"track_id": track.id, "campaign_id": None}
     unmeasured = rescoring.unmeasured_entries(acting.session, track)
     leases.add_in_turns(acting.session, Queue.SCORE, unmeasured, now=acting.now, **by_track)

@@ -1,4 +1,4 @@
-"""The checklist before publication: what should hold before the final board is published, and what is open."""
+"""The checklist before publication: the conditions for publishing the board, and their open cases."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -33,48 +33,46 @@ from scorer.review.shared_images import came_first, same_images_sentence
 from scorer.submissions.labels import MEMORISING
 
 MAX_CONCERNS = 10
-"""Submissions of an open point that are listed."""
+"""The most cases of an open point that are listed."""
 
 
 @dataclass(frozen=True)
 class Concern:
-    """One open case of a point: an entry, or a failed job."""
+    """An open case of a point: an entry, or a failed job."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 
     submission_id: str
     team: str
-    """The entry's team; of a failed job, the entry's file."""
+    """The entry's team; for a failed job, the entry's file."""
     words: str
     evidence: str | None = None
-    """A page that shows it, a path on this site."""
+    """A page with the evidence, as a path on this site."""
 
 
 @dataclass(frozen=True)
 class ChecklistPoint:
-    """One condition of the checklist. ``count`` is the number of open cases."""
+    """A condition of the checklist. ``count`` is the number of open cases."""
 
     name: str
     title: str
     count: int
     words: str
     link: str
-    """The page on which to settle it, as a path on this site."""
+    """The page where you can settle it, as a path on this site."""
     concerns: Sequence[Concern] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether no case is open."""
         return self.count == 0
 
 
 def competition_path(state: CompetitionState) -> str:
-    """The competition's page, as a path on this site."""
     return f"/competitions/{state.competition.slug}"
 
 
 def winning_points(session: Session, state: CompetitionState, board: RankedBoard) -> list[ChecklistPoint]:
-    """The points about entries that win something, or would without a penalty."""
+    """The points about entries that win a medal or prize, or would without a penalty."""
     points = (_places, _unruled, _condemned, _shared, _borderline)
     return [point(session, state, board) for point in points]
 
@@ -82,10 +80,10 @@ def winning_points(session: Session, state: CompetitionState, board: RankedBoard
 def _places(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     last = state.awards.last_winning_rank
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
-    words = f"Places down to rank {last} whose entry has neither a decided label nor a ruling."
+    words = f"Places down to rank {last} with an entry that has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
     return _point_of_queue(
-        state, "medals", "The places that win something are reviewed", count=len(scores), words=words, concerns=concerns
+        state, "medals", "All winning places are reviewed", count=len(scores), words=words, concerns=concerns
     )
 
 
@@ -93,28 +91,27 @@ def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> C
     last = state.awards.last_winning_rank
     refs = _winning_refs(board, last)
     scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, labels=MEMORISING)
-    words = f"Places down to rank {last} whose entry is labelled as memorising: a label alone takes no place away."
+    words = f"Places down to rank {last} with an entry labelled as memorising. A label alone does not disqualify it."
     concerns = _ranked(scores, board, _at_rank)
-    title = "Every winner that is labelled as memorising has a ruling"
+    title = "Every winner labelled as memorising has a ruling"
     return _point_of_queue(state, "unruled", title, count=len(scores), words=words, concerns=concerns, tab="unruled")
 
 
 def _winning_refs(board: RankedBoard, last: int) -> list[int]:
-    """The entries that hold the ranks down to ``last``."""
     refs: list[int] = board.judged.columns.ref[board.rows[:last]].tolist()
     return refs
 
 
 class _Case(NamedTuple):
-    """Something about the winning entry ``ref`` that a ruling made since then settles."""
+    """A fact about the winning entry ``ref`` that needs a ruling made after ``since``."""
 
     ref: int
     since: datetime
     words: str
     section: str
-    """The section of a review page with the evidence."""
+    """The section of a review page that has the evidence."""
     entry_id: str | None = None
-    """The entry that has this page; None: the winning entry."""
+    """The entry with this review page; None for the winning entry."""
 
 
 def _condemned(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
@@ -125,8 +122,8 @@ def _condemned(session: Session, state: CompetitionState, board: RankedBoard) ->
         what, section = ("disqualified", "ruling") if entry.disqualified else ("labelled as memorising", "review")
         if entry.ref != (winner := winners[entry.team_id]):
             cases.append(_Case(winner, entry.since, f"entry {entry.ref} is {what}", section, entry.id))
-    title = "No winning team has another entry that is disqualified or memorises"
-    words = "Teams that win something with one entry while another one is disqualified or labelled as memorising."
+    title = "No winning team has another entry that is disqualified or labelled as memorising"
+    words = "Teams that win with one entry but have another entry that is disqualified or labelled as memorising."
     return _point_of_cases(session, state, board, point=("team-entries", title, words), cases=cases)
 
 
@@ -145,7 +142,7 @@ def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
             words = f"entry {pair.ref} of {pair.team} shares images: {shared} {first[key]}"
             cases.append(_Case(pair.of, pair.compared_at, words, "duplicates"))
     title = "No winning entry shares images with another team"
-    words = f"Entries that win something and share {100 * MIN_SHARE:g} % of their images or more with another team."
+    words = f"Winning entries that share {100 * MIN_SHARE:g} % of their images or more with another team."
     return _point_of_cases(session, state, board, point=("shared-images", title, words), cases=cases)
 
 
@@ -157,14 +154,14 @@ def _point_of_cases(
     point: tuple[str, str, str],
     cases: Sequence[_Case],
 ) -> ChecklistPoint:
-    """A point (name, title, words) with those of the cases that no ruling settles, best rank first."""
+    """A point (name, title, words) with the cases that no ruling settles, best rank first."""
     ruled = publication.last_ruled(session, [case.ref for case in cases])
     ranked = [(board.rank_of(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)]
     first = sorted(ranked, key=itemgetter(0))[:MAX_CONCERNS]
     scores = scores_of(session, state.tracks["private"].id, [case.ref for _, case in first])
     concerns = [_case_at_rank(rank, case, scores[case.ref]) for rank, case in first]
     name, title, words = point
-    settled = f"{words} A later ruling on the winning entry settles it."
+    settled = f"{words} To settle it, rule on the winning entry."
     return _point_of_queue(state, name, title, count=len(ranked), words=settled, concerns=concerns)
 
 
@@ -183,8 +180,8 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
     open_ = [ref for ref in near if ref not in ruled]
     scores = scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
     words = (
-        f"Entries within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau that win something, or would without"
-        " the penalty, and that nobody has ruled on."
+        f"Entries without a ruling that are within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau and win a"
+        " medal or prize, or would without their penalty."
     )
     concerns = _ranked(scores.values(), board, _distance_and_tau)
     return _point_of_queue(
@@ -198,8 +195,8 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
 
 
 def _near_tau(board: RankedBoard, last: int) -> list[int]:
-    """The refs, best first, of ranked entries whose distance is near tau and that win something or would without the
-    penalty: without it a score is the FID."""
+    """The refs, best first, of ranked entries with a distance near tau that win something, or would without the
+    penalty. Without the penalty, the score is the FID."""
     judged, rows = board.judged, board.rows
     entry = judged.columns
     cutoff = judged.score[rows[min(last, len(rows)) - 1]] if last and len(rows) else -np.inf
@@ -212,7 +209,7 @@ def _near_tau(board: RankedBoard, last: int) -> list[int]:
 
 
 def _ranked(scores: Iterable[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
-    """Ranked submissions behind an open point, best first."""
+    """Concerns about ranked submissions, best first."""
     ranked = sorted((board.rank_of(score.ref) or 0, score.ref, score) for score in scores)
     return [Concern(score.id, score.team, describe(rank, score)) for rank, _, score in ranked[:MAX_CONCERNS]]
 
@@ -223,7 +220,7 @@ def _at_rank(rank: int, _: Score) -> str:
 
 def _distance_and_tau(rank: int, score: Score) -> str:
     side = "penalised" if score.penalised else "not penalised"
-    # Whatever is ranked has a tau.
+    # A ranked entry always has a tau.
     return f"rank {rank}, {side}: distance {score.memorization_distance:.4f}, tau {score.tau or 0.0:.4f}"
 
 
@@ -243,21 +240,22 @@ def _point_of_queue(
 
 @dataclass(frozen=True)
 class Checklist:
-    """The points, and the version of what they were read beside."""
+    """The points, and the version of the data that they were read from."""
 
     points: Sequence[ChecklistPoint]
     version: str
-    """A hash of the final board, both thresholds, what ranks win, the days for appeals, and the numbers of open cases:
-    who has seen the checklist publishes this and nothing else."""
+    """A hash of the final board, both thresholds, the awards, the days for appeals, and the numbers of open cases.
+
+    It ensures that an organizer publishes exactly what they saw.
+    """
 
     @property
     def open(self) -> list[ChecklistPoint]:
-        """The points that are open."""
         return [point for point in self.points if not point.passed]
 
 
 def checklist(session: Session, state: CompetitionState, now: datetime, *, final: bool = True) -> Checklist:
-    """All conditions that should hold before the final board is published, or (not ``final``) the provisional one."""
+    """All conditions for publishing the final board, or (not ``final``) the provisional one."""
     board = ranked_board_of(session, state, "private")
     points = [
         _closed(state),
@@ -289,22 +287,24 @@ def _version(session: Session, state: CompetitionState, board: RankedBoard, *, p
 
 def _closed(state: CompetitionState) -> ChecklistPoint:
     not_closed = {Phase.DRAFT: "It has not opened yet.", Phase.OPEN: "Teams may still enter."}
-    words = not_closed.get(state.phase, "No more entries are taken for the final board.")
+    words = not_closed.get(state.phase, "New entries no longer count for the final board.")
     is_open = int(state.phase in not_closed)
     return ChecklistPoint("closed", "The competition has closed", is_open, words, competition_path(state))
 
 
 def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
-    words = "Entries that wait for their public score."
-    return _point("public-jobs", "Every entry has ended", rows, words=words, link=f"{competition_path(state)}/entries")
+    words = "Entries that are waiting for their public score."
+    return _point(
+        "public-jobs", "Every entry is scored or refused", rows, words=words, link=f"{competition_path(state)}/entries"
+    )
 
 
 def _private_jobs(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.unfinished_on(session, state.tracks["private"], limit=MAX_CONCERNS)
-    words = "Entries whose private score is being made."
+    words = "Entries that are waiting for their private score."
     return _point(
-        "private-jobs", "The private scores are made", rows, words=words, link=f"{competition_path(state)}/entries"
+        "private-jobs", "All private scores are computed", rows, words=words, link=f"{competition_path(state)}/entries"
     )
 
 
@@ -313,7 +313,7 @@ def _failed(session: Session, state: CompetitionState) -> ChecklistPoint:
     concerns = [
         Concern(row.submission_id or "", row.file_name or "", _first_line(row.error)) for row in rows[:MAX_CONCERNS]
     ]
-    words = "Private jobs that failed for good, each after several attempts. They can be tried again."
+    words = "Private jobs that failed after several attempts. You can restart them."
     title = "No private job has failed"
     return ChecklistPoint("failed-jobs", title, len(rows), words, f"{competition_path(state)}/publication", concerns)
 
@@ -324,12 +324,12 @@ def _first_line(text: str | None) -> str:
 
 def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     public = ranked_board_of(session, state, "public").judged.columns
-    # Whatever is scored has a public measurement. Benchmarks are included, which boards show.
+    # Every scored entry has a public measurement. Benchmark entries are included, because boards show them.
     in_time = public.ref[~public.late]
     refs = in_time[~is_among(in_time, board.judged.columns.ref)]
     first = publication.named_entries(session, state.competition.id, refs[:MAX_CONCERNS].tolist())
     rows = OpenEntries(len(refs), first)
-    words = "Entries with a public score and no private one: they cannot be on the final board."
+    words = "Entries with a public score but no private one. They cannot be on the final board."
     return _point(
         "unscored", "Every entry has a private score", rows, words=words, link=f"{competition_path(state)}/entries"
     )
@@ -337,21 +337,19 @@ def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> 
 
 def _thresholds(session: Session, state: CompetitionState) -> ChecklistPoint:
     missing = [kind for kind, track in state.tracks.items() if tuning.newest_threshold(session, track.id) is None]
-    words = "Entries whose memorization distance is below it are penalised."
+    words = "Entries with a memorization distance below tau are penalised."
     if missing:
         # Teams without picks are ranked by their best public submissions.
-        words = f"Without it nobody has a score on the {' and the '.join(missing)} track, nor a rank by it."
-    return ChecklistPoint(
-        "threshold", "Both tracks have their tau", len(missing), words, f"{competition_path(state)}/tau"
-    )
+        words = f"Without tau, no team has a score or rank on the {' and the '.join(missing)} track."
+    return ChecklistPoint("threshold", "Both tracks have a tau", len(missing), words, f"{competition_path(state)}/tau")
 
 
 def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.undecided_reviews(session, state.competition.id, limit=MAX_CONCERNS)
-    words = "Entries that somebody has begun to review and nobody has decided."
+    words = "Entries with a review but no decided label."
     return _point(
         "reviews",
-        "Reviews that were begun are decided",
+        "All reviews have led to a decision",
         rows,
         words=words,
         link=f"{competition_path(state)}/review-queue",
@@ -360,7 +358,7 @@ def _reviews(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.open_rebuttals(session, state.competition.id, limit=MAX_CONCERNS)
-    words = "Teams that have appealed and wait for an answer."
+    words = "Rebuttals that are waiting for an answer."
     return _point(
         "rebuttals", "Every rebuttal is answered", rows, words=words, link=f"{competition_path(state)}/review-queue"
     )
@@ -368,31 +366,31 @@ def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
     ends = window_of(state).ends
-    words = "Teams may appeal against penalties and rulings after the close, for the days that the competition names."
+    words = "Teams can appeal against penalties and rulings for a number of days after the close."
     may_appeal = state.phase is Phase.REVIEW and ends is not None and now < ends
     if may_appeal and ends is not None:
-        words = f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against penalties and rulings; publishing ends that."
+        words = f"Teams can appeal against penalties and rulings until {ends:%Y-%m-%d %H:%M} UTC. Publishing ends it."
     title = "The time for rebuttals has ended"
     return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, f"{competition_path(state)}#timeline")
 
 
 def _appeals(session: Session, state: CompetitionState, now: datetime) -> ChecklistPoint:
     days = state.competition.appeal_days
-    words = f"Teams see their private penalties on the provisional board, and may appeal against them for {days} days."
+    words = f"Teams see their private penalties on the provisional board and can appeal against them for {days} days."
     ends = appeals_end(session, state)
     may_appeal = ends is not None and now < ends
     if may_appeal and ends is not None:
         words = (
-            f"Until {ends:%Y-%m-%d %H:%M} UTC teams may appeal against what the provisional board shows: for {days}"
-            " days from then on, or from a ruling, threshold or measurement that came later."
+            f"Teams can appeal against the provisional board until {ends:%Y-%m-%d %H:%M} UTC. They have {days} days"
+            " from its publication, or from a later ruling, threshold or measurement."
         )
     open_ = may_appeal or not had_time_to_appeal(session, state, now)
     if open_ and not may_appeal and newest_provisional(state) is not None:
         words = (
-            f"Teams could not appeal for {days} days against everything: something came after the provisional board, or"
-            " it was public for less. Publish one again."
+            f"Teams did not have {days} days to appeal: the provisional board was public for less time, or something"
+            " changed after it. Publish a provisional board again."
         )
-    title = "Teams could appeal against the provisional board"
+    title = "Teams had time to appeal against the provisional board"
     return ChecklistPoint("appeals", title, int(open_), words, f"{competition_path(state)}#timeline")
 
 

@@ -1,4 +1,4 @@
-"""Failed scoring: the private jobs of a competition that failed for good, and restarting them."""
+"""Failed scoring: restarts the private jobs of a competition that failed."""
 
 from scorer import audit_log
 from scorer.acting import Acting
@@ -9,8 +9,10 @@ from scorer.lifecycle import JobState
 
 
 def restart_failed(acting: Acting, *, state: CompetitionState | None = None) -> int:
-    """Restart every failed job (of a competition's private track, if ``state`` is given); returns their number. One
-    entry in the audit log names them all."""
+    """Restart every failed job, or those of a competition's private track (``state``). Returns their number.
+
+    Writes one audit log entry that names all of them.
+    """
     track_id = state.tracks["private"].id if state else None
     jobs = [
         failed_jobs.lock_job(acting.session, row.id) for row in failed_jobs.failed(acting.session, track_id=track_id)

@@ -1,4 +1,4 @@
-"""Publication of the private board, provisional or final: publishing it as it was seen, and withdrawing it."""
+"""Publishing the private board as provisional or final, and withdrawing it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,11 +32,12 @@ def publish(
     override: str | None = None,
     after: str | None = None,
 ) -> Publication:
-    """Publish the private track's board, as the final or (not ``final``) the provisional one, or withdraw it.
+    """Publish the private track's board as the final or (not ``final``) the provisional one, or withdraw it.
 
-    ``after``: the version of the checklist that the organizer saw; ``Conflict`` (``board-has-moved``) if the board or
-    what is open is another one by now. ``Conflict`` also before the close, if nothing would change, and for open points
-    without ``override``, the reason for publishing all the same, which only organizers can read, in the audit log.
+    ``after`` is the version of the checklist that the organizer saw: ``Conflict`` (``board-has-moved``) if the board or
+    its open points have changed since. ``override`` is the reason for publishing despite open points. Only organizers
+    can read it, in the audit log. ``Conflict`` also before the close, if nothing would change, and for open points
+    without ``override``.
     """
     if published:
         _require_closed(state)
@@ -66,11 +67,11 @@ def publish(
 
 def _require_closed(state: CompetitionState) -> None:
     if state.phase in {Phase.DRAFT, Phase.OPEN}:
-        raise Conflict("not-closed", "A board can be published once the competition has closed.")
+        raise Conflict("not-closed", "The competition has not closed yet. Publish the board after the close.")
 
 
 def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:
-    """The moment as of which the board is what it is now: other clocks may be ahead of this one's ``now``."""
+    """The moment that has the current board. Clocks of other machines may be ahead of ``now``."""
     track_ids = [track.id for track in state.tracks.values()]
     newest = ranked_entries.newest_change(session.connection(), state.competition.id, track_ids)
     return now if newest is None else max(now, newest)
@@ -78,23 +79,22 @@ def _board_moment(session: Session, state: CompetitionState, now: datetime) -> d
 
 def _require_change(in_force: Publication | None, *, published: bool, final: bool) -> None:
     if not published and in_force is None:
-        raise Conflict("no-change", "No board is published.")
+        raise Conflict("no-change", "No board is published, so there is none to withdraw.")
     if published and in_force is not None and (in_force.final or not final):
         raise Conflict("no-change", f"The {board_name(in_force)} board is already published.")
 
 
 def board_name(act: Publication) -> str:
-    """Which board a publication published: ``provisional`` or ``final``."""
     return "final" if act.final else "provisional"
 
 
 def _lock_what_was_seen(
     session: Session, state: CompetitionState, after: str | None, *, now: datetime, final: bool
 ) -> Sequence[ChecklistPoint]:
-    """The open points; locks the competition, reads it again, and locks both thresholds to the end of the transaction.
+    """The open points. Locks the competition and both thresholds until the end of the transaction.
 
-    Reading them takes a moment, so nothing is locked yet. Once it is, the change feed says whether anything was changed
-    meanwhile, and only then they are read again.
+    Reading the points takes a moment, so nothing is locked at first. Once everything is locked, the points are read
+    again only if the change feed reports a change in between.
     """
     version = _board_version(session, state, now)
     seen = checklist(session, state, now, final=final)
@@ -107,13 +107,13 @@ def _lock_what_was_seen(
     if locked.version != seen.version or after not in {None, seen.version}:
         raise Conflict(
             "board-has-moved",
-            "The board or its checklist has changed since you looked; please look at them again.",
+            "The board or its checklist has changed since you looked. Look at both again, then publish.",
         )
     return seen.open
 
 
 def _board_version(session: Session, state: CompetitionState, now: datetime) -> tuple[int, ...]:
-    """How many changes of the private board, or of labels, there have been."""
+    """The version of the private board and of the labels."""
     track = state.tracks["private"]
     cache = board_cache.cache_of(session)
     if cache is None:
@@ -126,7 +126,7 @@ def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> 
         faults = [f"{point.title}: {point.count} open" for point in open_]
         raise Conflict(
             "open-points",
-            "There are open points. Say in `override` why the board shall be published all the same.",
+            "The checklist has open points. Settle them, or give a reason in `override` to publish anyway.",
             faults=faults,
         )
 
@@ -154,7 +154,7 @@ def _described(act: Publication) -> dict[str, Any]:
 
 
 def _notify(session: Session, state: CompetitionState, act: Publication, *, former: Publication | None) -> None:
-    """Tell everybody who competes; and teams whose rank is another one than in the version before, that it is."""
+    """Notify all teams that compete. Teams with a rank that differs from the previous version are notified of that."""
     competition = state.competition
     link = f"/competitions/{competition.slug}"
     teams = set(competing_teams(session, competition.id))
@@ -165,21 +165,21 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
 
     if not act.published:
         name = board_name(former or act)
-        subject = f"The {name} board of {competition.title} is withdrawn"
+        subject = f"The {name} board of {competition.title} has been withdrawn"
         tell(
             teams,
             subject,
-            f"The organizers have taken the {name} board of {competition.title} back. {act.reason}",
+            f"The organizers withdrew the {name} board of {competition.title}. {act.reason}",
             path="",
         )
         return
-    subject = f"The {board_name(act)} board of {competition.title} is published"
-    body = f"The {board_name(act)} scores and ranks of {competition.title} are published."
+    subject = f"The {board_name(act)} board of {competition.title} has been published"
+    body = f"The {board_name(act)} scores and ranks of {competition.title} have been published."
     if not act.final:
-        body += f" Teams may appeal for {competition.appeal_days} days; until the final board, ranks may still move."
+        body += f" Teams can appeal for {competition.appeal_days} days. Ranks can change until the final board."
     body += f" {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
     tell(teams - moved, subject, body, path="")
     if former is not None and moved:
-        body += f" Your team's rank is another one than in the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
-        tell(moved, f"{subject}, and your rank has moved", body, path="/versions")
+        body += f" Your team's rank has changed since the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
+        tell(moved, f"{subject}, and your rank has changed", body, path="/versions")

@@ -1,4 +1,4 @@
-"""Rebuttals: a team's one appeal against a ruling or penalty of a submission, and the organizers' answer."""
+"""Rebuttals: a team's single appeal against a ruling or penalty, and the organizers' answer."""
 
 from datetime import datetime
 
@@ -25,25 +25,25 @@ MAX_TEXT_LENGTH = 10_000
 
 
 def rebuttal_refusal(acting: Acting, state: CompetitionState, submission: Submission) -> KennelError | None:
-    """The error if the account tried to write a rebuttal for a submission now; None if it may."""
+    """The error that writing a rebuttal for a submission would raise now; None if this account may write it."""
     if not is_own(acting.session, submission, acting.actor):
-        return Forbidden("not-yours", "A rebuttal is written by the team of the entry.")
+        return Forbidden("not-yours", "Only the team of the entry can write a rebuttal.")
     grounds = appeal_windows.grounds_of(acting.session, state, submission)
     if grounds is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
     appeals = rows.appeals_of(acting.session, submission.ref)
     if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
-        return Conflict("rebutted", "Your team has written its one rebuttal against this already.")
+        return Conflict("rebutted", "Your team has already written its one rebuttal against this.")
     return _refusal_of_time(state, grounds, acting.now)
 
 
 def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -> KennelError | None:
-    """The error if rebuttals against such grounds are not taken now."""
+    """The error if the time does not allow rebuttals on such grounds; None if it does."""
     window = appeal_windows.window_against(state, grounds)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
-        return Conflict("review-not-begun", "Rebuttals are taken once the competition has closed.")
+        return Conflict("review-not-begun", "You can write a rebuttal after the competition has closed.")
     if appeal_windows.opens_again(state, grounds, now):
-        message = "Rebuttals against a disqualification are taken again once the provisional board is published."
+        message = "You can appeal against a disqualification again once the provisional board is published."
         return Conflict("appeals-not-begun", message)
     if not appeal_windows.is_open(state, grounds, now):
         return Conflict("review-over", "The time for rebuttals is over.")
@@ -51,8 +51,8 @@ def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -
 
 
 def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
-    """Record a team's appeal against a submission's disqualification, or its penalty: on the public track during the
-    review, on the private one with the provisional board; once each. ``Conflict`` outside these times, and where there
+    """Record a team's one appeal against a submission's disqualification or penalty. Public penalties can be appealed
+    during the review, private ones once the provisional board is published. ``Conflict`` at other times, and if there
     is nothing to appeal against."""
     submission = find_submission(acting.session, submission_id, acting.actor)
     submissions.lock_submission(acting.session, submission.ref)
@@ -61,7 +61,7 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
     if refusal is not None:
         raise refusal
     if not text.strip():
-        raise Invalid("no-text", "A rebuttal needs words.")
+        raise Invalid("no-text", "Write your rebuttal.")
     grounds = appeal_windows.grounds_of(acting.session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
@@ -72,7 +72,7 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
     )
     acting.add(rebuttal)
     subject = f"A rebuttal in {submission.competition.title}"
-    body = f"The team of entry {submission.ref} in {submission.competition.title} asks you to look again."
+    body = f"The team of entry {submission.ref} in {submission.competition.title} has written a rebuttal."
     notice = NoticeText(Kind.REVIEW, subject, body, f"/submissions/{submission.id}/review")
     judges = competition_roles.judges_to_notify(acting.session, submission.competition)
     notices.notify(acting.session, notice, acting.now, accounts=[judge.id for judge in judges])
@@ -80,8 +80,8 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
 
 
 def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text: str) -> RebuttalAnswer:
-    """Answer a rebuttal, once: grant it with a new ``ruling`` (``keep`` or ``waive``), or refuse it (None). The team
-    gets a notice either way."""
+    """Answer a rebuttal, once: grant it with a new ``ruling`` (``keep`` or ``waive``), or refuse it (None). Notifies
+    the team."""
     rebuttal = acting.session.get(Rebuttal, rebuttal_id)
     if rebuttal is None:
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
@@ -89,12 +89,12 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     if not is_organizer(acting.actor, submission.competition_id):
         raise NotFound("no-rebuttal", "There is no such rebuttal.")
     if ruling == "disqualify":
-        raise Invalid("not-granted", "A rebuttal that is granted is followed by keep or waive.")
+        raise Invalid("not-granted", "Choose keep or waive to grant the rebuttal, or refuse it.")
     if not text.strip():
-        raise Invalid("no-reason", "An answer needs its reason: it is told to the team.")
+        raise Invalid("no-reason", "Give a reason for the answer; the team will see it.")
     submissions.lock_submission(acting.session, submission.ref)
     if only_row(acting.session, RebuttalAnswer, rebuttal_id=rebuttal.id) is not None:
-        raise Conflict("answered", "This rebuttal is answered already.")
+        raise Conflict("answered", "This rebuttal has already been answered.")
     reason = text.strip()
     new_ruling = (
         rulings.record_ruling(acting, submission, ruling, reason=reason, memorising=None, notify=False)
@@ -110,7 +110,7 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     acting.add(rebuttal_answer)
     after = {"rebuttal": rebuttal.id, "granted": rebuttal_answer.granted, "ruling": ruling, "answer": reason}
     audit_log.record_action(acting, "rebuttal.answered", f"submission:{submission.id}", after=after)
-    what = "is granted" if rebuttal_answer.granted else "is not granted"
+    what = "has been granted" if rebuttal_answer.granted else "has not been granted"
     then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
     title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
     body = f"{title} {what}.{then} The answer: {reason}"

@@ -1,4 +1,4 @@
-"""The review of one submission: everything that helps to judge it, without what would bias a reviewer."""
+"""The review of one submission: everything that helps to judge it, except opinions that would bias a reviewer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from scorer.review.shared_images import came_first
 
 MAX_OTHER_ENTRIES = 20
 MAX_STANDARD_ERRORS = 100
-"""Beyond this many standard errors a sentence says only "more than" it."""
+"""Above this number of standard errors, sentences only say "more than" it."""
 
 
 @dataclass(frozen=True)
 class OtherEntry:
-    """Another submission of the same team with its public score; ``label`` only for reviewers who have given their
-    own."""
+    """Another submission of the same team with its public score. ``label`` is set only for reviewers who have given
+    their own."""
 
     submission: Submission
     score: Score | None
@@ -40,7 +40,7 @@ class OtherEntry:
 
 @dataclass(frozen=True)
 class ReviewEntry:
-    """What one reviewer sees of a submission."""
+    """A submission as one reviewer sees it."""
 
     flagged: FlaggedEntry | None
     opinions: Opinions
@@ -48,21 +48,21 @@ class ReviewEntry:
     """Measured values that bear on copying, one sentence each."""
     duplicates: Sequence[Duplicate]
     sharing: Sequence[SharingEntry]
-    """Entries of other teams that share images, beside the duplicates."""
+    """Entries of other teams that share images, without those in ``duplicates``."""
     came_first: Mapping[tuple[int, int], str]
-    """Whose images came first, a sentence by ``(of, ref)`` of each sharing entry."""
+    """Which entry had the images first: a sentence by ``(of, ref)`` of each sharing entry."""
     comparison: ImageComparison | None
-    """With how many entries its images were compared; None if they were not."""
+    """The number of entries that its images were compared with; None before the comparison."""
     others: Sequence[OtherEntry]
     early_labels: Sequence[EarlyLabel]
-    """Early labels; only for reviewers who have given their own."""
+    """Set only for reviewers who have given their own label."""
 
 
 def review_entry_for(
     session: Session, state: CompetitionState, submission: Submission, *, reviewer: Account
 ) -> ReviewEntry:
-    """A submission as this reviewer may see it: labels by others, of it and of the team's other submissions, appear
-    only after the reviewer's own review."""
+    """A submission as this reviewer may see it. Other people's labels, of this submission and the team's other ones,
+    are included only after the reviewer's own review."""
     opinions = reviews.opinions(session, submission, reviewer)
     unblinded = opinions.own is not None or opinions.complete
     doubles = duplicates.duplicates_of(session, [submission.ref])
@@ -72,7 +72,7 @@ def review_entry_for(
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
         duplicates=doubles,
-        sharing=[each for each in sharing if each.ref not in {double.ref for double in doubles}],
+        sharing=[entry for entry in sharing if entry.ref not in {double.ref for double in doubles}],
         came_first=came_first(session, sharing),
         comparison=session.get(ImageComparison, submission.ref),
         others=_others(session, state, submission, unblinded=unblinded),
@@ -87,16 +87,15 @@ def _others(session: Session, state: CompetitionState, submission: Submission, *
         session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
     )
     others = []
-    for each in [each for each in of_team if each.ref != submission.ref][:MAX_OTHER_ENTRIES]:
-        label = newest_row(session, Label, submission_ref=each.ref) if unblinded else None
+    for other in [entry for entry in of_team if entry.ref != submission.ref][:MAX_OTHER_ENTRIES]:
+        label = newest_row(session, Label, submission_ref=other.ref) if unblinded else None
         others.append(
-            OtherEntry(each, board_details.score_of(session, public.id, each.ref), label.label if label else None)
+            OtherEntry(other, board_details.score_of(session, public.id, other.ref), label.label if label else None)
         )
     return others
 
 
 def evidence_reasons(session: Session, state: CompetitionState, submission: Submission) -> list[FlagReason]:
-    """The measured values of a submission that bear on copying, as sentences."""
     reasons = []
     if submission.copied_share:
         counts = submission.exact_copies or 0, submission.mirrored_copies or 0
@@ -118,12 +117,12 @@ def evidence_reasons(session: Session, state: CompetitionState, submission: Subm
 
 
 def held_out_sentence(distance: float, error: float | None, held_out: float) -> str:
-    """A sentence: whether a submission is closer to the reference than held-out images are, and by how many standard
-    errors. It leaves out their distance, which would reveal more about the references than about the submission."""
+    """The sentence that compares a submission's memorization distance with that of held-out images. It leaves out the
+    latter distance, which would reveal more about the references than about the submission."""
     side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
-    apart_by = abs(distance - held_out) / error if error else 0.0
-    how = f", by {_rough(apart_by)} standard errors of its own" if apart_by else ""
-    return f"its images are {side} held-out images are{how}."
+    standard_errors = abs(distance - held_out) / error if error else 0.0
+    how = f", by {_rough(standard_errors)} of its standard errors" if standard_errors else ""
+    return f"its images are {side} held-out images{how}."
 
 
 def _rough(errors: float) -> str:
@@ -131,13 +130,15 @@ def _rough(errors: float) -> str:
 
 
 def near_share(histogram: Mapping[str, Any], limit: float) -> str:
-    """A sentence: the share of a submission's images nearer than ``limit``, which the mean may hide."""
-    return f"{share_below(histogram, limit):.1%} of its images are nearer than {limit:.4f}, half of tau."
+    """The sentence with the share of a submission's images nearer than ``limit``, which the mean can hide."""
+    return (
+        f"{share_below(histogram, limit):.1%} of its images are nearer to a training image than {limit:.4f} (tau / 2)."
+    )
 
 
 def share_below(histogram: Mapping[str, Any], limit: float) -> float:
     """The share of a histogram's counts (equal bins from ``low`` to ``high``) below ``limit``, interpolated linearly
-    within the bin that contains it."""
+    within a bin."""
     counts: Sequence[int] = histogram["counts"]
     low, high = histogram["low"], histogram["high"]
     bins = (limit - low) / (high - low) * len(counts)

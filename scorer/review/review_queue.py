@@ -1,7 +1,7 @@
-"""The review queue: which submissions need eyes, and why, the most decisive first; and which a reviewer is given next.
+"""The review queue: which submissions need a review and why, most decisive first, and which one a reviewer gets next.
 
-Flags are a query, never stored, so they are always up to date. Reviewers are given different submissions first: each
-claims one for some minutes.
+Flags are a query, never stored, so they are always up to date. A reviewer claims a submission for some minutes, so that
+others get different ones first.
 """
 
 import math
@@ -37,22 +37,22 @@ def _tracks(values: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _medal_sentence(values: Mapping[str, Any]) -> str:
-    places = [f"rank {values[f'{kind}_rank']} of the {kind} board" for kind in _tracks(values, "rank")]
-    return f"It holds {' and '.join(places)}, which wins something."
+    places = [f"rank {values[f'{kind}_rank']} on the {kind} board" for kind in _tracks(values, "rank")]
+    return f"It holds {' and '.join(places)}, which wins a medal or prize."
 
 
 def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
     kinds = [kind for kind in _tracks(values, "rank") if not values[f"{kind}_penalised"]]
-    return f"Without a penalty it wins something on the {' and the '.join(kinds)} board, in spite of strong signs."
+    return f"It wins a medal or prize on the {' and the '.join(kinds)} board without a penalty, despite strong signs."
 
 
 def _stake_sentence(values: Mapping[str, Any]) -> str:
     kinds = [kind for kind in _tracks(values, "stake") if not values[f"{kind}_rank"]]
-    return f"Without its penalty it would win something on the {' and the '.join(kinds)} board."
+    return f"Without its penalty it would win a medal or prize on the {' and the '.join(kinds)} board."
 
 
 def _per_track(values: Mapping[str, Any], name: str, sentence: Callable[[str, str, float | None], str]) -> str:
-    """A sentence for every track that a reason holds on, made of distance and tau, with enough digits to differ, and
+    """A sentence for every track that a reason applies to, from the distance and tau (with enough digits to differ) and
     the distance's standard error."""
     sentences = []
     for kind in _tracks(values, name):
@@ -80,8 +80,8 @@ def _interval_sentence(values: Mapping[str, Any]) -> str:
         values,
         "interval",
         lambda distance, tau, _: (
-            f"tau = {tau} could be on either side of its distance {distance} without moving any entry that there was"
-            " when it was chosen."
+            f"no entry was between its distance {distance} and tau = {tau} when tau was chosen, so tau could be on"
+            " either side of it."
         ),
     )
 
@@ -92,10 +92,10 @@ def _copy_sentence(values: Mapping[str, Any]) -> str:
 
 def _sharing_sentence(values: Mapping[str, Any]) -> str:
     if values["same_images"]:
-        return "Another team has handed in the same images."
+        return "Another team has submitted the same images."
     other: SharingEntry = values["sharing"]
     sentence = shared_images_sentence(other.images, other.equal, other.share)
-    return f"With entry {other.ref} of {other.team} it shares images: {sentence}"
+    return f"It shares images with entry {other.ref} of {other.team}: {sentence}"
 
 
 def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
@@ -115,9 +115,9 @@ REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProx
         "medal-place": _medal_sentence,
         "borderline": _borderline_sentence,
         "copying": _copy_sentence,
-        "same-zip": lambda _: "Another team has handed in the same zip.",
+        "same-zip": lambda _: "Another team has submitted the same zip.",
         "shared-images": _sharing_sentence,
-        "recovered": lambda _: "A generator that was handed in for it makes training images better than held-out ones.",
+        "recovered": lambda _: "A generator submitted with it reproduces training images better than held-out ones.",
         "penalised": _penalty_sentence,
         "tau-interval": _interval_sentence,
         "copy": lambda values: f"It is a copy and has no score. {_copy_sentence(values)}",
@@ -125,12 +125,15 @@ REASON_SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProx
         **{sign.name: _sign_sentence(sign) for sign in SIGNS},
     }
 )
-"""By reason: the sentence, made of an entry's marks, numbers and findings by name."""
+"""The sentence for each reason, made from an entry's flags, numbers and findings by name."""
 
 
 STATES: tuple[QueueState, ...] = ("open", "waiting", "disputed", "unruled", "decided")
-"""The state of a flagged submission for one reviewer: theirs to review, waiting for another reviewer, disputed
-and for an organizer to decide, labelled as memorising and for an organizer to rule on, decided."""
+"""The states of a flagged submission for one reviewer.
+
+``open``: theirs to review. ``waiting``: for another reviewer. ``disputed``: for an organizer to decide. ``unruled``:
+labelled as memorising, for an organizer to rule on.
+"""
 _WEIGHTS: Mapping[str, int] = MappingProxyType(
     {
         # Medals and prizes depend on these.
@@ -145,7 +148,7 @@ _WEIGHTS: Mapping[str, int] = MappingProxyType(
         # Decided, or nearly decided, by the threshold.
         "penalised": 2,
         "tau-interval": 2,
-        # Signs of copying, by strength; several often have one cause.
+        # Signs of copying, by strength. Several often have one cause.
         "near-copies": 2,
         "mirrored-copies": 2,
         "thumbnail-copies": 2,
@@ -163,11 +166,11 @@ _WEIGHTS: Mapping[str, int] = MappingProxyType(
     }
 )
 WEIGHTS: Mapping[str, int] = MappingProxyType({"unpenalised-win": sum(_WEIGHTS.values()) + 1, **_WEIGHTS})
-"""How decisive each reason is; a submission's weights add up, and the heaviest comes first. An unpenalised win in spite
-of a strong sign of copying outweighs all else: whatever is penalised already has lost what it could win."""
+"""How decisive each reason is. A submission's weights add up, and the heaviest comes first. A win without a penalty
+despite a strong sign of copying outweighs all else, because a penalised entry has already lost what it could win."""
 CLAIM_TIME = timedelta(minutes=10)
 MAX_RIVALS = 5
-"""Reviewers who may claim an entry while the next one is being looked for."""
+"""How many other reviewers may claim an entry during the search for the next one."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,7 @@ class FlaggedEntry:
 
 @dataclass(frozen=True)
 class Goal:
-    """How many of the places that win something are reviewed."""
+    """How many of the winning places are reviewed."""
 
     track: TrackKind
     reviewed: int
@@ -204,7 +207,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class FlaggedPage:
-    """A page of the flagged submissions, heaviest first; ``counts`` (by state) and ``goals`` are of all pages."""
+    """A page of the flagged submissions, heaviest first. ``counts`` (by state) and ``goals`` are those of all pages."""
 
     entries: Sequence[FlaggedEntry]
     counts: Mapping[str, int]
@@ -213,7 +216,7 @@ class FlaggedPage:
 
 
 class NextEntry(NamedTuple):
-    """The submission that a reviewer is given, and how many of their open ones precede it."""
+    """The next submission for a reviewer, and how many of their open ones precede it."""
 
     entry: FlaggedEntry
     skip: int
@@ -228,7 +231,7 @@ def list_flagged(
     after: int = 0,
     limit: int,
 ) -> FlaggedPage:
-    """The flagged submissions in some ``states`` from number ``after + 1`` on."""
+    """The flagged submissions in these ``states``, from number ``after + 1`` on."""
     query = _flag_query(session, state, reviewer)
     flagged = flags.flagged_places(session, query)
     counts = Counter(place.state for place in flagged)
@@ -242,13 +245,13 @@ def list_flagged(
 
 
 def _goal(kind: TrackKind, states: Sequence[QueueState]) -> Goal:
-    """Of a track, whose winning entries have these states."""
+    """The goal of a track, from the states of its winning entries."""
     return Goal(kind, sum(state in {"unruled", "decided"} for state in states), len(states))
 
 
 def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEntry | None:
-    """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``: one that
-    nobody else has claimed, if there is any. None if nothing is left."""
+    """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``. Prefers
+    submissions that nobody else has claimed. None if nothing is left."""
     competition_id = state.competition.id
     limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, now=acting.now)) + MAX_RIVALS
     entries = list_flagged(acting.session, state, acting.actor, states=["open"], after=skip, limit=limit).entries
@@ -262,7 +265,7 @@ def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEnt
 
 
 def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bool:
-    # Of two who look at the same time, the second one sees the claim of the first one.
+    # If two reviewers look at the same time, the lock makes the second one see the claim of the first.
     submissions.lock_submission(acting.session, entry.ref)
     return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, now=acting.now)
 
@@ -270,7 +273,6 @@ def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bo
 def flags_of_entry(
     session: Session, state: CompetitionState, reviewer: Account, *, submission: Submission
 ) -> FlaggedEntry | None:
-    """One submission with its flags; None if it has none."""
     entries = _entries_of(session, state, _flag_query(session, state, reviewer), refs=[submission.ref])
     return entries[0] if entries else None
 
@@ -278,7 +280,7 @@ def flags_of_entry(
 def _entries_of(
     session: Session, state: CompetitionState, query: FlagQuery, *, refs: Sequence[int]
 ) -> list[FlaggedEntry]:
-    """Those of the entries that are flagged, in this order. Of other entries only their duplicates are read."""
+    """The flagged ones among the entries, in this order. Reads their duplicates, but no other entries."""
     if not refs:
         return []
     of_page = replace(query, only=flags.with_duplicates(session, state.competition.id, refs))
@@ -318,7 +320,7 @@ def _winners(session: Session, state: CompetitionState, track: Track, *, last_ra
 
 
 def _with_reasons(session: Session, state: CompetitionState, rows: Sequence[FlaggedRow]) -> list[FlaggedEntry]:
-    """Flagged submissions with their reasons as sentences; signs of copying use the sentences of their findings."""
+    """Flagged submissions with their reasons as sentences. Signs of copying use the sentences of their findings."""
     with_signs = [row for row in rows if any(row.found[sign.name] for sign in SIGNS)]
     track_ids = [state.tracks[kind].id for kind in TRACK_KINDS]
     findings = newest_findings(session, [row.ref for row in with_signs], track_ids) if with_signs else {}

@@ -1,8 +1,10 @@
-"""Reviews: labels by two reviewers, blind to each other. Agreement decides the label; an organizer who is neither of
-them decides a disagreement, and any organizer may decide at any other time.
+"""Reviews: labels by two reviewers who cannot see each other's.
 
-Early labels are given before any review. They help to compare extractors before anything is decided, are marked as
-early wherever they count, and never become decisions.
+If the reviewers agree, that decides the label. If they disagree, an organizer who is neither of them decides. Any
+organizer may decide at any other time.
+
+Early labels are given before any review. They help to compare extractors early, are marked as early wherever they
+count, and never become decisions.
 """
 
 from collections.abc import Sequence
@@ -41,13 +43,13 @@ class Opinions:
 
     own: Review | None
     others: Sequence[Review]
-    """Empty until no more reviews are taken: reviewers are blind to each other."""
+    """Empty while more reviews are accepted, because reviewers must not see each other's."""
     count: int
     decided: Label | None
 
     @property
     def complete(self) -> bool:
-        """Whether no more reviews are taken."""
+        """Whether no more reviews are accepted."""
         return self.decided is not None or self.count >= REVIEWS_NEEDED
 
     @property
@@ -69,29 +71,30 @@ class Agreement:
 
 
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
-    """The reviews of a submission as this account may see them."""
     reviews = rows.newest_reviews(session, submission.ref)
     decided = newest_row(session, Label, submission_ref=submission.ref)
     complete = Opinions(None, (), len(reviews), decided).complete
     return Opinions(
-        own=next((each for each in reviews if each.reviewer_id == account.id), None),
-        others=[each for each in reviews if each.reviewer_id != account.id] if complete else (),
+        own=next((review for review in reviews if review.reviewer_id == account.id), None),
+        others=[review for review in reviews if review.reviewer_id != account.id] if complete else (),
         count=len(reviews),
         decided=decided,
     )
 
 
 def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Intent | None, note: str) -> Opinions:
-    """Record a review. The second reviewer's completes the submission: agreement decides its label, organizers get a
-    notice of disagreement. Until then a reviewer may replace their own. ``Conflict`` once no more reviews are taken, or
-    (``published``) the final board is published."""
+    """Record a review, or replace this reviewer's earlier one.
+
+    The second reviewer's review completes the submission: if both agree, that decides its label, else organizers are
+    notified. ``Conflict`` if no more reviews are accepted, and (``published``) once the final board is published.
+    """
     submission = require_reviewable(acting.session, submission_id, acting.actor)
     _lock_undecided(acting.session, submission)
     before = opinions(acting.session, submission, acting.actor)
     if before.complete:
-        raise Conflict("reviewed", "This entry is reviewed already; it takes no more reviews.")
+        raise Conflict("reviewed", "This entry has already been reviewed and takes no more reviews.")
     if label == "legitimate" and intent is not None:
-        raise Invalid("no-intent", "A legitimate entry has copied nothing, so there is no intent to tell.")
+        raise Invalid("no-intent", "A legitimate entry has no intent to copy. Leave the intent empty.")
     acting.session.add(
         Review(
             submission_ref=submission.ref,
@@ -103,7 +106,7 @@ def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Inte
         )
     )
     acting.session.flush()
-    # Without the label itself: another reviewer may read the log.
+    # Leave out the label, because another reviewer may read the log.
     subject = f"submission:{submission_id}"
     audit_log.record_action(acting, "review.given", subject, after={"again": before.own is not None})
     _close(acting.session, submission, acting.actor, now=acting.now)
@@ -111,16 +114,16 @@ def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Inte
 
 
 def require_reviewable(session: Session, submission_id: str, reviewer: Account) -> Submission:
-    """A scored submission that the account may label; ``NotFound``, ``Forbidden`` or ``Conflict`` otherwise."""
     submission = access.find_for_review(session, submission_id, reviewer)
     _refuse_benchmark(submission)
     if submission.status != Status.SCORED:
-        raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to review.")
+        raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can be reviewed.")
     return submission
 
 
 def _lock_undecided(session: Session, submission: Submission) -> None:
-    """Lock a submission whose label may change: any while the final board is not published, and late ones."""
+    """Lock a submission whose label may change. That is any late one, and all others until the final board is
+    published."""
     submissions.lock_submission(session, submission.ref)
     if not submission.late:
         lock_unless_final(session, submission.competition)
@@ -128,41 +131,41 @@ def _lock_undecided(session: Session, submission: Submission) -> None:
 
 def _refuse_benchmark(submission: Submission) -> None:
     if submission.team.benchmark:
-        raise Conflict("benchmark", "A benchmark entry is never labelled.")
+        raise Conflict("benchmark", "Benchmark entries cannot be labelled.")
 
 
 def _close(session: Session, submission: Submission, last: Account, *, now: datetime) -> None:
     reviews = rows.newest_reviews(session, submission.ref)
     if len(reviews) < REVIEWS_NEEDED:
         return
-    if len({each.label for each in reviews}) == 1:
-        handles = " and ".join(each.reviewer.handle for each in reviews)
+    if len({review.label for review in reviews}) == 1:
+        handles = " and ".join(review.reviewer.handle for review in reviews)
         _decide(Acting(session, last, now), submission, reviews[0].label, note=f"Two reviewers agree: {handles}.")
         return
     title = submission.competition.title
-    body = f"The reviewers of entry {submission.ref} in {title} disagree about its label: please decide it."
+    body = f"The reviewers of entry {submission.ref} in {title} disagree about its label. Please decide it."
     notice = NoticeText(Kind.REVIEW, f"Reviewers disagree in {title}", body, f"/submissions/{submission.id}/review")
-    notices.notify(session, notice, now, accounts=[each.id for each in _deciders(session, submission)])
+    notices.notify(session, notice, now, accounts=[decider.id for decider in _deciders(session, submission)])
 
 
 def _deciders(session: Session, submission: Submission) -> Sequence[Account]:
-    """Who decides a disagreement: the organizers who are neither of the reviewers; all organizers, where there is no
-    such one."""
+    """The organizers who may decide a disagreement: those who are not among the reviewers, or all if there are none."""
     reviewers = {review.reviewer_id for review in rows.newest_reviews(session, submission.ref)}
     organizers = competition_roles.organizers_of(session, submission.competition)
-    return [each for each in organizers if each.id not in reviewers] or organizers
+    return [organizer for organizer in organizers if organizer.id not in reviewers] or organizers
 
 
 def may_decide(session: Session, submission: Submission, known: Opinions, *, account: Account) -> bool:
-    """Whether an organizer may decide the label: any, but of a disagreement only :func:`_deciders`."""
-    return not known.disputed or account.id in {each.id for each in _deciders(session, submission)}
+    """Whether an organizer may decide the label. Any organizer may, except in a disagreement (:func:`_deciders`)."""
+    return not known.disputed or account.id in {decider.id for decider in _deciders(session, submission)}
 
 
 def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label: LabelName, note: str) -> Label:
-    """Record an organizer's decided label; a later one replaces it, and both stay in the history. The same label again
-    by the same person without another ``note`` is the one that is there: what a ruling has spared knowing it does not
-    wait for a ruling again. ``Forbidden`` after a disagreement for one of the reviewers, where another organizer is
-    there."""
+    """Record an organizer's decided label. A later label replaces it; both stay in the history.
+
+    If the same person decides the same label again without another ``note``, the existing row is returned: a new row
+    would need a new ruling. ``Forbidden`` for one of two reviewers who disagree, if another organizer can decide.
+    """
     submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None or submission.competition_id != state.competition.id:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} in {state.competition.slug}.")
@@ -172,7 +175,7 @@ def decide(acting: Acting, state: CompetitionState, submission_id: str, *, label
         acting.session, submission, opinions(acting.session, submission, acting.actor), account=acting.actor
     ):
         raise Forbidden(
-            "disputed", "Two reviewers disagree about this entry: an organizer who is neither of them decides."
+            "disputed", "Two reviewers disagree about this entry. Only an organizer who is neither of them can decide."
         )
     before = newest_row(acting.session, Label, submission_ref=submission.ref)
     same = before is not None and (before.label, before.author_id) == (label, acting.actor.id)
@@ -196,7 +199,7 @@ def _decide(acting: Acting, submission: Submission, label: str, *, note: str) ->
 
 
 def agreement(session: Session, state: CompetitionState) -> Agreement:
-    """How far two reviewers agree, over all submissions of a competition that have two reviews."""
+    """How far two reviewers agree, over all submissions with two reviews."""
     pairs = rows.label_pairs(session, state.competition.id)
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
     kappa = cohens_kappa(first, second)
@@ -204,10 +207,10 @@ def agreement(session: Session, state: CompetitionState) -> Agreement:
 
 
 def record_early_label(acting: Acting, submission_id: str, label: LabelName) -> EarlyLabel:
-    """Record an early label of a submission; the newest counts, and earlier ones stay."""
+    """Record an early label of a submission. The newest counts; earlier ones stay."""
     submission = require_reviewable(acting.session, submission_id, acting.actor)
     early_label = EarlyLabel(submission_ref=submission.ref, label=label, source="hand")
     acting.add(early_label)
-    # Without the label itself: a later reviewer of the submission may read the log.
+    # Leave out the label, because a later reviewer of the submission may read the log.
     audit_log.record_action(acting, "early-label.given", f"submission:{submission.id}", after={"source": "hand"})
     return early_label

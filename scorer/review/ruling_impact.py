@@ -1,4 +1,4 @@
-"""The impact of another ruling on a submission: ranks and awards recomputed in memory; nothing is written."""
+"""The impact of a different ruling on a submission: ranks and awards recomputed in memory. Nothing is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class Win:
 
 @dataclass(frozen=True)
 class WinChange:
-    """A team that would win something other than now."""
+    """A team that would win something different."""
 
     team: str
     before: Win
@@ -43,29 +43,29 @@ class WinChange:
 
 @dataclass(frozen=True)
 class RulingImpact:
-    """The impact of another ruling on an entry on a track's board."""
+    """The impact of a different ruling on one track's board."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kind: RulingKind
     track: TrackKind
     before: int | None
-    """The rank of the entry's team now; null where it has none."""
+    """The current rank of the entry's team; null if it has none."""
     after: int | None
     turns: Sequence[WinChange]
-    """The teams that would win something other than now, by their new ranks."""
+    """The teams that would win something different, by their new ranks."""
 
 
 def ruling_impacts_of(session: Session, state: CompetitionState, submission: Submission) -> list[RulingImpact]:
-    """The impact of every other ruling on a submission, on the private track first; empty for a late one and a
-    benchmark. For organizers only: it reveals private ranks."""
+    """The impact of every other ruling on a submission, private track first. Empty for late and benchmark entries. For
+    organizers only, because it reveals private ranks."""
     if submission.late or submission.team.benchmark:
         return []
     current = newest_row(session, Ruling, submission_ref=submission.ref)
     judged = {kind: ranked_board_of(session, state, kind).judged for kind in TRACK_KINDS}
     picks = ranked_entries.picks_of(session.connection(), state.competition.id)
     max_picks = state.competition.final_picks
-    others = [each for each in get_args(RulingKind) if each != (current.kind if current is not None else "keep")]
+    others = [kind for kind in get_args(RulingKind) if kind != (current.kind if current is not None else "keep")]
     team = current_team(session, submission.team_id).id
     now = _ranked(judged, picks, max_picks)
     impacts = []
@@ -81,7 +81,7 @@ def ruling_impacts_of(session: Session, state: CompetitionState, submission: Sub
 def _ranked(
     judged: Mapping[TrackKind, JudgedEntries], picks: FinalPicks, max_picks: int
 ) -> dict[TrackKind, RankedBoard]:
-    """The ranked boards of both tracks, the private one first, which ranks the teams' final picks."""
+    """The ranked boards of both tracks, private first. The private board ranks the teams' final picks."""
     finals = finals_of(judged["public"], picks, max_picks)
     return {
         "private": order_of(replace(judged["private"], finals=finals)),
@@ -109,4 +109,4 @@ def _award_changes(session: Session, awards: Awards, *, before: RankedBoard, aft
         WinChange(names[team], *(Win(rank or None, *awards.of_rank(rank)) for rank in ranks))
         for team, *ranks in zip(*(column.tolist() for column in moves), strict=True)
     ]
-    return [each for each in changes if replace(each.before, rank=None) != replace(each.after, rank=None)]
+    return [change for change in changes if replace(change.before, rank=None) != replace(change.after, rank=None)]

@@ -1,5 +1,7 @@
-"""Rulings: an organizer keeps a submission as judged, disqualifies it, or waives its penalty. Each has a reason that
-the team reads, stays in the history, and is replaced by the next one."""
+"""Rulings: an organizer keeps a submission as judged, disqualifies it, or waives its penalty.
+
+Each ruling has a reason that the team reads. A later ruling replaces it; all stay in the history.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,9 +27,9 @@ from scorer.teams.team_messages import find_team
 RulingKind = Literal["keep", "disqualify", "waive"]
 RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
     {
-        "keep": "stays as it is judged",
+        "keep": "keeps its score as judged",
         "disqualify": "is disqualified",
-        "waive": "is not penalised: its penalty is waived",
+        "waive": "is not penalised, because its penalty is waived",
     }
 )
 """The effect of each ruling, as a predicate after the submission's name."""
@@ -36,17 +38,19 @@ RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
 def rule(
     acting: Acting, submission_id: str, kind: RulingKind, *, reason: str, memorising: bool | None = None
 ) -> Ruling:
-    """Rule on a scored submission and notify its team. ``memorising``: what its label ``other`` means when tau is
-    chosen; None keeps the value of the ruling before. ``Invalid`` without a reason."""
+    """Rule on a scored submission and notify its team. ``Invalid`` without a reason.
+
+    ``memorising`` says how its label ``other`` counts when tau is chosen; None keeps the value of the previous ruling.
+    """
     submission = submissions.submission_by_id(acting.session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     if submission.team.benchmark:
-        raise Conflict("benchmark", "A benchmark entry is a reference line: there is nothing to rule.")
+        raise Conflict("benchmark", "Benchmark entries cannot be ruled on.")
     if submission.status != Status.SCORED:
-        raise Conflict("not-scored", f"This entry is {submission.status}: there is nothing to rule.")
+        raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can be ruled on.")
     if not reason.strip():
-        raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
+        raise Invalid("no-reason", "Give a reason; the team will see it.")
     submissions.lock_submission(acting.session, submission.ref)
     return record_ruling(acting, submission, kind, reason=reason.strip(), memorising=memorising)
 
@@ -60,8 +64,8 @@ def record_ruling(
     memorising: bool | None,
     notify: bool = True,
 ) -> Ruling:
-    """Record a ruling under the lock on its entry; ``notify``: send the team a notice of its own. ``Conflict``
-    (``published``) if the final board is, except for a late entry, which is not on it."""
+    """Record a ruling while holding the lock on its entry. ``notify``: also send the team a notice. ``Conflict``
+    (``published``) once the final board is published, except for late entries, which are not on it."""
     if not submission.late:
         lock_unless_final(acting.session, submission.competition)
     before = newest_row(acting.session, Ruling, submission_ref=submission.ref)
@@ -89,8 +93,7 @@ def _described(ruling: Ruling) -> dict[str, Any]:
 
 
 def notify_team(session: Session, submission: Submission, what: str, *, body: str, now: datetime) -> None:
-    """Notify the team of a submission of a ruling or answer: ``what`` is the end of the subject, ``body`` plain
-    text."""
+    """Notify the team of a ruling or answer. ``what`` is the end of the subject, ``body`` is plain text."""
     subject = f"{submission.file_name} in {submission.competition.title}: {what}"
     notice = NoticeText(Kind.RULING, subject, body, f"/submissions/{submission.id}#ruling")
     notices.notify(session, notice, now, teams=[merges.current_team(session, submission.team_id).id])
@@ -99,22 +102,24 @@ def notify_team(session: Session, submission: Submission, what: str, *, body: st
 def rule_on_team(
     acting: Acting, state: CompetitionState, team_id: int, *, kind: RulingKind, reason: str
 ) -> list[Ruling]:
-    """Rule on every scored entry of a team, those of teams merged into it included, and notify the team once. Each
-    entry gets a ruling of its own, which a rebuttal or a later ruling may replace. ``Conflict`` without any."""
+    """Rule on every scored entry of a team and of teams merged into it, and notify the team once.
+
+    Each entry gets its own ruling, which a rebuttal or a later ruling can replace. ``Conflict`` if no entry is scored.
+    """
     team = find_team(acting.session, state, team_id)
     if not reason.strip():
-        raise Invalid("no-reason", "A ruling needs a reason: it is told to the team.")
+        raise Invalid("no-reason", "Give a reason; the team will see it.")
     entries = submissions.submissions_of(acting.session, state.competition.id, team_id=team.id, before=None, limit=None)
     scored = [entry for entry in entries if entry.status == Status.SCORED]
     if not scored:
         raise Conflict("no-entries", f"The team {team.name!r} has no scored entry.")
     made = []
-    for entry in sorted(scored, key=lambda each: each.ref):
+    for entry in sorted(scored, key=lambda entry: entry.ref):
         submissions.lock_submission(acting.session, entry.ref)
         made.append(record_ruling(acting, entry, kind, reason=reason.strip(), memorising=None, notify=False))
     title = state.competition.title
     body = f"Each of the {len(made)} scored entries of {team.name} in {title} {RULING_EFFECTS[kind]}."
-    # Disqualified at one moment, they can be appealed until the same.
+    # All were disqualified at the same moment, so one appeal window applies to all.
     appeal = (
         penalty_notices.appeal_words(acting.session, state, scored[0], now=acting.now) if kind == "disqualify" else ""
     )

@@ -1,4 +1,4 @@
-"""Whose images came first, where entries of different teams share images or are the same."""
+"""Which team's images came first, where entries of different teams share images or are equal."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,8 @@ from scorer.findings.formatting import before_or_after
 def came_first(session: Session, pairs: Sequence[SharingEntry]) -> dict[tuple[int, int], str]:
     """A sentence by ``(of, ref)`` of each pair: which entry of the two teams came first, and by how long.
 
-    ``pairs`` are all that :func:`sharing_entries` has of some entries. An entry may repeat images of an earlier entry
-    of its team, so each team's earliest entry that shares images with the other team's entry of the pair counts.
+    ``pairs`` must be all pairs that :func:`sharing_entries` has for some entries. An entry may repeat images of an
+    earlier entry of its team. So each team's earliest entry that shares images with the other entry of the pair counts.
     """
     first: dict[tuple[int, int], SharingEntry] = {}
     for row in (*pairs, *sharing_entries(session, {pair.ref for pair in pairs})):
@@ -33,7 +33,7 @@ def _order(one: SharingEntry, other: SharingEntry) -> str:
 
 
 def same_images_sentence(double: Duplicate) -> str:
-    """A sentence: an entry has the same zip or images as another one, and which was accepted first."""
+    """The sentence that names an entry with the same zip or images, and says which was accepted first."""
     what = "zip" if double.same_zip else "images"
     order = before_or_after((double.accepted_at - double.of_accepted_at).total_seconds())
     return f"It has the same {what} as entry {double.ref} of {double.team}, and was accepted {order} it."

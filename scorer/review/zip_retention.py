@@ -1,7 +1,7 @@
-"""The retention of zips: some days after the final publication those leave that no decision rests on.
+"""The retention of zips: some days after the final publication, zips are deleted unless a decision rests on them.
 
-What a decision rests on stays: the zips of all teams that win a medal or a prize, those of benchmarks, and those that
-somebody has reviewed, labelled, ruled on or appealed for. Of the others the hash, the scores and the evidence stay.
+These stay: the zips of all teams that win a medal or prize, those of benchmark entries, and those that somebody has
+reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries stay.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,23 +24,23 @@ from scorer.lifecycle import Phase
 
 @dataclass(frozen=True)
 class ZipRetention:
-    """Which zips of entries leave after the publication. Those of winning teams and of benchmarks stay, and those that
-    somebody has reviewed, labelled, ruled on or appealed for; hashes, scores and evidence stay of all."""
+    """Which zips of entries are deleted after the publication. Those of winning teams and benchmark entries stay, and
+    those that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries
+    stay."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kept_days: int | None
-    """From the publication on, as the operator has set it; null: all stay."""
+    """Days from the publication on, set by the operator; null if all zips stay."""
     leave_from: datetime | None
-    """Null before the publication, and where all stay."""
+    """When zips are deleted from. Null before the publication, and if all zips stay."""
     stored: ZipTotal
     leaving: ZipTotal
-    """Of those stored: those that leave then, as things are now."""
+    """The part of `stored` that would be deleted then, as things are now."""
     removed: RemovedZips
 
 
 def zip_retention(session: Session, state: CompetitionState, kept_days: int | None, *, now: datetime) -> ZipRetention:
-    """Which zips of a competition leave and when, as things are now."""
     competition_id = state.competition.id
     stored = zip_removal.stored_zips(session, competition_id)
     removed = zip_removal.removed_zips(session, competition_id)
@@ -53,14 +53,14 @@ def zip_retention(session: Session, state: CompetitionState, kept_days: int | No
 
 
 def competitions_past_retention(session: Session, kept_days: int, now: datetime) -> Sequence[str]:
-    """The slugs of the competitions whose zips may leave by now and that have any."""
+    """The slugs of the competitions with zips that may be deleted now."""
     return zip_removal.published_before(session, now - timedelta(days=kept_days))
 
 
 def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, limit: int) -> list[str]:
-    """Take zips off entries of a competition, at most ``limit``, and record it; returns the keys of their blobs, to be
-    deleted after the commit. None if its board is not published, or not for so long."""
-    # Nobody withdraws the board meanwhile.
+    """Take at most ``limit`` zips off entries of a competition, and record it. Returns the keys of their blobs, to
+    delete after the commit. Empty until the board has been published for ``kept_days``."""
+    # Keep others from withdrawing the board meanwhile.
     competitions.lock_competition(session, slug, share=True)
     state = competition_state.state_of(session, slug, now)
     published_at = _published_at(state)
@@ -76,7 +76,7 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
 
 
 def _published_at(state: CompetitionState) -> datetime | None:
-    """Since when the final board is public; None if it is not."""
+    """When the final board was published; None if it is not."""
     return state.publications[0].created_at if state.phase is Phase.FINAL else None
 
 

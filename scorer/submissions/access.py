@@ -1,4 +1,4 @@
-"""Access to submissions: who may see one, review one, or rule on one."""
+"""Access to submissions: who may see, review and rule on them."""
 
 from sqlalchemy.orm import Session
 
@@ -13,8 +13,10 @@ from scorer.errors import Forbidden, NotFound
 
 
 def find_submission(session: Session, submission_id: str, account: Account) -> Submission:
-    """A submission that the account may see: its team's, or any for organizers. ``NotFound`` otherwise, so that ids
-    reveal nothing."""
+    """Return a submission of the account's team, or any for organizers.
+
+    ``NotFound`` otherwise: ids must reveal nothing.
+    """
     submission, own = _with_owner(session, submission_id, account)
     if not own and not is_organizer(account, submission.competition_id):
         raise unknown_submission(submission_id)
@@ -34,14 +36,14 @@ def unknown_submission(submission_id: str | int) -> NotFound:
 
 
 def is_own(session: Session, submission: Submission, account: Account) -> bool:
-    """Whether a submission belongs to the account's team now, whichever team submitted it."""
+    """Whether a submission now belongs to the account's team, also after a merge."""
     return bool(submissions.own_refs(session, [submission.ref], account.id))
 
 
 def list_submissions(
     session: Session, state: CompetitionState, account: Account, *, before: int | None, limit: int
 ) -> list[Submission]:
-    """A page of the submissions of the account's team (of all teams, for organizers), newest first."""
+    """Return a page of the submissions of the account's team, or of all teams for organizers, newest first."""
     team_id = None
     if not is_organizer(account, state.competition.id):
         team = members.team_of(session, state.competition.id, account.id)
@@ -52,7 +54,7 @@ def list_submissions(
 
 
 def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
-    """A submission that the account may see; ``NotFound`` otherwise, with the same message whatever the reason."""
+    """Return a submission that the account may see; ``NotFound`` otherwise, always with the same message."""
     submission = session.get(Submission, ref)
     if submission is None:
         raise unknown_submission(ref)
@@ -65,12 +67,14 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
 def require_reviewer(state: CompetitionState, account: Account) -> None:
     """``Forbidden`` unless the account may review the competition."""
     if not is_reviewer(account, state.competition.id):
-        raise Forbidden("wrong-role", f"You neither organize nor review {state.competition.title}.")
+        raise Forbidden("wrong-role", f"Only organizers and reviewers of {state.competition.title} can do this.")
 
 
 def require_organizer(acting: Acting, *, slug: str | None = None, submission_id: str | None = None) -> None:
-    """``Forbidden`` unless the account organizes the competition, or that of the submission; ``NotFound`` for what it
-    may not see."""
+    """``Forbidden`` unless the account organizes the competition, or the submission's competition.
+
+    ``NotFound`` if the account may not see the competition or submission.
+    """
     if submission_id is not None:
         submission = submissions.submission_by_id(acting.session, submission_id)
         if submission is None or not is_organizer(acting.actor, submission.competition_id):
@@ -79,11 +83,11 @@ def require_organizer(acting: Acting, *, slug: str | None = None, submission_id:
         competition = competition_by_slug(acting.session, slug)
         if competition is None or not is_organizer(acting.actor, competition.id):
             shown = visible_state(acting, slug).competition
-            raise Forbidden("wrong-role", f"You do not organize {shown.title}.")
+            raise Forbidden("wrong-role", f"Only organizers of {shown.title} can do this.")
 
 
 def find_for_review(session: Session, submission_id: str, account: Account) -> Submission:
-    """A submission, for those who may review its competition; ``NotFound`` for all others."""
+    """Return a submission; ``NotFound`` unless the account may review its competition."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None or not is_reviewer(account, submission.competition_id):
         raise unknown_submission(submission_id)
@@ -91,8 +95,10 @@ def find_for_review(session: Session, submission_id: str, account: Account) -> S
 
 
 def find_with_rulings(session: Session, submission_id: str, account: Account) -> tuple[Submission, bool]:
-    """A submission whose rulings the account may read (its team's, or any for those who may review its competition),
-    and whether it may review the competition."""
+    """Return a submission with rulings that the account may read, and whether it may review the competition.
+
+    The account may read rulings of its team and of competitions that it may review; ``NotFound`` otherwise.
+    """
     submission, own = _with_owner(session, submission_id, account)
     reviews = is_reviewer(account, submission.competition_id)
     if not own and not reviews:

@@ -7,14 +7,14 @@ from scorer.errors import Conflict, NotFound
 
 
 def sprite_key(submission: Submission) -> str:
-    """The blob key of a submission's sprite sheet; ``NotFound`` if there is none (yet)."""
+    """Return the blob key of a submission's sprite sheet; ``NotFound`` if there is none yet."""
     if submission.sprite_key is None:
-        raise NotFound("no-sprite", "There is no picture of this entry's images.")
+        raise NotFound("no-sprite", "This entry has no preview of its images.")
     return submission.sprite_key
 
 
 class ZipRemoved(Conflict):
-    """The zip of a finished competition's entry has left the store; measuring it again will never succeed."""
+    """The zip of a finished competition's entry was removed; no retry can measure it."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,19 @@ class StoredZip:
 
 
 def stored_zip(submission: Submission) -> StoredZip:
-    """The stored zip of a submission; ``Conflict`` (``imported``) for an imported one, which has measurements only,
-    ``ZipRemoved`` (``zip-removed``) for one whose zip has left."""
+    """Return the stored zip of a submission.
+
+    ``Conflict`` (``imported``) for an imported submission, which has no zip; ``ZipRemoved`` (``zip-removed``) if the
+    zip was removed.
+    """
     if submission.zip_removed_at is not None:
         raise ZipRemoved(
             "zip-removed",
-            f"The zip of {submission.id} was removed on {submission.zip_removed_at:%Y-%m-%d}, when it was no longer "
-            "needed: what was measured stays, but its images can be neither shown nor measured again.",
+            f"The zip of {submission.id} was removed on {submission.zip_removed_at:%Y-%m-%d}, after the competition. "
+            "Its measurements remain, but its images can't be shown or measured again.",
         )
     if submission.blob_key is None or submission.sha256 is None:
         raise Conflict(
-            "imported", f"{submission.id} was imported from a table of results: there is no zip to measure again."
+            "imported", f"{submission.id} was imported from a table of results and has no zip to measure again."
         )
     return StoredZip(submission.blob_key, submission.sha256)

@@ -29,12 +29,12 @@ from scorer.teams import quotas, storage, teams
 from scorer.teams.storage import UploadLimits
 
 CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
-"""Unicode's categories of what ends a line or is no character: a name goes into subjects of mails and terminals."""
+"""Unicode's categories of line ends and control characters. File names appear in mail subjects and terminals."""
 
 
 @dataclass(frozen=True)
 class NewSubmission:
-    """What is submitted besides the zip."""
+    """The fields of a submission other than the zip."""
 
     file_name: str
     note: str = ""
@@ -42,16 +42,16 @@ class NewSubmission:
     benchmark: str | None = None
     """Organizers only: the name of the benchmark entry on the board."""
     ignored: str | None = None
-    """What the zip has besides images."""
+    """The files in the zip that are not images."""
 
 
 def admit(
     acting: Acting, slug: str, entry: NewSubmission, *, declared_bytes: int | None, limits: UploadLimits
 ) -> CompetitionState:
-    """Refuse an upload before a byte is read if it could not be accepted: name, phase, roles,
-    address, rules, size, quotas."""
+    """Refuse an upload before its first byte if Kennel could not accept it: name, phase, roles, address, rules, size,
+    quotas."""
     if any(unicodedata.category(character) in CONTROLS for character in entry.file_name):
-        raise Invalid("bad-file-name", "The name of a file may not have line breaks or control characters in it.")
+        raise Invalid("bad-file-name", "The file name contains line breaks or control characters. Rename the file.")
     state = visible_state(acting, slug)
     earlier = _repeated(acting.session, state, entry, account=acting.actor)
     if earlier is not None:
@@ -61,7 +61,7 @@ def admit(
     _require_ready(state)
     late = _window(state, entry, begun=acting.now, now=acting.now)
     if entry.benchmark is not None and not is_organizer(acting.actor, state.competition.id):
-        raise Forbidden("wrong-role", "Only organizers add benchmark entries.")
+        raise Forbidden("wrong-role", "Only organizers can add benchmark entries.")
     if entry.benchmark is None:
         _require_address(acting.actor, limits)
         rules.require_entrant(acting.session, state.competition, acting.actor)
@@ -78,13 +78,14 @@ def _require_address(account: Account, limits: UploadLimits) -> None:
     if limits.confirmed_address and account.email is None:
         raise Forbidden(
             "address-not-confirmed",
-            "Your account has no confirmed mail address. Follow the link that was mailed to you, or have another one "
-            "sent from the page /account.",
+            "Your account has no confirmed mail address. Open the link in the mail to you, or request a new mail on "
+            "the page /account.",
         )
 
 
 def upload_limit(state: CompetitionState, limits: UploadLimits) -> int:
-    """The largest size of a zip in bytes: what its images can need, and at most the operator's limit."""
+    """Return the largest size of a zip in bytes: the most that its images can need, and at most the operator's
+    limit."""
     return min(limits.zip, state.image_spec.upload_bytes)
 
 
@@ -110,14 +111,15 @@ def accept(
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
 ) -> Submission:
-    """Accept an uploaded zip whose directory was checked: checks phase, rules and quotas, then adds the submission and
-    its check job. ``acting.now`` is when the last byte arrived, ``begun`` when the first one did (None: unknown).
-    Without ``limits`` the quotas of bytes have counted it already, as they do an upload that was begun.
+    """Accept an uploaded zip with a checked directory: check phase, rules and quotas, add the submission and its job.
+
+    ``acting.now`` is the arrival of the last byte, ``begun`` that of the first byte (None: unknown). Without ``limits``
+    the storage quotas already include the bytes, as for a resumable upload.
 
     A repeated ``idempotency_key`` returns the submission of the first request, or raises ``Conflict`` if the bytes
     differ.
     """
-    # References must not change under an entry.
+    # References must not change after the first entry.
     competitions.lock_competition(acting.session, slug, share=True)
     state = visible_state(acting, slug)
     team = _entering_team(acting, state, entry)
@@ -184,16 +186,16 @@ def _repeated(
 
 def key_reused_error() -> Conflict:
     """The error for an idempotency key that was used for a different upload."""
-    return Conflict("key-reused", "This Idempotency-Key was used for another upload; please take a new one.")
+    return Conflict("key-reused", "This Idempotency-Key was used for another upload. Use a new key.")
 
 
 def _require_ready(state: CompetitionState) -> None:
     if state.missing:
-        raise Conflict("not-ready", "The organizers are still setting this competition up; please come back later.")
+        raise Conflict("not-ready", "The organizers are still setting up this competition. Please come back later.")
 
 
 def is_taken(state: CompetitionState, entry: NewSubmission, *, begun: datetime, now: datetime) -> bool:
-    """Whether a submission begun at ``begun`` and complete ``now`` is within the times when any is taken."""
+    """Whether the competition accepts a submission that began at ``begun`` and is complete ``now``."""
     try:
         _window(state, entry, begun=begun, now=now)
     except Conflict:
@@ -202,8 +204,10 @@ def is_taken(state: CompetitionState, entry: NewSubmission, *, begun: datetime, 
 
 
 def _window(state: CompetitionState, entry: NewSubmission, *, begun: datetime | None, now: datetime) -> bool:
-    """Whether the submission is late; ``Conflict`` outside the times when any is taken. Without a known begin
-    (``begun`` is None), one that ends after the close of a competition with late submissions is late."""
+    """Whether the submission is late; ``Conflict`` if the competition accepts no submissions at this time.
+
+    If ``begun`` is unknown (None), a submission that ends after the close is late.
+    """
     competition = state.competition
     closes_at = competition.closes_at
     grace = timedelta(seconds=competition.upload_grace_seconds)

@@ -1,4 +1,4 @@
-"""Labels of submissions, decided or early, and whether they mean memorisation."""
+"""Labels of submissions, decided or early, and whether a label means memorisation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,15 +15,14 @@ from scorer.ranking.columns import positions_in
 MEMORISES: Mapping[str, bool] = MappingProxyType(
     {"legitimate": False, "mgan": True, "sup": True, "ae": True, "aug": True}
 )
-"""Whether a label means memorisation. ``other`` is absent: its ruling may decide."""
+"""Whether a label means memorisation. ``other`` is absent: a ruling may decide it."""
 MEMORISING = tuple(label for label, memorises in MEMORISES.items() if memorises)
 LABELS = (*MEMORISES, "other")
 
 
 @dataclass(frozen=True)
 class LabelInfo:
-    """The label of one submission; ``memorising`` None: unknown. ``early`` marks an early label, which decides
-    nothing."""
+    """The label of one submission. ``memorising``: None if unknown. ``early``: the label decides nothing."""
 
     label: str
     memorising: bool | None
@@ -31,16 +30,16 @@ class LabelInfo:
 
 
 class LabelColumns(NamedTuple):
-    """The labels of a track's entries, one row each, in the order of its columns."""
+    """The labels of a track's entries, one row per entry, in the order of the track's columns."""
 
     number: NDArray[np.int8]
-    """The label as its place in :data:`LABELS`; -1 for an entry without one."""
+    """The index of the label in :data:`LABELS`; -1 without a label."""
     memorising: NDArray[np.float64]
-    """1 where an entry memorises, 0 where it does not, nan where that is unknown."""
+    """1 if the entry memorises, 0 if not, nan if unknown."""
 
 
 def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -> LabelColumns:
-    """Labels by ref as columns beside ``refs``, which are sorted; labels of other entries are left out."""
+    """Return labels by ref as columns in the order of the sorted ``refs``; other labels are left out."""
     number = np.full(len(refs), -1, np.int8)
     memorising = np.full(len(refs), np.nan)
     labelled = np.array(sorted(labels), np.int64)
@@ -53,8 +52,10 @@ def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -
 
 
 def label_info_of(session: Session, competition_id: int, *, early_labels: bool = False) -> dict[int, LabelInfo]:
-    """The labels of a competition's submissions by ref: decided ones, and with ``early_labels`` those where none
-    is decided."""
+    """Return the decided labels of a competition's submissions by ref.
+
+    With ``early_labels``, submissions without a decided label have their early label.
+    """
     rulings = labels.memorising_rulings(session, competition_id)
     infos = {
         ref: LabelInfo(label, MEMORISES.get(label, rulings.get(ref)))

@@ -23,13 +23,13 @@ from scorer.submissions.access import find_submission, is_own
 
 
 def queue_evidence(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
-    """Queue the evidence job of a measured submission on a track, behind all scoring."""
+    """Queue the evidence job of a measured submission on a track, after all scoring jobs."""
     leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
 @dataclass(frozen=True)
 class NewMeasurement:
-    """A worker's measurement of a submission on a track, see docs/explanation/metrics.md#the-score."""
+    """A worker's measurement of a submission on a track. See docs/explanation/metrics.md#the-score."""
 
     scorer_version: str
     fid: float
@@ -69,8 +69,10 @@ def pass_check(
 
 
 def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
-    """Reject a submission that failed its deep check, with the first faults; it does not count against the daily limit.
-    False if the claim no longer holds the job."""
+    """Reject a submission that failed its deep check, with the first ten faults. It does not count in the daily limit.
+
+    False if the claim no longer holds the job.
+    """
     if claim.job.submission_ref is None or not leases.finish_job(session, claim, now):
         return False
     submissions.move_submission(
@@ -89,15 +91,17 @@ def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: dateti
 
 
 def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
-    """Record a measurement, once, and queue its evidence; after the public one also queue the private track, except for
-    late submissions. Rescoring campaigns over all entries measure it, too. False, and nothing is recorded, if the claim
-    no longer holds the job."""
+    """Record a measurement once, and queue its evidence and its rescoring by open campaigns over all entries.
+
+    A public measurement also queues the private track, except for late submissions. False, without recording anything,
+    if the claim no longer holds the job.
+    """
     ref, track_id = claim.job.submission_ref, claim.job.track_id
     if ref is None or track_id is None:
         return False
     submission = session.get_one(Submission, ref)
-    # Meanwhile no board is published, which is read as of then; and neither is the private track replaced nor a shown
-    # one added: that queues all that is scored. Whoever does so locks jobs after the competition, too.
+    # The lock prevents a publication, another private track and a new shown track during this transaction. Publications
+    # have a moment, and the other two queue all scored entries. They also lock the competition before jobs.
     competitions.lock_competition(session, submission.competition.slug, share=True)
     if not leases.finish_job(session, claim, now):
         return False
@@ -130,8 +134,10 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
 
 
 def record_rescored(session: Session, claim: leases.Claim, measured: NewMeasurement, *, now: datetime) -> bool:
-    """Record the measurement of a rescoring campaign, once: it counts while the campaign is in force. False, and
-    nothing is recorded, if the claim no longer holds the job."""
+    """Record the measurement of a rescoring campaign once; it counts while the campaign is in force.
+
+    False, without recording anything, if the claim no longer holds the job.
+    """
     if not leases.finish_job(session, claim, now):
         return False
     submission = session.get_one(Submission, claim.job.submission_ref)
@@ -154,18 +160,20 @@ def _add_measurement(
 
 
 def _measured_at(session: Session, submission: Submission, now: datetime) -> datetime:
-    """``now``, or a moment after the one as of which a published board is read: this worker's clock may be behind."""
+    """Return ``now``, or a moment after the published board's if that is later: this worker's clock may be behind."""
     as_of = ranked_entries.final_as_of(session.connection(), submission.competition_id)
     return now if as_of is None else max(now, as_of + timedelta(microseconds=1))
 
 
 def cancel(acting: Acting, submission_id: str) -> Submission:
-    """Cancel a submission of the account's team before its scoring begins; it is not counted then. Idempotent;
-    ``Conflict`` once scoring has begun or the submission has ended otherwise."""
+    """Cancel a submission of the account's team before its scoring begins; it does not count then. Idempotent.
+
+    ``Conflict`` once scoring has begun or the submission has ended.
+    """
     submission = find_submission(acting.session, submission_id, acting.actor)
     if submission.account_id != acting.actor.id and not is_own(acting.session, submission, acting.actor):
-        raise Forbidden("not-yours", "An entry is cancelled by its own team.")
-    # A locked job neither starts nor ends, so from here on the status does not change.
+        raise Forbidden("not-yours", "Only the entry's own team can cancel it.")
+    # A locked job neither starts nor ends, so the status no longer changes.
     job_queue.lock_unfinished(acting.session, submission.ref)
     acting.session.refresh(submission)
     status = Status(submission.status)
@@ -173,8 +181,8 @@ def cancel(acting: Acting, submission_id: str) -> Submission:
         return submission
     if status not in CANCELLABLE:
         began = status in {Status.SCORING, Status.SCORED}
-        why = "Its scoring has begun" if began else f"It is {status} already"
-        raise Conflict("too-late-to-cancel", f"{why}: an entry can be cancelled while it waits.", state=status)
+        why = "The scoring of this entry has begun" if began else f"This entry is already {status}"
+        raise Conflict("too-late-to-cancel", f"{why}. You can only cancel an entry while it waits.", state=status)
     job_queue.cancel_jobs(acting.session, acting.now, submission_ref=submission.ref)
     submissions.move_submission(
         acting.session, submission.ref, from_=status, to=Status.CANCELLED, now=acting.now, finished_at=acting.now

@@ -1,4 +1,4 @@
-"""Progress of submissions: status events, place in the queue, stage and estimated time."""
+"""Progress of submissions: status events, queue position, stage and estimated time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from scorer.submissions.waiting_times import WaitingTimes
 
 @dataclass(frozen=True)
 class SubmissionStep:
-    """A status that a submission has reached. ``id`` increases with every step and so is the version of its state."""
+    """A status that a submission has reached. ``id`` increases with every step and is the version of its state."""
 
     id: int
     status: Status
@@ -31,8 +31,8 @@ class SubmissionStep:
 
 @dataclass(frozen=True)
 class SubmissionProgress:
-    """Progress within the current status: a stage (a key of ``scorer.lifecycle.STAGES``) and its finished fraction (0
-    to 1), or a place in the queue."""
+    """Progress within the current status: a stage (a key of ``scorer.lifecycle.STAGES``) with its finished fraction (0
+    to 1), or a queue position."""
 
     stage: str | None = None
     fraction: float | None = None
@@ -40,20 +40,20 @@ class SubmissionProgress:
     paused: bool = False
     """Whether it waits because an admin has paused its queue, its competition or all workers."""
     estimate_seconds: int | None = field(default=None, compare=False)
-    """Expected seconds until the public score is there (:mod:`scorer.submissions.waiting_times`); its change alone is
-    no update."""
+    """Expected seconds until the public score (:mod:`scorer.submissions.waiting_times`). A new estimate alone is not an
+    update."""
 
 
 @dataclass(frozen=True)
 class StatusSnapshot:
-    """A submission at one moment: its new steps and its progress."""
+    """The new steps and the progress of a submission at one moment."""
 
     steps: tuple[SubmissionStep, ...]
     progress: SubmissionProgress
 
 
 def status_snapshots(session: Session, seen: Mapping[int, int], *, now: datetime) -> dict[int, StatusSnapshot]:
-    """Snapshots of submissions by ref, each with the steps after the one whose id is given (0: all).
+    """Return snapshots of submissions by ref, each with the steps after the given step id (0: all).
 
     The number of queries does not grow with the number of submissions.
     """
@@ -68,7 +68,7 @@ def status_snapshots(session: Session, seen: Mapping[int, int], *, now: datetime
 
 
 def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> dict[int, SubmissionProgress]:
-    """The progress of unfinished submissions by ref; none for those without a public job waiting or running."""
+    """Return the progress of unfinished submissions with a waiting or running public job, by ref."""
     jobs = events.public_jobs(session, refs) if refs else ()
     if not jobs:
         return {}
@@ -92,8 +92,10 @@ def _progress(job: Job, times: WaitingTimes) -> SubmissionProgress:
 
 @dataclass(frozen=True)
 class JobProgress:
-    """Progress of a submission's jobs, including the private track's; ``fraction`` (0 to 1) is of the current stage.
-    Subscribers get :class:`SubmissionProgress` instead, with an estimate and without the private track."""
+    """Progress of a submission's jobs, including the private track's. ``fraction`` (0 to 1): of the current stage.
+
+    Subscribers get :class:`SubmissionProgress` instead, with an estimate and without the private track.
+    """
 
     stage: str | None = None
     fraction: float | None = None
@@ -103,8 +105,7 @@ class JobProgress:
 
 
 def job_progress_of(session: Session, refs: Collection[int]) -> dict[int, JobProgress]:
-    """The progress of the jobs of submissions, by ref. The number of queries does not grow with that of the
-    submissions."""
+    """Return the progress of submissions' jobs by ref. The number of queries does not grow with the submissions."""
     if not refs:
         return {}
     jobs: dict[int, list[Job]] = {ref: [] for ref in refs}

@@ -1,8 +1,7 @@
-"""Receipts: the scores of an entry and what they were measured with, as anybody may be shown them;
-signed with the service's own Ed25519 keys (RFC 8032), so that anybody can check them by the public halves.
+"""Receipts: an entry's scores and the software of the measurement, signed with the service's Ed25519 keys (RFC 8032).
 
-A signature is a JWS in compact form (RFC 7515, algorithm ``Ed25519`` of RFC 9864); the public halves are a JWK set (RFC
-7517, RFC 8037), in which each is named by its thumbprint (RFC 7638).
+A signature is a JWS in compact form (RFC 7515, algorithm ``Ed25519`` of RFC 9864). The public keys are a JWK set (RFC
+7517, RFC 8037), named by their thumbprints (RFC 7638).
 """
 
 import hashlib
@@ -35,11 +34,11 @@ Jwk = Mapping[str, str]
 
 
 def sign(session: Session, payload: bytes, *, now: datetime) -> str:
-    """The payload, signed by the newest key, as a JWS in compact form; the first signature makes the first key."""
+    """Return the payload as a JWS in compact form, signed with the newest key; create the first key if needed."""
     keys = newest_rows(session, SigningKey)
     key = keys[0] if keys else _new_key(session, now)
     if key.private_key is None:
-        raise RuntimeError(f"signing key {key.id} is the newest and has no private half")
+        raise RuntimeError(f"signing key {key.id} is the newest key but has no private key")
     header = {"alg": ALGORITHM, "kid": _public_jwk(key)["kid"]}
     signed = f"{_encoded(json.dumps(header).encode())}.{_encoded(payload)}"
     signature = Ed25519PrivateKey.from_private_bytes(key.private_key).sign(signed.encode())
@@ -47,13 +46,15 @@ def sign(session: Session, payload: bytes, *, now: datetime) -> str:
 
 
 def public_keys(session: Session) -> Sequence[Jwk]:
-    """The public halves of all keys, newest first, as JWKs; none before anything was signed."""
+    """Return all public keys as JWKs, newest first; none before the first signature."""
     return [_public_jwk(key) for key in newest_rows(session, SigningKey)]
 
 
 def rotate(acting: Acting[Account | None]) -> Jwk:
-    """Make the key that signs from now on, and return its public half. The private halves of former ones are removed;
-    their public ones stay. ``author``: None for the operator."""
+    """Create a new signing key and return its public key. No actor means the operator.
+
+    The private keys of earlier signing keys are removed; their public keys stay.
+    """
     signing_keys.remove_private_keys(acting.session)
     jwk = _public_jwk(_new_key(acting.session, acting.now))
     subject = f"signing-key:{jwk['kid']}"
@@ -78,46 +79,46 @@ def _encoded(content: bytes) -> str:
 
 
 VERSIONS = ("python", "pillow", "numpy", "scipy", "blas", "torch", "timm", "torch-fidelity")
-"""What a provenance tells of software that a receipt tells, too."""
+"""The software versions of a provenance that a receipt includes."""
 
 
 @dataclass(frozen=True)
 class ReceiptScore:
-    """An entry's score on a track, and what it was measured with; null where the provenance does not say."""
+    """An entry's score on a track, with the extractor and software; null if the provenance lacks a value."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     track: TrackKind
     mifid: float | None
-    """The score, lower is better; null for a copy, which has none."""
+    """The score; lower is better. Null for a copy, which has no score."""
     fid: float
     memorization_distance: float
     tau: float | None
     penalised: bool | None
     copy: bool
-    """Whether it is a copy of training images."""
+    """Whether the entry is a copy of training images."""
     disqualified: bool
     rank: int | None
     """The team's rank when the receipt was issued, if this is its best entry."""
     extractor: Annotated[str, Field(examples=["inception_v3@1"])]
     weights_sha256: str | None
-    """Of the extractor's weights."""
+    """The SHA-256 of the extractor's weights."""
     reference: str | None
-    """SHA-256 of what the track's reference statistics were computed from."""
+    """The SHA-256 of the inputs of the track's reference statistics."""
     scorer_version: str
     versions: Annotated[Mapping[str, str], Field(examples=[{"pillow": "13.0.0"}])]
-    """Of the libraries that measured."""
+    """The versions of the libraries used for the measurement."""
     measured_at: datetime
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The scores of an entry as of ``issued_at``. Private ones are in it once they are published."""
+    """The scores of an entry as of ``issued_at``. It has private scores once they are published."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     issuer: str
-    """The address of the service that has signed it."""
+    """The address of the service that signed the receipt."""
     issued_at: datetime
     competition: str
     title: str
@@ -132,11 +133,13 @@ class Receipt:
 
 
 def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
-    """The receipt of an entry that the account may see. Whoever asks, it has private numbers only once they are
-    published. ``NotFound`` (``no-score``) for an entry without one."""
+    """Return the receipt of an entry that the account may see; ``NotFound`` (``no-score``) without a score.
+
+    It has private numbers only once they are published, also for organizers.
+    """
     submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
-        raise NotFound("no-score", f"This entry has no score: it is {submission.status}.")
+        raise NotFound("no-score", f"This entry has no score. Its status is {submission.status}.")
     state = state_of(acting.session, submission.competition.slug, acting.now)
     return Receipt(
         issuer=issuer,
@@ -155,7 +158,7 @@ def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
 
 def _public_scores(session: Session, submission: Submission, state: CompetitionState) -> list[ReceiptScore]:
     judged = submission_scores.measurements_of(session, submission, None, ranked=True)
-    return [_score_of(each, state.tracks[each.track].extractor) for each in judged]
+    return [_score_of(measurement, state.tracks[measurement.track].extractor) for measurement in judged]
 
 
 def _score_of(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:

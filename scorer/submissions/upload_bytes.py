@@ -1,4 +1,4 @@
-"""The bytes of uploads: parts appended in the blob store, then joined, checked and submitted as one zip."""
+"""The bytes of uploads: parts added to the blob store, then joined, checked and submitted as one zip."""
 
 import hashlib
 import hmac
@@ -27,16 +27,19 @@ log = logging.getLogger(__name__)
 
 BeginTransaction = Callable[[], AbstractContextManager[Session]]
 MIN_PART_BYTES = 1 << 16
-"""A last part below this size is rewritten with the bytes that follow it, so that small pieces make few files."""
+"""A last part below this size is rewritten with the bytes that follow it, or small requests would make many files."""
 PART_BYTES = 4 << 20
 PART_FLUSH_AFTER = timedelta(seconds=2)
-"""A part is stored at this size or age: a broken connection loses no more, and a slow one still makes progress."""
+"""A part is stored at this size or age. This limits the loss of a broken connection, and slow connections make
+progress."""
 
 
 @dataclass
 class Appender:
-    """One request that adds bytes to an upload. ``offset`` is the number of recorded bytes; only the current ``writer``
-    may record more."""
+    """One request that adds bytes to an upload.
+
+    ``offset`` is the number of recorded bytes. Only the current ``writer`` may record more.
+    """
 
     begin: BeginTransaction
     store: Blobs
@@ -47,14 +50,14 @@ class Appender:
     limits: UploadLimits
     now: Callable[[], datetime]
     _reserved: int = field(init=False)
-    """Bytes of the upload, from its beginning, that may be stored."""
+    """The number of bytes from the beginning of the upload that may be stored."""
     _small: str | None = field(init=False)
-    """Key of the recorded last part if it is small: the next part begins with its bytes and replaces it."""
+    """The key of the last recorded part if it is small: the next part begins with its bytes and replaces it."""
     _filling: BlobWriter | None = None
-    """The part that is being received."""
+    """The part being received."""
     _since: datetime | None = None
     _parts: list[ReceivedBlob] = field(default_factory=list)
-    """Stored parts that are not recorded yet."""
+    """Stored parts that are not yet recorded."""
 
     def __post_init__(self) -> None:
         self._reserved = upload_reservations.reserved_bytes(self.upload)
@@ -62,9 +65,11 @@ class Appender:
         self._small = last if last and self.offset - uploads.part_start(last) < MIN_PART_BYTES else None
 
     async def append(self, chunks: AsyncIterator[bytes]) -> None:
-        """Store and record a stream. If it breaks off, or exceeds the declared length (``TooLarge``), the bytes so far
-        are recorded before the error propagates; the last part is not if the store fails. ``Conflict`` once a newer
-        request has taken over."""
+        """Store and record a stream. ``Conflict`` once a newer request has taken over.
+
+        If the stream breaks off or exceeds the declared length (``TooLarge``), the bytes so far are recorded before the
+        error propagates. If the store fails, the last part is not recorded.
+        """
         try:
             async for chunk in chunks:
                 moment = self.now()
@@ -76,8 +81,10 @@ class Appender:
                 await self._flush()
 
     async def append_whole(self, chunks: AsyncIterator[bytes], algorithm: str, digest: bytes) -> bool:
-        """Store a stream and record it only if it arrives whole and has this hash (tus checksum extension); False for
-        another hash. Its parts go to the store as they arrive, but none is recorded before the last byte."""
+        """Store a stream and record it only if it is complete and has this hash (tus checksum extension).
+
+        False for another hash. Parts are stored as they arrive, but none is recorded before the last byte.
+        """
         actual = hashlib.new(algorithm)
         try:
             async for chunk in chunks:
@@ -95,7 +102,7 @@ class Appender:
         return True
 
     async def _add(self, chunk: bytes) -> bool:
-        """Add a chunk to the part; whether that has its full size now."""
+        """Add a chunk to the part; return whether the part has its full size."""
         part = self._filling or await self._next_part()
         length, end = self.upload.length, self._end + part.bytes + len(chunk)
         if end > length:
@@ -105,7 +112,7 @@ class Appender:
         self._filling = part
         try:
             await part.write(chunk)
-        except BaseException:  # a piece of the chunk may be in the part
+        except BaseException:  # the part may contain a piece of the chunk
             await self._discard()
             raise
         return part.bytes >= PART_BYTES
@@ -118,7 +125,7 @@ class Appender:
 
     @property
     def _end(self) -> int:
-        """Where the part that is being received begins."""
+        """The beginning of the part being received."""
         start = uploads.part_start(self._small) if self._small else self.offset
         return start + sum(part.bytes for part in self._parts)
 
@@ -140,8 +147,10 @@ class Appender:
             self._filling = self._since = None
 
     async def _flush(self) -> None:
-        """Store the buffer, and record all that is stored. Parts that may have been recorded stay: the acknowledgement
-        of the commit may be what was lost."""
+        """Store the buffer and record all stored parts.
+
+        Parts that may be recorded stay: perhaps only the acknowledgement of the commit was lost.
+        """
         arrived = self.now()
         try:
             await self._store()
@@ -195,11 +204,12 @@ def finalise(
     lease: timedelta = uploads.FINISH_LEASE,
     limited: bool = False,
 ) -> Upload:
-    """Make the submission of a whole upload, or refuse it for good. Returns the upload's row afterwards: idempotent,
-    and not yet ``done`` while another caller is making the submission, for as long as its ``lease``. ``limited``: a
+    """Create the submission of a complete upload, or refuse it permanently. Returns the upload's row. Idempotent.
+
+    The row is not yet ``done`` while another caller creates the submission, during its ``lease``. ``limited``: a
     limited process checks the zip's directory.
 
-    An internal error is raised and leaves the upload as it was, for a repeated request or the sweep.
+    An internal error propagates and leaves the upload unchanged, for a repeated request or the sweep.
     """
     with begin() as session:
         until = uploads.claim_finish(session, upload_id, now=now(), lease=lease)
@@ -214,7 +224,7 @@ def finalise(
                 upload = uploads.current_upload(session, upload_id)
             if upload.state == "receiving":
                 raise
-            log.info("upload %s was closed while its submission was made", upload_id)
+            log.info("upload %s was closed while its submission was being created", upload_id)
     with begin() as session:
         return uploads.current_upload(session, upload_id)
 
@@ -222,7 +232,7 @@ def finalise(
 def _make(
     begin: BeginTransaction, store: Blobs, upload: Upload, *, spec: ImageSpec, public_id: str, limited: bool
 ) -> None:
-    # One key for every attempt: a second one overwrites the same bytes of a first that died.
+    # The same key for every attempt: a second attempt overwrites the same bytes after the first has died.
     key = f"submissions/{upload.id}.zip"
     received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
     try:
@@ -245,19 +255,22 @@ def _make(
 
 def _require_declared(upload: Upload, received: ReceivedBlob) -> None:
     if received.bytes != upload.length:
-        message = f"{received.bytes:,} bytes arrived, {upload.length:,} were announced."
+        message = f"{received.bytes:,} bytes arrived, but {upload.length:,} were announced."
         raise Invalid("wrong-length", message)
     if upload.sha256 not in {None, received.sha256}:
-        raise Invalid("wrong-sha256", "The bytes that arrived do not have the SHA-256 that was announced.")
+        raise Invalid(
+            "wrong-sha256",
+            f"The received bytes have the SHA-256 {received.sha256}, but {upload.sha256} was announced. Please upload "
+            "the file again.",
+        )
 
 
 def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upload, *, now: datetime) -> None:
-    """Record that the bytes of a presigned PUT are in the store; ``Conflict`` if none are, or another number of
-    them."""
+    """Record that the bytes of a presigned PUT are in the store; ``Conflict`` unless all of them are."""
     size = store.size(uploads.staged_key(upload.id))
     if size != upload.length:
-        message = "Nothing has arrived" if size is None else f"{size:,} bytes have arrived"
-        raise Conflict("not-complete", f"{message} at the store; {upload.length:,} bytes were announced.")
+        message = "The store has received nothing" if size is None else f"The store has received {size:,} bytes"
+        raise Conflict("not-complete", f"{message}, but {upload.length:,} bytes were announced.")
     with begin() as session:
         rows.mark_arrived(session, upload.id, now=now)
 
@@ -265,15 +278,14 @@ def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upl
 def take_bytes(
     session: Session, upload_id: str, secret: str, *, writer: str, now: datetime
 ) -> tuple[Upload, list[str]]:
-    """Restart a wire upload with ``writer`` as its only writer; returns it with the keys of blobs to delete after the
-    commit. An upload that is ``done`` already is returned without keys.
+    """Restart a wire upload with ``writer`` as its only writer; return it with the keys of blobs to delete afterwards.
 
-    ``NotFound`` without the right secret, ``Conflict`` while the submission is being made, and the error for which an
-    upload was refused.
+    Delete them after the commit. A ``done`` upload is returned without keys. ``NotFound`` without the right secret,
+    ``Conflict`` while the submission is being created, and the stored error of a refused upload.
     """
     upload = rows.upload_by_id(session, upload_id)
     if upload is None or not hmac.compare_digest(upload.put_digest or b"", digest_of(secret)):
-        raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
+        raise NotFound("no-upload", "There is no such upload, or it has ended. Please begin a new one.")
     upload = uploads.find_upload(Acting(session, upload.account, now), upload_id)
     uploads.require_not_refused(upload)
     if upload.state == "done":
@@ -282,11 +294,13 @@ def take_bytes(
 
 
 def submit_wire_upload(acting: Acting, slug: str, upload_id: str, *, note: str) -> Upload:
-    """Set the note of an account's wire upload, which is ready to be finalised; idempotent. ``NotFound`` if it is of
-    another account or competition, ``Conflict`` while bytes are missing."""
+    """Set the note of an account's complete wire upload; idempotent.
+
+    ``NotFound`` if it belongs to another account or competition, ``Conflict`` while bytes are missing.
+    """
     upload = uploads.find_upload(acting, upload_id)
     if upload.method != "wire" or upload.competition.slug != slug:
-        raise NotFound("no-upload", "There is no such upload for this competition; please begin a new one.")
+        raise NotFound("no-upload", "There is no such upload in this competition. Please begin a new one.")
     uploads.require_not_refused(upload)
     uploads.require_whole(upload)
     if upload.state == "receiving":

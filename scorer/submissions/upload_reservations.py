@@ -1,7 +1,7 @@
-"""Reservations: the bytes of an upload under way that count in the quotas of its team and its competition.
+"""Reservations: the bytes of an upload in progress that count in the quotas of its team and its competition.
 
-An announcement reserves the length of the upload for some minutes, as far as the share of the free bytes goes that all
-announcements have together. From its first byte on the reservation lasts as long as the upload; bytes beyond it are
+An announcement reserves the length of the upload for some minutes, within the share of the free bytes that all
+announcements have together. From the first byte on, the reservation lasts as long as the upload. Further bytes are
 reserved before they are stored.
 """
 
@@ -18,14 +18,17 @@ from scorer.teams import storage
 from scorer.teams.storage import UploadLimits
 
 RESERVED_FOR = timedelta(minutes=5)
-"""How long an announcement without a first byte counts."""
+"""The lifetime of an announcement without a first byte."""
 
 
 def reserve_announced(
     session: Session, competition: Competition, limits: UploadLimits, *, method: str, length: int, now: datetime
 ) -> dict[str, Any]:
-    """The method and the reservation of a new upload, by column. A presigned PUT, whose bytes nobody counts as they
-    arrive, reserves its whole length as long as its URL works; where that exceeds the share, it becomes ``tus``."""
+    """Return the method and the reservation of a new upload, by column.
+
+    A presigned PUT reserves its whole length while its URL works, because nobody counts its bytes as they arrive. If
+    the length exceeds the share, the method becomes ``tus``.
+    """
     reserved = storage.bytes_in_share(session, competition, limits, wanted=length, now=now)
     if method == "put" and reserved == length:
         return {"method": method, "reserved": reserved, "reserved_until": None}
@@ -34,7 +37,7 @@ def reserve_announced(
 
 
 def reserved_bytes(upload: Upload, now: datetime | None = None) -> int:
-    """The bytes that an upload has reserved, until it is closed, or (``now``) at this moment."""
+    """Return the bytes that an upload has reserved until it is closed, or at ``now``."""
     until = upload.reserved_until
     if until is not None and (now is None or until <= now):
         return 0
@@ -44,10 +47,10 @@ def reserved_bytes(upload: Upload, now: datetime | None = None) -> int:
 def reserve_arriving(
     session: Session, upload_id: str, *, writer: str, to: int, limits: UploadLimits, now: datetime
 ) -> int:
-    """Reserve the bytes of an upload up to ``to``, which are about to be stored, until it is closed; returns how many
-    bytes are reserved. ``Conflict`` if a quota has no room, or if a newer request has taken over.
+    """Reserve the bytes of an upload up to ``to`` before they are stored; return the reserved bytes.
 
-    Without a reservation so far the whole length must have room, as at the announcement.
+    Without an earlier reservation the whole length needs room, as for an announcement. ``Conflict`` if a quota has no
+    room, or if a newer request has taken over.
     """
     upload = rows.upload_by_id(session, upload_id)
     if upload is None:
@@ -66,4 +69,4 @@ def reserve_arriving(
 
 def taken_over_error() -> Conflict:
     """The error for a request that a newer one has replaced."""
-    return Conflict("taken-over", "A newer request continues this upload, or it has ended.")
+    return Conflict("taken-over", "This upload has ended, or a newer request continues it.")

@@ -1,4 +1,4 @@
-"""Resumable uploads: begin, resume, advance, finish, expire. The row records how many bytes have arrived."""
+"""Resumable uploads: begin, resume, advance, finish, expire. The row records the number of received bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,20 +23,22 @@ from scorer.teams.storage import UploadLimits
 
 Method = Literal["tus", "put", "wire"]
 MAX_OPEN_UPLOADS = 5
-"""Open uploads of an account in a competition. One more ends the one idle longest, so that near the close nobody has to
-find and cancel an abandoned upload."""
+"""Open uploads of an account in a competition. A further upload ends the upload with the longest idle time: near the
+close nobody should have to find and cancel an abandoned upload."""
 FINISH_LEASE = timedelta(seconds=60)
-"""How long the caller that makes a submission is left alone, beside the time that its bytes take."""
+"""The time for creating a submission from an upload, in addition to the time for its bytes."""
 FINISHING_BYTES_A_SECOND = 4 << 20
-"""Lower bound of the speed at which a worker copies and hashes the whole upload; a slower one counts as dead."""
+"""The lowest speed for copying and hashing the whole upload; a slower caller counts as dead."""
 SWEEP_BATCH = 50
-"""Uploads that one round of the sweep ends or clears."""
+"""The uploads that one round of the sweep ends or clears."""
 
 
 @dataclass(frozen=True)
 class UploadRequest:
-    """The declaration of an upload: ``length`` bytes, and their SHA-256 (hex) if declared. ``described`` is the
-    Upload-Metadata header of tus, unchanged."""
+    """The declaration of an upload: its ``length`` in bytes and its SHA-256 (hex) if declared.
+
+    ``described`` is the unchanged Upload-Metadata header of tus.
+    """
 
     entry: NewSubmission
     length: int
@@ -50,19 +52,19 @@ class UploadRequest:
 def begin(
     acting: Acting, slug: str, wanted: UploadRequest, *, upload_id: str, limits: UploadLimits, life: timedelta
 ) -> Upload:
-    """Begin an upload, or refuse before a byte is sent what could not be accepted anyway.
+    """Begin an upload, or refuse it before the first byte if Kennel could not accept it.
 
-    A repeated ``idempotency_key`` returns the upload of the first request, in whatever state, or raises ``Conflict`` if
-    the declaration differs. The key of an upload that ended without a submission is free again.
+    A repeated ``idempotency_key`` returns the upload of the first request in any state, or raises ``Conflict`` if the
+    declaration differs. After an upload without a submission its key is free again.
     """
-    # Locked, so that one key begins one upload and the count of open ones is right.
+    # Without the lock, one key could begin two uploads, and the count of open uploads could be wrong.
     accounts.lock_account(acting.session, acting.actor.id)
     competition = visible_state(acting, slug).competition
     earlier = _earlier(acting, competition.id, wanted)
     if earlier is not None:
         return earlier
     if wanted.length < 1:
-        raise Invalid("empty", "An upload has at least one byte.")
+        raise Invalid("empty", "The upload is empty. It must have at least one byte.")
     intake.admit(acting, slug, wanted.entry, declared_bytes=wanted.length, limits=limits)
     reservation = upload_reservations.reserve_announced(
         acting.session, competition, limits, method=wanted.method, length=wanted.length, now=acting.now
@@ -118,7 +120,7 @@ def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Uplo
 def _submission_under_key(
     session: Session, competition_id: int, wanted: UploadRequest, *, account: Account
 ) -> Submission | None:
-    """The submission that a direct upload with the same idempotency key has made."""
+    """Return the submission of a direct upload with the same idempotency key; None if there is none."""
     key = wanted.entry.idempotency_key
     if key is None:
         return None
@@ -130,18 +132,19 @@ def _submission_under_key(
 
 
 def _end_idle(session: Session, competition_id: int, account: Account) -> None:
-    idle_first = [each for each in rows.open_uploads(session, competition_id, account.id) if not each.completed_at]
+    uploads = rows.open_uploads(session, competition_id, account.id)
+    idle_first = [upload for upload in uploads if not upload.completed_at]
     for upload in idle_first[: max(0, len(idle_first) + 1 - MAX_OPEN_UPLOADS)]:
         rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
 
 
 def has_expired(upload: Upload, now: datetime) -> bool:
-    """Whether nobody has gone on with an upload for too long."""
+    """Whether an incomplete upload has been idle for too long."""
     return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
 
 
 def find_upload(acting: Acting, upload_id: str) -> Upload:
-    """An upload of the account; ``NotFound`` if it is of another, has expired or was ended."""
+    """Return an upload of the account; ``NotFound`` if it belongs to another account, has expired or has ended."""
     upload = rows.upload_by_id(acting.session, upload_id)
     if (
         upload is None
@@ -149,7 +152,7 @@ def find_upload(acting: Acting, upload_id: str) -> Upload:
         or upload.state == "ended"
         or has_expired(upload, acting.now)
     ):
-        raise NotFound("no-upload", "There is no such upload (any more); please begin a new one.")
+        raise NotFound("no-upload", "There is no such upload, or it has ended. Please begin a new one.")
     return upload
 
 
@@ -157,37 +160,42 @@ def require_whole(upload: Upload) -> None:
     """``Conflict`` with the offset while bytes are missing."""
     if upload.completed_at is None:
         missing = upload.length - upload.received
-        raise Conflict("not-complete", f"{missing:,} bytes are still missing.", offset=upload.received)
+        raise Conflict("not-complete", f"{missing:,} bytes are still missing. Send them first.", offset=upload.received)
 
 
 def require_not_refused(upload: Upload) -> None:
-    """Raise the error for which the upload was refused, if it was."""
+    """Raise the error of a refused upload."""
     if upload.problem is not None:
         raise refusal_error(upload.problem)
 
 
 def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None, writer: str) -> None:
-    """Make ``writer`` (a random name) the only one who may add bytes, from ``offset`` on. ``Conflict`` if the upload is
-    at another offset, ``TooLarge`` if the ``adds`` announced bytes would exceed the declared length."""
+    """Make ``writer`` (a random name) the only writer that may add bytes, from ``offset`` on.
+
+    ``Conflict`` if the upload is at another offset, ``TooLarge`` if the ``adds`` announced bytes would exceed the
+    declared length.
+    """
     if upload.method != "tus":
-        raise Conflict("wrong-method", "The bytes of this upload come in another way.")
+        raise Conflict("wrong-method", f"This upload uses another method: {upload.method}.")
     if adds is not None and offset + adds > upload.length:
         raise too_long_error(upload.length)
     if upload.completed_at is not None and offset == upload.length:
         return  # a repeated last request: there is nothing to add
     if not rows.take_over(session, upload.id, offset=offset, writer=writer):
         received = upload.received
-        raise Conflict("wrong-offset", f"{received:,} bytes have arrived: go on from there.", offset=received)
+        raise Conflict("wrong-offset", f"{received:,} bytes have arrived. Continue from there.", offset=received)
 
 
 def too_long_error(length: int) -> TooLarge:
     """The error for more bytes than the declared ``length``."""
-    return TooLarge("too-long", f"The upload was announced with {length:,} bytes; these would be more.", limit=length)
+    return TooLarge("too-long", f"The upload has more than the {length:,} announced bytes.", limit=length)
 
 
 def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
-    """Restart the upload from the first byte, with ``writer`` as its only writer. Returns the keys of blobs to delete
-    after the commit. ``Conflict`` once the submission is being made."""
+    """Restart the upload from the first byte, with ``writer`` as its only writer.
+
+    Returns the keys of blobs to delete after the commit. ``Conflict`` once its submission is being created.
+    """
     if not rows.restart(session, upload.id, writer=writer):
         raise taken_over_error()
     return upload.parts
@@ -196,19 +204,21 @@ def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
 def end(session: Session, upload: Upload) -> None:
     """End an upload; ``Conflict`` once it has become a submission or was refused."""
     if not rows.close_upload(session, upload.id, to="ended", idempotency_key=None):
-        raise Conflict("upload-closed", "This upload is complete already.")
+        raise Conflict("upload-closed", "This upload is already complete.")
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime, lease: timedelta) -> datetime | None:
-    """Claim the making of the submission until the returned moment, for the ``lease`` and the time that its bytes take;
-    None if the upload is not whole, is closed, or another caller holds the claim."""
+    """Claim the creation of the submission until the returned moment: the ``lease`` and the time for its bytes.
+
+    None if the upload is incomplete or closed, or another caller holds the claim.
+    """
     upload = current_upload(session, upload_id)
     until = now + lease + timedelta(seconds=upload.length / FINISHING_BYTES_A_SECOND)
     return until if rows.claim_finish(session, upload_id, now=now, until=until) else None
 
 
 def current_upload(session: Session, upload_id: str) -> Upload:
-    """The current row of an upload, of any account; ``NotFound`` if there is none."""
+    """Return the current row of an upload of any account; ``NotFound`` if there is none."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None:
         raise NotFound("no-upload", "There is no such upload.")
@@ -216,15 +226,15 @@ def current_upload(session: Session, upload_id: str) -> Upload:
 
 
 def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str) -> Submission:
-    """Accept the submission of a whole upload whose zip directory was checked, as of the arrival of its last byte.
+    """Accept the submission of a complete upload with a checked zip directory, as of the arrival of its last byte.
 
-    Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile:
-    then the caller must roll back.
+    Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile;
+    the caller must then roll back.
     """
     entry = NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
     arrived = upload.completed_at
     if arrived is None:
-        raise ValueError(f"upload {upload.id} is not whole")
+        raise ValueError(f"upload {upload.id} is incomplete")
     slug = upload.competition.slug
     account = session.get_one(Account, upload.account_id)
     submission = intake.accept(
@@ -236,14 +246,14 @@ def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_i
 
 
 def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
-    """Close an upload that cannot become a submission and store the error; False if it was closed meanwhile."""
+    """Close an upload that can't become a submission and store the error; False if it was closed meanwhile."""
     faults = list(error.faults[:10])
     problem = {"kind": type(error).__name__, "slug": error.slug, "message": error.message, "faults": faults}
     return rows.close_upload(session, upload.id, to="refused", problem=problem, idempotency_key=None)
 
 
 def expire(session: Session, now: datetime) -> int:
-    """End expired uploads; returns their number."""
+    """End expired uploads and return their number."""
     return sum(
         rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
         for upload in rows.expired(session, now, SWEEP_BATCH)
@@ -251,20 +261,19 @@ def expire(session: Session, now: datetime) -> int:
 
 
 def next_unfinished(session: Session, now: datetime, lease: timedelta = FINISH_LEASE) -> Upload | None:
-    """A whole upload whose submission is overdue by the ``lease`` and that no caller has claimed; None if there is
-    none."""
+    """Return an unclaimed complete upload without a submission after the ``lease``; None if there is none."""
     return rows.next_unfinished_upload(session, now - lease)
 
 
 def clear(session: Session, store: Blobs, now: datetime) -> None:
-    """Delete the parts of closed uploads to which nothing can be added: again if this transaction fails."""
+    """Delete the parts of closed uploads that have no writer any more. It repeats if this transaction fails."""
     for upload in rows.uploads_to_clear(session, SWEEP_BATCH, now):
         store.delete_all(upload.parts)
         upload.parts = []
 
 
 def orphaned_blobs(session: Session, keys: Sequence[str]) -> list[str]:
-    """The keys among ``keys`` that belong to no open upload."""
+    """Return the ``keys`` that belong to no open upload."""
     owners = {key: key.removeprefix("uploads/").split(".")[0] for key in keys}
     active = set(rows.active_upload_ids(session, sorted(set(owners.values()))))
     return [key for key, owner in owners.items() if owner not in active]
@@ -282,21 +291,27 @@ def staged_key(upload_id: str) -> str:
 
 
 def part_key(upload_id: str, start: int, writer: str, *, offset: int) -> str:
-    """The blob key for the bytes from ``start`` on, written while those up to ``offset`` are recorded: no other bytes
-    ever get it, as ``writer`` is random."""
+    """Return the blob key for the bytes from ``start`` on, written while ``offset`` bytes are recorded.
+
+    The random ``writer`` makes it unique.
+    """
     return f"uploads/{upload_id}.{start:013d}.{writer}-{offset}"
 
 
 def part_start(key: str) -> int:
-    """The ``start`` of a part's key."""
+    """Return the ``start`` in a part's key."""
     return int(key.split(".")[1])
 
 
 def list_open_uploads(acting: Acting, state: CompetitionState) -> list[Upload]:
-    """The account's uploads in a competition that may still become submissions, the longest idle first: those that were
-    begun in time, until the grace period ends."""
+    """Return the account's uploads in a competition that may still become submissions, the longest idle first.
+
+    These are uploads that began in time, until the grace period ends.
+    """
     uploads = rows.open_uploads(acting.session, state.competition.id, acting.actor.id)
-    return [each for each in uploads if not has_expired(each, acting.now) and _may_finish(state, each, acting.now)]
+    return [
+        upload for upload in uploads if not has_expired(upload, acting.now) and _may_finish(state, upload, acting.now)
+    ]
 
 
 def _may_finish(state: CompetitionState, upload: Upload, now: datetime) -> bool:
@@ -305,6 +320,6 @@ def _may_finish(state: CompetitionState, upload: Upload, now: datetime) -> bool:
 
 
 def change_note(session: Session, upload: Upload, note: str) -> None:
-    """Replace an upload's note, whose bytes go on as they were; ``Conflict`` once all of them are there."""
+    """Replace an upload's note; ``Conflict`` once all of its bytes have arrived."""
     if not rows.change_note(session, upload.id, note):
-        raise Conflict("upload-closed", "This upload is complete already.")
+        raise Conflict("upload-closed", "This upload is already complete.")

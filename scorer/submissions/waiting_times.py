@@ -1,8 +1,8 @@
-"""Expected waiting times: seconds until the public scores of submissions that are checked, wait or are scored.
+"""Expected waiting times: seconds until the public scores of unfinished submissions.
 
-The workers of a queue take its waiting jobs in a fair order, so the job at position p gets the worker that becomes free
-as the p-th. Where a team has several entries, the later ones wait for a later turn, and new entries of other teams go
-before them: their number is expected from the rate of the newest arrivals, until the competition closes.
+Workers take a queue's waiting jobs in a fair order: the job at position p gets the p-th worker that becomes free. A
+team's further entries wait for later turns, so new entries of other teams come before them. The rate of the newest
+arrivals predicts their number until the competition closes.
 """
 
 import math
@@ -20,11 +20,11 @@ from scorer.db.tables import Job
 from scorer.lifecycle import JobState, Queue
 
 QUOTA_PERIOD = timedelta(days=1)
-"""Arrivals are expected for so long at most: by then everybody has handed in what a day allows."""
+"""The longest time for which arrivals are predicted: after a day all teams have used their daily limit."""
 MIN_ARRIVALS = 10
-"""Fewer tell no rate: one entry that came a moment ago would stand for a hundred a second."""
+"""The fewest arrivals for a rate. With one, an entry from a moment ago would mean a hundred a second."""
 UsualSeconds = Mapping[tuple[str, int | None], float | None]
-"""The usual duration of a public job in seconds by queue and track; None where none has finished yet."""
+"""The usual seconds of a public job, by queue and track; None before the first has finished."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,24 @@ class QueueState:
     """The public jobs of a queue at one moment, and its workers, which may be busy with jobs of other queues."""
 
     free_in: Sequence[float]
-    """Seconds until each active worker is free, in ascending order."""
+    """Seconds until each active worker is free, ascending."""
     mean_seconds: float
-    """The usual duration of its waiting jobs, on average."""
+    """The mean usual duration of the waiting jobs."""
     waiting: Mapping[int, int]
     """The number of waiting jobs, by turn."""
     arrivals: Sequence[Arrival]
-    """Its newest waiting jobs, newest first."""
+    """The newest waiting jobs, newest first."""
 
     def seconds_until_start(self, position: int) -> float:
-        """Seconds until the job at a position (from 1) begins, if no other goes before it."""
+        """Return the seconds until the job at a position (from 1) begins if no new job comes before it."""
         rounds, worker = divmod(position - 1, len(self.free_in))
         return self.free_in[worker] + rounds * self.mean_seconds
 
     def seconds_in_turn(self, position: int, turn: int, *, now: datetime, closes_at: datetime | None) -> float:
-        """Seconds until the job at a position begins, with those of an earlier turn than its own that are still to
-        come: as many as come while it waits, and none after ``closes_at``."""
+        """Return the seconds until the job at a position begins, with the expected new jobs of earlier turns.
+
+        They arrive while the job waits, but not after ``closes_at``.
+        """
         alone = self.seconds_until_start(position)
         rate = self._rate_before(turn, now)
         open_for = min(QUOTA_PERIOD, closes_at - now) if closes_at is not None else QUOTA_PERIOD
@@ -57,15 +59,17 @@ class QueueState:
         return self.seconds_until_start(position + round(rate * grows_for))
 
     def _rate_before(self, turn: int, now: datetime) -> float:
-        """New jobs a second of an earlier turn than ``turn``; none while it is the current one, which new jobs join at
-        its end. Jobs that came at once, as of one program, are counted over the time that one of them takes."""
+        """Return the new jobs per second of turns before ``turn``. 0 for the current turn: new jobs join at its end.
+
+        Jobs that arrive at the same moment, for example from one program, count over the duration of one job.
+        """
         if len(self.arrivals) < MIN_ARRIVALS or turn <= min(self.waiting, default=turn):
             return 0.0
         seconds = max((now - self.arrivals[-1].created_at).total_seconds(), self.mean_seconds)
         return sum(arrival.turn < turn for arrival in self.arrivals) / seconds if seconds > 0 else 0.0
 
     def count_until(self, turn: int) -> int:
-        """How many waiting jobs go before a new one of this turn."""
+        """Count the waiting jobs before a new job of this turn."""
         return sum(count for waiting, count in self.waiting.items() if waiting <= turn)
 
 
@@ -76,15 +80,14 @@ class WaitingTimes:
     now: datetime
     usual: UsualSeconds
     states: Mapping[str, QueueState]
-    """By queue; none for a queue without an active worker or a usual duration."""
+    """By queue. Queues without an active worker or a usual duration are missing."""
     positions: Mapping[int, int]
     """Queue positions of waiting jobs, by id."""
     plans: Mapping[int, ScorePlan]
     own_turns: Mapping[int, int]
 
     def seconds_until_score(self, job: Job) -> int | None:
-        """Whole seconds until the submission of an unfinished public job has its public score; None where there is
-        nothing to estimate it from."""
+        """Return the whole seconds until the public score of an unfinished public job's submission; None if unknown."""
         plan = self.plans.get(job.submission_ref or 0)
         usual = self.usual.get((Queue.SCORE, plan.track_id)) if plan is not None else None
         if plan is None or usual is None:
@@ -102,7 +105,7 @@ class WaitingTimes:
         return math.ceil(max(checked, begins) + usual)
 
     def _seconds_until_score_begins(self, job: Job, plan: ScorePlan) -> float | None:
-        """Seconds until the scoring of a submission begins; negative if it has begun."""
+        """Return the seconds until the scoring of a submission begins; negative if it has begun."""
         if job.state == JobState.RUNNING:
             return None if job.started_at is None else (job.started_at - self.now).total_seconds()
         state, position = self.states.get(Queue.SCORE), self.positions.get(job.id)
@@ -123,12 +126,11 @@ class WaitingTimes:
 
 
 def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) -> WaitingTimes:
-    """Read what the estimates of these public jobs need. The number of queries grows with that of the tracks in use
-    alone."""
+    """Read the data for estimates of these public jobs. The number of queries grows only with the tracks in use."""
     plans = {plan.ref: plan for plan in rows.score_plans(session, [job.submission_ref or 0 for job in jobs])}
     waiting, running = rows.waiting_jobs(session), rows.running_jobs(session)
     kinds: set[tuple[str, int | None]] = {(Queue.SCORE, plan.track_id) for plan in plans.values()}
-    kinds |= {(each.queue, each.track_id) for each in waiting} | {(each.queue, each.track_id) for each in running}
+    kinds |= {(counted.queue, counted.track_id) for counted in waiting} | {(job.queue, job.track_id) for job in running}
     usual = {kind: rows.usual_seconds(session, *kind) for kind in kinds}
     workers = rows.active_workers(session, now)
     queues = {job.queue for job in jobs} | {Queue.SCORE}
@@ -136,7 +138,7 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
     states = {
         queue: _queue_state(
             queue,
-            [each for each in waiting if each.queue == queue],
+            [counted for counted in waiting if counted.queue == queue],
             [job for job in running if job.worker in workers.get(Queue(queue), ())],
             usual=usual,
             workers=len(workers.get(Queue(queue), ())),
@@ -169,8 +171,8 @@ def _queue_state(
     if mean is None or workers == 0:
         return None
     turns: Counter[int] = Counter()
-    for each in waiting:
-        turns[each.turn] += each.number
+    for jobs in waiting:
+        turns[jobs.turn] += jobs.number
 
     def seconds_left(job: RunningJob) -> float:
         expected = usual[job.queue, job.track_id] or (mean if job.queue == queue else None)
@@ -182,12 +184,12 @@ def _queue_state(
 
 
 def _mean_seconds(queue: str, waiting: Sequence[WaitingJobs], usual: UsualSeconds) -> float | None:
-    """The mean usual duration of the waiting jobs of a queue; without any, of the tracks that it has jobs of."""
+    """Return the mean usual duration of a queue's waiting jobs; without any, the mean over its known tracks."""
     known = {track: seconds for (of, track), seconds in usual.items() if of == queue and seconds is not None}
     weights = Counter(dict.fromkeys(known, 0))
-    for each in waiting:
-        if each.track_id in known:
-            weights[each.track_id] += each.number
+    for jobs in waiting:
+        if jobs.track_id in known:
+            weights[jobs.track_id] += jobs.number
     if not known:
         return None
     if not weights.total():
@@ -196,6 +198,6 @@ def _mean_seconds(queue: str, waiting: Sequence[WaitingJobs], usual: UsualSecond
 
 
 def _seconds_left(started_at: datetime | None, usual: float | None, now: datetime) -> float:
-    """Seconds until a running job ends; one of an unknown duration is expected to take as long again."""
+    """Return the seconds until a running job ends. A job of unknown duration is expected to take as long again."""
     elapsed = (now - started_at).total_seconds() if started_at is not None else 0.0
     return elapsed if usual is None else max(0.0, usual - elapsed)

@@ -1,9 +1,9 @@
-"""Final picks: the submissions by which a team wants to be ranked in the end. Sets are only added; the newest counts.
+"""Final picks: the submissions that a team wants to be ranked by. New sets are added; the newest counts.
 
-A submission can be picked while it waits for its score, so that one of the last minute is not lost to a team that
-picks. If it gets none, it is no pick; a team without another one is ranked by its best public submissions
-(:func:`tests.pure.ranking.specification.final_refs`). After a merge the picks of the absorbing team stand; it may
-pick the absorbed team's submissions from then on.
+Teams can pick a submission while it waits for its score, so a last-minute submission can be a pick. Without a score it
+does not count. A team without a counting pick is ranked by its best public submissions
+(:func:`tests.pure.ranking.specification.final_refs`). After a merge the picks of the absorbing team remain, and it can
+pick the absorbed team's submissions.
 """
 
 from collections.abc import Sequence
@@ -26,23 +26,25 @@ from scorer.teams import teams
 
 @dataclass(frozen=True)
 class FinalEntries:
-    """The submissions by which a team will be ranked, as far as known now."""
+    """The submissions that rank a team, as far as known now."""
 
     chosen: PickSet | None
-    """The team's picks; None if it has made none or has withdrawn them, or if none of them can have a score."""
+    """The team's picks; None if it has none or has withdrawn them, or if none of them can get a score."""
     picks: Sequence[Submission]
-    """The picked submissions that have a score or may get one or, without picks, the best public ones."""
+    """The picked submissions that have a score or may get one. Without picks, the best public submissions."""
 
 
 def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
-    """The refs of the submissions that a team has picked (by the moment ``at``), in the order of picking. Empty without
-    picks: then the best public submissions count (:func:`best_public`)."""
+    """Return the refs of a team's picks (at the moment ``at``), in the order of picking.
+
+    Empty without picks; the best public submissions then count (:func:`best_public`).
+    """
     newest = final_picks.newest_picks(session, team_id, at)
     return tuple(newest.submission_refs) if newest is not None else ()
 
 
 def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
-    """The refs of the submissions that count for a team without picks: its best on the public track, best first."""
+    """Return the refs of a team's best submissions on the public track, which count without picks, best first."""
     refs = board_details.refs_of_team(session, team_id)
     track = state.tracks["public"]
     judged = ranked_entries.judged_of(session.connection(), track.id, refs=refs)
@@ -50,7 +52,7 @@ def best_public(session: Session, state: CompetitionState, team_id: int) -> tupl
 
 
 def final_entries_of(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
-    """The submissions by which a team will be ranked: its picks, or its best public ones."""
+    """Return the submissions that rank a team: its picks, or its best public submissions."""
     newest = final_picks.newest_picks(session, team.id)
     picked = submissions.submissions_by_ref(session, newest.submission_refs) if newest is not None else []
     counting = [submission for submission in picked if submission.status in PICKABLE]
@@ -60,11 +62,11 @@ def final_entries_of(session: Session, state: CompetitionState, team: Team) -> F
 
 
 def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntries:
-    """Replace the team's picks; an empty list withdraws them. The competition is locked: neither the number of picks
-    nor the board is changed, or published, meanwhile.
+    """Replace the team's picks; an empty list withdraws them.
 
-    ``Conflict`` for a final board that is published, and once picks are closed (:func:`can_be_changed`), ``Invalid``
-    for too many submissions or one that cannot be picked.
+    The lock on the competition prevents a change of the pick limit and a publication in the meantime. ``Conflict`` if
+    the final board is published or picks are closed (:func:`can_be_changed`). ``Invalid`` for too many submissions, or
+    a submission that can't be picked.
     """
     competitions.lock_competition(acting.session, slug, share=True)
     state = visible_state(acting, slug)
@@ -75,19 +77,25 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
     wanted = list(dict.fromkeys(submission_ids))
     limit = state.competition.final_picks
     if len(wanted) > limit:
-        raise Invalid("too-many-picks", f"A team picks {limit} at most; these are {len(wanted)}.", most=limit)
+        raise Invalid("too-many-picks", f"You picked {len(wanted)} entries. Pick at most {limit}.", most=limit)
     refs = final_picks.pickable(acting.session, team.id, wanted)
-    faults = [f"{each} is no entry of your team that has a score or may get one" for each in wanted if each not in refs]
+    faults = [
+        f"{submission_id} is not an entry of your team that has a score or may get one"
+        for submission_id in wanted
+        if submission_id not in refs
+    ]
     if faults:
-        raise Invalid("not-pickable", "Only entries of your own team that have a score, or may get one.", faults=faults)
-    chosen = [refs[each] for each in wanted]
+        raise Invalid(
+            "not-pickable", "Only pick entries of your own team that have a score or may still get one.", faults=faults
+        )
+    chosen = [refs[submission_id] for submission_id in wanted]
     if tuple(chosen) != picks_of(acting.session, team.id):
         acting.add(PickSet(team_id=team.id, submission_refs=chosen))
     return final_entries_of(acting.session, state, team)
 
 
 def can_be_changed(state: CompetitionState, now: datetime) -> bool:
-    """Whether teams may change their picks: as long as the last uploads may finish."""
+    """Whether teams may change their picks: until the end of the grace period for uploads."""
     until = grace_end(state.competition)
     return state.phase is Phase.OPEN or (state.phase is Phase.REVIEW and until is not None and now < until)
 
@@ -96,4 +104,4 @@ def _require_open(state: CompetitionState, now: datetime) -> None:
     if not can_be_changed(state, now):
         closes_at = state.competition.closes_at
         when = f" at {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else ""
-        raise Conflict("closed", f"The competition closed{when}; picks can no longer be changed.")
+        raise Conflict("closed", f"The competition closed{when}. Picks can no longer be changed.")

@@ -1,6 +1,6 @@
-"""Team invitations: a team asks a person to join, or another team to merge into it; they accept or decline.
+"""Team invitations: a team asks a person to join, or another team to merge into it. They accept or decline.
 
-The leader of the asked team accepts a merge (:mod:`scorer.teams.merges`).
+The leader of the other team accepts a merge (:mod:`scorer.teams.merges`).
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,20 @@ from scorer.teams import merges, teams
 from scorer.teams.teams import Roster
 
 INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
-Accept or decline on the page of your team."""
+Accept or decline on your team page."""
 ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the team "{team}" in the competition \
-"{competition}": its members and entries would belong to "{team}". {leader} leads your team and accepts or declines."""
+"{competition}". All members and entries of your team would then belong to "{team}". Your team's leader, {leader}, can \
+accept or decline."""
 
 
 def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
-    """Invite a person to the team that ``author`` leads, with a notice; idempotent while the invitation is open."""
+    """Invite a person to the team that the actor leads and notify them; idempotent while the invitation is open."""
     state, roster = _asking(acting, slug)
     person = accounts.account_by_handle(acting.session, handle.strip())
     if person is None:
-        raise NotFound("no-account", f"There is nobody with the handle {handle.strip()!r}.")
+        raise NotFound("no-account", f"There is no account {handle.strip()!r}.")
     if any(member.id == person.id for member in roster.members):
-        raise Conflict("is-member", f"{person.name} is in your team already.")
+        raise Conflict("is-member", f"{person.name} is already in your team.")
     teams.require_place(state, len(roster.members) + 1)
     earlier = members.open_invitation(acting.session, roster.team.id, account_id=person.id)
     if earlier is not None:
@@ -46,14 +47,14 @@ def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
 
 
 def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
-    """Ask another team to merge into the one that ``author`` leads; idempotent while the request is open."""
+    """Ask another team to merge into the team that the actor leads; idempotent while the request is open."""
     state, roster = _asking(acting, slug)
     other = members.competing_team(acting.session, state.competition.id, name.strip())
     other_members = members.members_of(acting.session, other.id) if other is not None else []
     if other is None or not other_members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
-        raise Conflict("same-team", "This is your own team.")
+        raise Conflict("same-team", "This is your own team. Name another team.")
     merges.require_mergeable(acting.session, state, roster.team, other=other, now=acting.now)
     earlier = members.open_invitation(acting.session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
@@ -67,7 +68,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
 
 
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
-    """The open invitations to an account and to its team, oldest first."""
+    """Return the open invitations to an account and to its team, oldest first."""
     team = members.team_of(session, state.competition.id, account.id)
     return members.invitations_sent_to(
         session, state.competition.id, account.id, team_id=team.id if team is not None else None
@@ -75,12 +76,12 @@ def received_invitations(session: Session, state: CompetitionState, account: Acc
 
 
 def withdraw(acting: Acting, slug: str, invitation_id: int) -> None:
-    """Withdraw an invitation of the team that ``author`` leads; idempotent."""
+    """Withdraw an invitation of the team that the actor leads; idempotent."""
     state = teams.lock_changeable(acting, slug)
     roster = teams.led_roster(acting.session, state, acting.actor)
     invitation = members.lock_invitation(acting.session, state.competition.id, invitation_id)
     if invitation is None or invitation.team_id != roster.team.id:
-        raise NotFound("no-invitation", "Your team has made no such invitation.")
+        raise NotFound("no-invitation", "Your team has no such invitation.")
     if invitation.state != "withdrawn":
         _require_unanswered(invitation)
         _close(invitation, "withdrawn", acting.actor, now=acting.now)
@@ -91,7 +92,7 @@ def answer(acting: Acting, slug: str, invitation_id: int, *, accept: bool) -> Te
     state = teams.lock_changeable(acting, slug)
     invitation = members.lock_invitation(acting.session, state.competition.id, invitation_id)
     if invitation is None or not _is_for(acting.session, state, invitation, account=acting.actor):
-        raise NotFound("no-invitation", "There is no such invitation for you.")
+        raise NotFound("no-invitation", "You have no such invitation.")
     wanted = "accepted" if accept else "declined"
     if invitation.state == wanted:
         return invitation
@@ -117,19 +118,19 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
     if invitation.invited_team_id is None:
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
-        return True  # answered already; since then in the merged team
+        return True  # after their answer, they are in the merged team
     team = members.team_of(session, state.competition.id, account.id)
     if team is None or team.id != invitation.invited_team_id:
         return False
     leader = members.members_of(session, team.id)[0]
     if leader.id != account.id:
-        raise Forbidden("leader-needed", f"This is for the leader of your team, {leader.name}.")
+        raise Forbidden("leader-needed", f"Only the leader of your team, {leader.name}, can do this.")
     return True
 
 
 def _require_unanswered(invitation: TeamInvitation) -> None:
     if invitation.state != "open":
-        raise Conflict("answered", f"This invitation has been {invitation.state} already.")
+        raise Conflict("answered", f"This invitation is already {invitation.state}.")
 
 
 def _close(invitation: TeamInvitation, state: str, account: Account, *, now: datetime) -> None:
@@ -139,18 +140,18 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 
 
 def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
-    """Let a person join a team. They leave a team of one that has no submission yet."""
+    """Add a person to a team. They leave a team of one without submissions."""
     rules.require_entrant(acting.session, state.competition, acting.actor)
     old = members.team_of(acting.session, state.competition.id, acting.actor.id)
     members.lock_teams(acting.session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
     if old is not None and len(members.members_of(acting.session, old.id)) > 1:
-        raise Conflict("in-a-team", f"You are in the team {old.name!r}; leave it first.")
+        raise Conflict("in-a-team", f"You are in the team {old.name!r}. Leave it first.")
     if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
             "has-entries",
-            "You have entered this competition already, and your entries must come along: ask the leader of "
+            "You already have entries in this competition, which must move with you. Ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
     teams.require_place(state, len(members.members_of(acting.session, team.id)) + 1)
@@ -179,7 +180,7 @@ def _add(
 def _notice(
     acting: Acting, state: CompetitionState, team: Team, *, subject: str, text: str, **names: str
 ) -> NoticeText:
-    """The notice of an invitation; ``text`` names who asks, and the team."""
+    """Return the notice of an invitation. ``text`` has placeholders for the actor, the team and the competition."""
     who, competition = acting.actor, state.competition
     body = text.format(name=who.name, handle=who.handle, team=team.name, competition=competition.title, **names)
     return NoticeText(Kind.INVITATION, subject, body, f"/competitions/{competition.slug}/team")

@@ -1,5 +1,6 @@
-"""Team merges: all members and submissions of a team belong to another one from then on, within the limits that one
-team would have had. The leader of one asks, the leader of the other accepts (:mod:`scorer.teams.invitations`).
+"""Team merges: another team gets all members and submissions of a team, within the limits of a single team.
+
+The leader of one team asks and the leader of the other accepts (:mod:`scorer.teams.invitations`).
 """
 
 from datetime import datetime
@@ -17,29 +18,29 @@ from scorer.teams.quotas import possible_from
 
 
 def require_mergeable(session: Session, state: CompetitionState, team: Team, *, other: Team, now: datetime) -> None:
-    """``Conflict`` if the merged team would exceed the team size, or the submissions that one team could have made."""
-    teams.require_place(state, sum(len(members.members_of(session, each.id)) for each in (team, other)))
+    """``Conflict`` if the merged team would exceed the team size or the submissions possible for a single team."""
+    teams.require_place(state, sum(len(members.members_of(session, part.id)) for part in (team, other)))
     daily = state.competition.daily_limit
     opens_at = state.competition.opens_at or now
-    ids = [team_id for each in (team, other) for team_id in (each.id, *absorbed_ids(session, each.id))]
+    ids = [team_id for part in (team, other) for team_id in (part.id, *absorbed_ids(session, part.id))]
     entries = members.count_charged(session, ids)
     earliest = possible_from(entries, daily, opens_at)
     if now < earliest:
         last = state.competition.team_merge_deadline or state.competition.closes_at
         outlook = (
-            f"If neither of you enters until then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC on."
+            f"If neither team submits before then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC."
             if last is None or earliest < last
-            else "That stays so until teams may no longer change."
+            else "You can't merge any more, because teams are fixed before that changes."
         )
         raise Conflict(
             "too-many-entries",
-            f"Together you have made {entries} entries, more than one team could have made so far with {daily} a day. "
-            f"{outlook}",
+            f"Together you have made {entries} entries. With {daily} per day, a single team could not have made this "
+            f"many yet. {outlook}",
         )
 
 
 def merge_teams(acting: Acting, state: CompetitionState, team: Team, *, other: Team) -> None:
-    """Merge ``other`` into ``team`` for good: members and submissions."""
+    """Merge ``other`` permanently into ``team``, with its members and submissions."""
     members.lock_teams(acting.session, [team.id, other.id])
     require_mergeable(acting.session, state, team, other=other, now=acting.now)
     other_members = members.members_of(acting.session, other.id)

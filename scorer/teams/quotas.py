@@ -1,4 +1,4 @@
-"""Quotas: how many submissions a team may make a day and have pending, enforced under the team's lock."""
+"""Quotas: limits on a team's submissions per day and in progress, enforced under the team's lock."""
 
 import math
 from dataclasses import dataclass
@@ -25,32 +25,34 @@ class Refusal(StrEnum):
 
 NO_USAGE = QuotaUsage(charged=0, pending=0, rejected=0)
 RETRY_AFTER_SECONDS = 30
-"""``Retry-After`` while submissions are in progress, in seconds; when one of them ends is unknown."""
+"""Seconds for ``Retry-After`` while submissions are in progress; nobody knows when one of them ends."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """A team's limits, which are its competition's, what it has used of them, and when it may submit next."""
+    """A team's limits, which are its competition's, its usage, and the time of its next possible submission."""
 
     limits: Competition
     usage: QuotaUsage
     refusal: Refusal | None
-    """The limit that blocks the next submission; None if there is none."""
+    """The limit that blocks the next submission; None if no limit does."""
     resets_at: datetime
     """When the daily counts restart: the next UTC midnight."""
     next_entry_at: datetime | None
-    """When the next submission is possible: now, at the reset, or at the opening. None if it waits for one in progress,
-    or if the competition closes before."""
+    """When the next submission is possible: now, at the reset, or at the opening. None if it must wait for another
+    submission, or if the competition closes before."""
 
     @property
     def remaining(self) -> int | None:
-        """Submissions left in this UTC day; None: unlimited."""
+        """Submissions left in this UTC day; None means unlimited."""
         return None if self.limits.daily_limit is None else max(0, self.limits.daily_limit - self.usage.charged)
 
 
 def quota_of(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
-    """The quota of an account's team; an account without a team has used nothing. After the close it is the quota of
-    late submissions, where they are taken."""
+    """Return the quota of an account's team; an account without a team has used nothing.
+
+    After the close it is the quota for late submissions, if the competition accepts them.
+    """
     team = members.team_of(session, state.competition.id, account.id)
     late = takes_late(state, now)
     usage = members.usage_of(session, team.id, now, late=late) if team is not None else NO_USAGE
@@ -66,7 +68,7 @@ def quota_of(session: Session, state: CompetitionState, account: Account, *, now
 
 
 def count_entries(session: Session, state: CompetitionState, account: Account) -> int:
-    """The number of submissions of an account's team, whatever their status."""
+    """Count the submissions of an account's team, in any status."""
     team = members.team_of(session, state.competition.id, account.id)
     return 0 if team is None else members.count_submissions(session, team.id)
 
@@ -80,28 +82,30 @@ def _while_open(state: CompetitionState, moment: datetime | None) -> datetime | 
 
 
 def require_quota(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
-    """``TooMany`` if a limit of the team is used up. The check holds as long as the caller has the team's lock.
-    ``late``: for submissions after the close, which are counted separately."""
+    """``TooMany`` if the team has reached a limit. The check holds while the caller holds the team's lock.
+
+    ``late``: for submissions after the close, which count separately.
+    """
     refusal = refusal_of(competition, members.usage_of(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]
     message = {
         Refusal.DAILY: f"Your team has used its {competition.daily_limit} entries of this UTC day",
-        Refusal.REJECTED: f"Your team has had {competition.rejected_limit} uploads rejected in this UTC day",
-        Refusal.PENDING: f"Your team has {competition.pending_limit} entries in progress,"
-        " as many as are allowed at once",
+        Refusal.REJECTED: f"Your team has reached the limit of {competition.rejected_limit} rejected uploads in this"
+        " UTC day",
+        Refusal.PENDING: f"Your team has {competition.pending_limit} entries in progress, which is the limit",
     }[refusal]
     if refusal is Refusal.PENDING:
-        raise TooMany(refusal, f"{message}; wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
+        raise TooMany(refusal, f"{message}. Wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
     seconds = int((tomorrow - now).total_seconds()) + 1
     raise TooMany(
-        refusal, f"{message}; the next one is possible at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
+        refusal, f"{message}. You can submit the next one at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
     )
 
 
 def refusal_of(limits: Competition, usage: QuotaUsage) -> Refusal | None:
-    """The limit that refuses one more entry, or None if no limit does."""
+    """Return the limit that refuses one more entry; None if no limit does."""
     if usage.rejected >= limits.rejected_limit:
         return Refusal.REJECTED
     if limits.daily_limit is not None and usage.charged >= limits.daily_limit:
@@ -112,8 +116,10 @@ def refusal_of(limits: Competition, usage: QuotaUsage) -> Refusal | None:
 
 
 def next_entry_at(limits: Competition, usage: QuotaUsage, now: datetime) -> datetime | None:
-    """When a team may submit next: ``now`` if no limit refuses, else the next UTC day. None at the limit of entries in
-    progress, whose end is not known beforehand."""
+    """Return when a team may submit next: ``now`` if no limit refuses, else the start of the next UTC day.
+
+    None at the limit of entries in progress, because their end is unknown.
+    """
     refusal = refusal_of(limits, usage)
     if refusal is None:
         return now
@@ -121,8 +127,10 @@ def next_entry_at(limits: Competition, usage: QuotaUsage, now: datetime) -> date
 
 
 def possible_from(entries: int, daily: int | None, opens_at: datetime) -> datetime:
-    """The earliest time at which one team can have made so many entries, with ``daily`` of them on every UTC day since
-    the start: before it, teams that made them separately may not merge."""
+    """Return the earliest time at which a single team can have made this many entries with ``daily`` per UTC day.
+
+    Before it, teams with this many entries together may not merge.
+    """
     if daily is None or entries == 0:
         return opens_at
     full_days = math.ceil(entries / daily) - 1

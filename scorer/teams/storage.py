@@ -1,8 +1,8 @@
-"""Storage quotas: how many bytes the zips, generators and code of a team, and of a competition, may take in the store.
+"""Storage quotas: the bytes that zips, generators and code of a team and of a competition may use in the store.
 
-An upload is measured when it is admitted, by the length that it announces, in addition to what is stored and what the
-uploads under way have reserved (:mod:`scorer.submissions.upload_reservations`). A file that is sent in one request is
-measured again when it is there: it may have announced nothing.
+The announced length of an upload counts when it is admitted, in addition to stored bytes and to reservations of uploads
+in progress (:mod:`scorer.submissions.upload_reservations`). A file sent in one request counts again when it has
+arrived, because it may have announced no length.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from scorer.settings import Settings
 LISTED_TEAMS = 20
 GIGABYTE = 10**9
 SHARE = 4
-"""Announcements of all teams together reserve at most the free bytes of the competition, divided by this."""
+"""The announcements of all teams together reserve at most the free bytes of the competition, divided by this."""
 
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """The operator's limits in bytes: of a zip, and of all that a team and a competition may have; None: no limit. And
-    whether those who enter need a confirmed mail address."""
+    """The operator's limits: bytes of a zip, of a team and of a competition (None: no limit), and whether participants
+    need a confirmed mail address."""
 
     zip: int
     team: int | None
@@ -36,7 +36,6 @@ class UploadLimits:
 
 
 def limits_of(settings: Settings) -> UploadLimits:
-    """The limits that the operator has set."""
     return UploadLimits(
         settings.max_upload_bytes,
         settings.max_team_bytes,
@@ -46,7 +45,7 @@ def limits_of(settings: Settings) -> UploadLimits:
 
 
 def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
-    """What an account's team takes in a competition."""
+    """Return the storage that an account's team uses in a competition."""
     team = members.team_of(acting.session, competition.id, acting.actor.id)
     return storage.usage_of_team(
         acting.session,
@@ -58,20 +57,21 @@ def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
 
 
 def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:
-    """What a competition takes in all."""
     return storage.usage_of_competition(session, competition.id, now)
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
-    """The teams whose files take most, with their bytes."""
+    """Return the teams that use the most storage, with their bytes."""
     return storage.largest_teams(session, competition.id, LISTED_TEAMS)
 
 
 def require_room(
     acting: Acting, competition: Competition, limits: UploadLimits, *, wanted: int, benchmark: bool
 ) -> None:
-    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count for the competition alone. Until the
-    transaction ends nobody else takes bytes of the competition's quota."""
+    """``Conflict`` if ``wanted`` more bytes exceed a quota. Benchmarks count only for the competition.
+
+    The competition's quota is locked until the transaction ends.
+    """
     if limits.competition is not None and wanted:
         storage.lock_quota(acting.session, competition.id)
     if limits.team is not None and not benchmark:
@@ -92,8 +92,10 @@ def require_room(
 def bytes_in_share(
     session: Session, competition: Competition, limits: UploadLimits, *, wanted: int, now: datetime
 ) -> int:
-    """How many of ``wanted`` more bytes may be reserved by announcing them: so few that most of what is free is left to
-    bytes that arrive, however many accounts announce."""
+    """Return how many of ``wanted`` more bytes an announcement may reserve.
+
+    The limit leaves most free bytes to uploads that really arrive, even if many accounts announce uploads.
+    """
     if limits.competition is None:
         return wanted
     used = usage_of_competition(session, competition, now)
@@ -103,8 +105,8 @@ def bytes_in_share(
 def _refusal(slug: str, whose: str, used: int, *, limit: int) -> Conflict:
     return Conflict(
         slug,
-        f"{whose} take {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition: there is no room for "
-        "this one. Uploads that are cancelled, and zips that are removed, make room.",
+        f"{whose} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition. There is no room for "
+        "this upload. Cancelled uploads and removed zips free space.",
         used=used,
         limit=limit,
     )

@@ -1,4 +1,4 @@
-"""Messages of the organizers to a team: its members are notified, and the message stays on record for both sides."""
+"""Messages from organizers to a team. The members are notified, and both sides can read the message later."""
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ MAX_TEXT_LENGTH = 10_000
 
 
 def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
-    """The team that a team's members are in now; ``NotFound`` if the competition has no such one."""
+    """Return a team, or the team that it was merged into; ``NotFound`` if the competition has no such team."""
     team = session.get(Team, team_id)
     if team is None or team.competition_id != state.competition.id or team.benchmark:
         raise NotFound("no-team", f"There is no team {team_id} in {state.competition.title}.")
@@ -23,20 +23,19 @@ def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
 
 
 def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -> TeamMessage:
-    """Write to a team. ``NotFound`` for an unknown team or one whose members have all left, ``Invalid`` without
-    words."""
+    """Send a message to a team. ``NotFound`` for an unknown or empty team, ``Invalid`` without a text."""
     team = find_team(acting.session, state, team_id)
     if not members.members_of(acting.session, team.id):
-        raise NotFound("no-members", f"Nobody is in the team {team.name!r} any more.")
+        raise NotFound("no-members", f"The team {team.name!r} has no members any more.")
     if not text.strip():
-        raise Invalid("no-text", "A message needs words.")
+        raise Invalid("no-text", "Write a message.")
     message = TeamMessage(team_id=team.id, text=text.strip())
     acting.add(message)
     competition = state.competition
     audit_log.record_action(
         acting, "message.sent", f"team:{competition.slug}/{team.id}", after={"team": team.name, "text": message.text}
     )
-    subject = f"{competition.title}: a message to {team.name}"
+    subject = f"{competition.title}: message to {team.name}"
     notice = NoticeText(Kind.MESSAGE, subject, message.text, f"/competitions/{competition.slug}/team#messages")
     notices.notify(acting.session, notice, acting.now, teams=[team.id])
     return message

@@ -1,7 +1,7 @@
-"""Teams: creating, naming, leaving. A person alone is a team of one, made at their first submission or invitation.
+"""Teams: creating, naming, leaving. A person alone is a team of one, created at their first submission or invitation.
 
-Every change of a team's members holds the lock of the competition's teams (:func:`lock_changeable`) and of the team's
-own row. Submitting holds only the latter, so that uploads do not wait for one another.
+Every change of members holds the lock of the competition's teams (:func:`lock_changeable`) and of the team's row. A
+submission only locks the row, so uploads of different teams don't wait for each other.
 """
 
 import itertools
@@ -30,9 +30,9 @@ class Roster:
 
     team: Team
     members: Sequence[Account]
-    """In the order in which they joined; the first one leads the team."""
+    """Members in the order of joining; the first one leads the team."""
     invitations: Sequence[TeamInvitation]
-    """The team's invitations that are not answered yet."""
+    """The team's open invitations."""
 
     @property
     def leader(self) -> Account:
@@ -41,7 +41,7 @@ class Roster:
 
 
 def find_or_create_team(acting: Acting, competition_id: int) -> Team:
-    """The account's team in a competition, created if it has none, locked for this transaction."""
+    """Return the account's team in a competition, locked for this transaction; create it if needed."""
     team = members.team_of(acting.session, competition_id, acting.actor.id)
     if team is None:
         members.lock_changes(acting.session, competition_id)
@@ -53,19 +53,19 @@ def find_or_create_team(acting: Acting, competition_id: int) -> Team:
 
 
 def lock_current_team(session: Session, team: Team, account: Account) -> Team:
-    """The account's team, locked for this transaction: ``team``, or the one that it was merged into just now."""
+    """Return the account's team, locked for this transaction: ``team``, or the team it was just merged into."""
     while True:
         members.lock_teams(session, [team.id])
         current = members.team_of(session, team.competition_id, account.id)
         if current is None:
-            raise Conflict("team-changed", "You have left your team just now; please try again.")
+            raise Conflict("team-changed", "You have just left your team. Please try again.")
         if current.id == team.id:
             return team
         team = current  # merged while we waited for the lock
 
 
 def benchmark_team(session: Session, competition_id: int, name: str, *, now: datetime) -> Team:
-    """The team of the benchmark entries called ``name``, created if there is none."""
+    """Return the team of the benchmark entries called ``name``; create it if needed."""
     members.lock_changes(session, competition_id)
     names = (name, f"{name} (benchmark)")
     team = members.benchmark_by_name(session, competition_id, names)
@@ -73,14 +73,14 @@ def benchmark_team(session: Session, competition_id: int, name: str, *, now: dat
 
 
 def lock_changeable(acting: Acting, slug: str) -> CompetitionState:
-    """The competition, with its times and teams locked for this transaction; ``Conflict`` unless it is open."""
+    """Return the competition with its times and teams locked for this transaction; ``Conflict`` unless it is open."""
     competitions.lock_competition(acting.session, slug, share=True)
     state = visible_state(acting, slug)
     members.lock_changes(acting.session, state.competition.id)
     if state.phase is Phase.DRAFT:
-        raise Conflict("not-open", "Teams are formed once the competition is open.")
+        raise Conflict("not-open", "The competition is not open yet. You can create teams once it is open.")
     if state.phase is not Phase.OPEN:
-        raise Conflict("closed", "The competition has closed: its teams stay as they are.")
+        raise Conflict("closed", "The competition has closed. Teams can no longer change.")
     return state
 
 
@@ -95,35 +95,35 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
     deadline = state.competition.team_merge_deadline
     if deadline is not None and not is_changeable(state, now):
         raise Conflict(
-            "merge-deadline", f"Since {deadline:%Y-%m-%d %H:%M} UTC, the team merge deadline, members stay as they are."
+            "merge-deadline",
+            f"The team merge deadline was {deadline:%Y-%m-%d %H:%M} UTC. Members can no longer change.",
         )
 
 
 def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
-    """The account's team; ``NotFound`` without one."""
+    """Return the account's team; ``NotFound`` without a team."""
     team = members.team_of(session, state.competition.id, account.id)
     if team is None:
-        raise NotFound("no-team", "You have no team in this competition yet; your first entry makes one.")
+        raise NotFound("no-team", "You have no team in this competition yet. Your first entry creates one.")
     return team
 
 
 def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
-    """The account's team with its members; ``NotFound`` if it is in none."""
+    """Return the account's team with its members; ``NotFound`` without a team."""
     team = own_team(session, state, account)
     return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
 
 
 def led_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
-    """The team that the account leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
+    """Return the team that the account leads; ``Forbidden`` for another member, ``NotFound`` without a team."""
     roster = own_roster(session, state, account)
     if roster.leader.id != account.id:
-        raise Forbidden("leader-needed", f"This is for the leader of your team, {roster.leader.name}.")
+        raise Forbidden("leader-needed", f"Only the leader of your team, {roster.leader.name}, can do this.")
     return roster
 
 
 def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
-    """The team that the account leads; a team of one is created if it is in none. Call after
-    :func:`lock_changeable`."""
+    """Return the team that the account leads, or create a team of one. Call after :func:`lock_changeable`."""
     if members.team_of(acting.session, state.competition.id, acting.actor.id) is None:
         rules.require_entrant(acting.session, state.competition, acting.actor)
         _team_of_one(acting.session, state.competition.id, acting.actor, now=acting.now)
@@ -131,11 +131,11 @@ def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
 
 
 def create(acting: Acting, slug: str, name: str) -> Roster:
-    """Create a team; ``Conflict`` if the account is in one already or the name is taken."""
+    """Create a team; ``Conflict`` if the account already has a team or the name is taken."""
     state = lock_changeable(acting, slug)
     team = members.team_of(acting.session, state.competition.id, acting.actor.id)
     if team is not None:
-        raise Conflict("in-a-team", f"You are in the team {team.name!r} already; its leader can rename it.")
+        raise Conflict("in-a-team", f"You are already in the team {team.name!r}. Its leader can rename it.")
     rules.require_entrant(acting.session, state.competition, acting.actor)
     team = _add_team(acting.session, state.competition.id, [_free_name(acting.session, state, name)], now=acting.now)
     join(acting.session, team, [acting.actor], now=acting.now)
@@ -143,7 +143,6 @@ def create(acting: Acting, slug: str, name: str) -> Roster:
 
 
 def rename(acting: Acting, slug: str, name: str) -> Roster:
-    """Rename the team that the account leads."""
     state = lock_changeable(acting, slug)
     roster = led_roster(acting.session, state, acting.actor)
     team = roster.team
@@ -165,36 +164,34 @@ def rename(acting: Acting, slug: str, name: str) -> Roster:
 
 
 def leave(acting: Acting, slug: str) -> None:
-    """Leave the account's team. ``Conflict`` if it has submitted: submissions stay with their team, and nobody gets a
-    second team's limits."""
+    """Leave the account's team. ``Conflict`` if it has submitted: nobody may use the limits of two teams."""
     state = lock_changeable(acting, slug)
     require_before_deadline(state, acting.now)
     team = own_team(acting.session, state, acting.actor)
     members.lock_teams(acting.session, [team.id])
     if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
-            "has-entries", "You have entered this competition with your team, so you stay in it, as your entries do."
+            "has-entries", "You have submitted entries with your team. They stay in the team, so you can't leave it."
         )
     depart(acting.session, team, acting.actor, now=acting.now)
 
 
 def depart(session: Session, team: Team, account: Account, *, now: datetime) -> None:
-    """End an account's membership of its team. Call with the competition's changes and the team locked."""
+    """End an account's membership of its team. The caller has locked the competition's teams and the team."""
     session.add(_membership(team, account, joined=False, now=now))
     session.flush()
     disband_if_empty(session, team, now=now)
 
 
 def join(session: Session, team: Team, accounts: Sequence[Account], *, now: datetime) -> None:
-    """Make accounts members of a team, in this order, whatever team they were in. Call after
-    :func:`lock_changeable`."""
+    """Make accounts members of a team, in this order; they leave any other team. Call after :func:`lock_changeable`."""
     for account in accounts:
         session.add(_membership(team, account, joined=True, now=now))
         session.flush()
 
 
 def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
-    """Close the invitations of and to a team that has no members left."""
+    """Close all invitations from and to a team without members."""
     if not members.members_of(session, team.id):
         members.close_invitations(session, team.id, now)
 
@@ -223,7 +220,7 @@ def _add_team(
 
 
 def first_free_name(session: Session, competition_id: int, names: Sequence[str]) -> str:
-    """The first of some names that no team of a competition has; or the last one with a number."""
+    """Return the first name that no team of a competition has; if all are taken, the last one with a number."""
     numbered = (f"{names[-1]} {number}" for number in itertools.count(2))
     candidates = itertools.chain(names, numbered)
     return next(name for name in candidates if not members.is_name_taken(session, competition_id, name))
@@ -232,12 +229,12 @@ def first_free_name(session: Session, competition_id: int, names: Sequence[str])
 def _free_name(session: Session, state: CompetitionState, name: str, *, own_name: str = "") -> str:
     name = unicodedata.normalize("NFC", name).strip()
     if not 0 < len(name) <= MAX_TEAM_NAME_LENGTH:
-        raise Invalid("bad-name", f"A team's name has 1 to {MAX_TEAM_NAME_LENGTH} characters.")
+        raise Invalid("bad-name", f"The name has {len(name)} characters. Use 1 to {MAX_TEAM_NAME_LENGTH} characters.")
     if any(unicodedata.category(character)[0] == "C" for character in name):
-        raise Invalid("bad-name", "A name may not have invisible signs or line breaks in it.")
+        raise Invalid("bad-name", "The name contains invisible characters or line breaks. Remove them.")
     respelled = unicodedata.normalize("NFKC", name).lower() == unicodedata.normalize("NFKC", own_name).lower()
     if not respelled and members.is_name_taken(session, state.competition.id, name):
-        raise Conflict("name-taken", f"There is a team {name!r} in this competition already.")
+        raise Conflict("name-taken", f"There is already a team {name!r} in this competition. Choose another name.")
     return name
 
 
@@ -245,4 +242,4 @@ def require_place(state: CompetitionState, size: int) -> None:
     """``Conflict`` if a team of this size would be too large."""
     limit = state.competition.max_team_size
     if size > limit:
-        raise Conflict("team-full", f"A team may have {limit} members here; this one would have {size}.")
+        raise Conflict("team-full", f"The team would have {size} members. The limit is {limit}.")

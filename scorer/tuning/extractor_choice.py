@@ -1,7 +1,7 @@
 """Replacing the extractor of the private track.
 
-Measurements belong to their track, so another extractor is another track: the former one keeps its measurements and
-thresholds, and the new one starts without any.
+Measurements belong to a track, so another extractor means a new track without measurements. The old track keeps its
+measurements and thresholds.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,15 @@ def replace_extractor(
     tau: float | None,
     weights: Mapping[str, str],
 ) -> Track:
-    """Give the private track another extractor and queue every scored entry for it. Until an entry is measured there it
-    has no private score. A comparison of extractors has prepared the reference images. ``tau``: the first threshold;
-    None: half the held-out distance. ``weights``: as in :func:`scorer.competitions.preparations.space_of`.
+    """Give the private track another extractor and queue every scored entry for it.
 
-    ``Conflict``: the private board is published (``published``), the track has this extractor already (``no-change``),
-    the reference images are not prepared (``not-prepared``), or some entries have no images to measure
-    (``no-images``). ``Invalid`` as for :func:`scorer.competitions.preparations.first_tau`.
+    An entry has no private score until it is measured there. A comparison of extractors must have prepared the
+    reference images. ``tau`` is the first threshold; None means half the held-out distance. ``weights``: as in
+    :func:`scorer.competitions.preparations.space_of`.
+
+    ``Conflict``: the private board is published (``published``), the track already has this extractor (``no-change``),
+    the reference images are not prepared (``not-prepared``), or some entries have no images to measure (``no-images``).
+    ``Invalid`` as for :func:`scorer.competitions.preparations.first_tau`.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     former = competitions.tracks_of(acting.session, state.competition.id)["private"]
@@ -78,16 +80,18 @@ def _require_possible(
     session: Session, state: CompetitionState, former: Track, *, space: FeatureSpace, tau: float | None
 ) -> Preparation:
     if competitions.is_published(session, state.competition.id):
-        raise Conflict("published", "The private board is published: its extractor stays as it is.")
+        raise Conflict("published", "The private board is published, so its extractor cannot be replaced.")
     if space.extractor == former.extractor:
-        raise Conflict("no-change", f"The private track has {space.extractor} already.")
+        raise Conflict("no-change", f"The private track already has {space.extractor}.")
     without_images = rescoring.count_without_zip(session, state.competition.id)
     if without_images:
-        raise Conflict("no-images", f"{without_images:,} entries have no images here and could not be measured again.")
+        raise Conflict(
+            "no-images", f"{without_images:,} entries have no stored images, so they cannot be measured again."
+        )
     preparation = preparations.finished_preparation(session, state, "private", space=space)
     if preparation is None:
         raise Conflict(
-            "not-prepared", f"The references are not prepared for {space.extractor} yet: compare it first, and wait."
+            "not-prepared", f"The references are not prepared for {space.extractor}. Compare it first, then try again."
         )
     preparations.first_tau(preparation, tau)
     return preparation

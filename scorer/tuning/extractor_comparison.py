@@ -1,7 +1,7 @@
-"""Comparison of extractors for the private track: how well each one's distances separate labelled entries.
+"""Comparison of extractors for the private track: how well the distances of each separate labelled entries.
 
-A candidate's reference images are prepared and every entry with a label (or, if wanted, an early label) is measured in
-its feature space. The result says how well the memorization distance there separates memorising from legitimate
+The reference images are prepared for every candidate, and every entry with a label (or, on request, an early label) is
+measured in its feature space. The result says how well the memorization distance separates memorising from legitimate
 entries: docs/explanation/metrics.md#choosing-the-private-extractor.
 """
 
@@ -34,32 +34,32 @@ ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "faile
 
 @dataclass(frozen=True)
 class ComparedExtractor:
-    """How well the memorization distance in one extractor's feature space separates the labelled entries."""
+    """How well the memorization distance in an extractor's feature space separates the labelled entries."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     extractor: str
     present: bool
-    """Whether the private track has it now."""
+    """Whether the private track currently has it."""
     state: ComparisonState
-    """`incomplete`: measurements are missing and not queued; comparing again queues them."""
+    """`incomplete` means that measurements are missing and not queued. Compare again to queue them."""
     stage: str | None
-    """Of the references, while they are prepared, as is `fraction`."""
+    """The stage of the preparation of the references, while it runs; `fraction` is its progress."""
     fraction: float | None
     measured: int
     failed: int
     error: str | None
     held_out_distance: float | None
     choice: dict[str, Any] | None
-    """Over the labelled entries that are measured: memorization_margin (the paper's d(M)), auc, cohens_d, and the tau
-    of `margin` with the entries that it penalises rightly and wrongly. Null where that is impossible: `lacks` says
-    why."""
+    """Computed over the measured labelled entries: memorization_margin (the paper's d(M)), auc, cohens_d, and the tau
+    of `margin` with the entries that it penalises correctly and wrongly. Null if that is impossible; `lacks` gives the
+    reason."""
     lacks: str | None
 
 
 @dataclass(frozen=True)
 class ComparisonStatus:
-    """A comparison and its results so far, judged with the present labels."""
+    """A comparison and its results so far, judged with the current labels."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -69,9 +69,9 @@ class ComparisonStatus:
     """Entries known to memorise."""
     legitimate: int
     early_labels: int
-    """How many of these have only an early label."""
+    """How many of the entries above have only an early label."""
     extractors: Sequence[ComparedExtractor]
-    """The private track's extractor first, then the candidates."""
+    """The private track's extractor, followed by the candidates."""
 
 
 def start_comparison(
@@ -82,21 +82,20 @@ def start_comparison(
     early_labels: bool,
     weights: Mapping[str, str],
 ) -> Comparison:
-    """Compare extractors with the private track's: prepare its reference images in their feature spaces, and measure
-    every labelled entry there. What was measured before is not measured again.
+    """Compare extractors with the private track's: prepare its references for them, and measure all labelled entries.
 
-    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Invalid`` for an unknown extractor, or
-    without any but the private track's (``no-candidates``); ``Conflict`` if no entry with images has a label
-    (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
+    Existing measurements are reused. ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Invalid``
+    for an unknown extractor, or if only the private track's is given (``no-candidates``). ``Conflict`` if no entry with
+    images has a label (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
     spaces = dict.fromkeys(preparations.space_of(extractor, weights) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
-        raise Invalid("no-candidates", f"Name an extractor to compare with {present}, which the private track has.")
+        raise Invalid("no-candidates", f"Name an extractor other than {present}, which the private track already has.")
     if not _comparable(acting.session, state.competition.id, early_labels=early_labels):
-        raise Conflict("no-labels", "Comparing needs labelled entries whose images are here, and there are none yet.")
+        raise Conflict("no-labels", "No entry with stored images has a label yet. Label some entries first.")
     prepared = [
         preparations.preparation_of(acting.session, state, "private", space=space, now=acting.now)
         for space in candidates
@@ -122,7 +121,7 @@ def start_comparison(
 
 
 def continue_comparisons(session: Session, preparation_id: int, *, now: datetime) -> None:
-    """Measure the entries that waited for a preparation of reference images, which is now finished."""
+    """Measure the entries that were waiting for this preparation of reference images, which has finished."""
     (preparation,) = rows.preparations(session, [preparation_id])
     for comparison in rows.newest_comparisons_with(session, preparation_id):
         _measure_missing(session, comparison, preparation, now=now)
@@ -136,8 +135,8 @@ def _measure_missing(session: Session, comparison: Comparison, preparation: Prep
 
 
 def _comparable(session: Session, competition_id: int, *, early_labels: bool) -> dict[int, LabelInfo]:
-    """The labels of the entries that a comparison measures, by ref: those that say whether an entry memorises, of
-    entries with images."""
+    """The labels of the entries that a comparison measures, by ref. These entries have stored images and a label that
+    says whether they memorise."""
     with_images = rows.refs_with_images(session, competition_id)
     labels = label_info_of(session, competition_id, early_labels=early_labels)
     return {ref: label for ref, label in labels.items() if label.memorising is not None and ref in with_images}
@@ -152,7 +151,7 @@ def record_distance(
     provenance: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Store a distance, once, and finish the job; False if the worker no longer held the job."""
+    """Store a distance once and finish the job; False if the worker no longer held the job."""
     if not leases.finish_job(session, claim, now):
         return False
     session.add(
@@ -170,7 +169,7 @@ def record_distance(
 
 
 def comparison_status(session: Session, state: CompetitionState) -> ComparisonStatus:
-    """The newest comparison, judged with the labels that entries have now."""
+    """The newest comparison, judged with the current labels."""
     comparison = newest_row(session, Comparison, competition_id=state.competition.id)
     early_labels = comparison is not None and comparison.early_labels
     labels = _comparable(session, state.competition.id, early_labels=early_labels)
@@ -198,7 +197,9 @@ def comparison_status(session: Session, state: CompetitionState) -> ComparisonSt
 def _compared(
     session: Session, preparation: Preparation, labels: Mapping[int, LabelInfo], *, present: bool
 ) -> ComparedExtractor:
-    measuring = rows.is_measuring(session, preparation.id, list(labels))  # first: what ends meanwhile has its distance
+    measuring = rows.is_measuring(
+        session, preparation.id, list(labels)
+    )  # read first, so that jobs that end meanwhile have their distance
     distances = rows.distances(session, preparation.id, list(labels))
     job = newest_job(session, preparation_id=preparation.id)
     choice, lacks = _separation(distances, labels)

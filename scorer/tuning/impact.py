@@ -1,7 +1,7 @@
-"""The impact of another tau: penalties, ranks, medals and prizes that change, and how much review is left; and the
-lists of it that people read page by page, with the names of submissions and teams.
+"""The impact of another tau: changes of penalties, ranks, medals and prizes, and the remaining reviews.
 
-It is computed over columns, for a million entries: nothing here makes an object for each.
+Also the pages of these lists, with the names of submissions and teams. Everything is computed over columns, because
+there may be a million entries: nothing here makes an object for each.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +25,7 @@ from scorer.submissions.labels import LABELS, LabelColumns
 
 
 class AwardMove(NamedTuple):
-    """A team whose medal or prize changes; None where it has none."""
+    """A team with a change of its medal or prize; None means no award."""
 
     team: int
     before: str | None
@@ -34,10 +34,10 @@ class AwardMove(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How many entries must be reviewed until every medal place is held by an entry not labelled as memorising.
+    """How many entries must be reviewed until every medal place has an entry that is not labelled as memorising.
 
-    Entries known to memorise are passed over, since they will not keep their place, and the next best entry counts.
-    An undecided entry may still turn out to memorise, so `open` is a lower bound of the reviews that are left.
+    Entries known to memorise are skipped, because they will lose their place; the next best entry counts. An undecided
+    entry may still turn out to memorise, so `open` is a lower bound.
     """
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
@@ -45,17 +45,17 @@ class ReviewWorkload:
     places: int
     """Places that win a medal or a prize and can be filled."""
     looked: int
-    """Entries from rank 1 down to the one that fills the last place."""
+    """Entries from rank 1 down to the entry that fills the last place."""
     open: int
-    """How many of these have no decided label: at least as many reviews are left."""
+    """How many of these have no decided label. At least this many reviews are left."""
 
 
 @dataclass(frozen=True)
 class ThresholdImpact:
-    """What another tau changes: two boards of the same entries, compared.
+    """The changes of another tau: two boards of the same entries, compared.
 
-    ``after`` is the board of ``before.judged.under(tau)``. ``labels`` stand beside the columns of both. Entries are
-    named by their rows in those columns.
+    ``after`` is the board of ``before.judged.under(tau)``. ``labels`` has the same rows as the columns of both boards.
+    Entries are identified by these rows.
     """
 
     before: RankedBoard
@@ -65,7 +65,7 @@ class ThresholdImpact:
 
     @cached_property
     def is_competing(self) -> Flags:
-        """Whether each entry is one that tau is chosen over."""
+        """Whether tau is chosen over this entry, by row."""
         return self.after.judged.is_competing
 
     @property
@@ -80,17 +80,17 @@ class ThresholdImpact:
 
     @cached_property
     def penalised(self) -> Ints:
-        """Entries that the new tau penalises and the former one does not."""
+        """Entries that the new tau penalises and the old one does not."""
         return self._competing(self.after.judged.penalised & ~self.before.judged.penalised)
 
     @cached_property
     def freed(self) -> Ints:
-        """Entries that the former tau penalises and the new one does not."""
+        """Entries that the old tau penalises and the new one does not."""
         return self._competing(self.before.judged.penalised & ~self.after.judged.penalised)
 
     @cached_property
     def borderline(self) -> Ints:
-        """Entries whose distance is within two standard errors of the new tau."""
+        """Entries with a distance within two standard errors of the new tau."""
         judged = self.after.judged
         near = partial(is_borderline, tau=judged.rules.tau)
         return self._competing(in_blocks(near, judged.columns.distance, judged.columns.distance_se))
@@ -99,28 +99,28 @@ class ThresholdImpact:
         return np.flatnonzero(chosen & self.is_competing)
 
     def closest(self, rows: Ints, after: int, limit: int) -> Ints:
-        """Those of the rows from number ``after + 1`` on, at most ``limit``, the closest to the training images first,
-        then the oldest. Only as many as that are sorted: a tau may penalise half a million."""
+        """At most ``limit`` of these rows, from number ``after + 1`` on, sorted by distance to the training images,
+        then by age. Sorts no more rows than needed, because a tau may penalise half a million."""
         distances = self.after.judged.columns.distance[rows]
         end = after + limit
         if end < len(rows):
             near = np.flatnonzero(distances <= np.partition(distances, end - 1)[end - 1])
             rows, distances = rows[near], distances[near]
-        return rows[np.argsort(distances, kind="stable")[after:end]]  # rows are in the order of ref, which decides ties
+        return rows[np.argsort(distances, kind="stable")[after:end]]  # rows are sorted by ref, so ties are too
 
     @cached_property
     def moves(self) -> RankMoves:
-        """Teams whose rank changes."""
+        """Teams with a change of rank."""
         return moves_between(self.before, self.after)
 
     @cached_property
     def reviews(self) -> ReviewWorkload:
-        """What is left to review with the new tau, until no winning place is held by a memorising entry."""
+        """The reviews left with the new tau until every winning place has an entry that is not memorising."""
         return self._reviews(self.after)
 
     @cached_property
     def reviews_before(self) -> ReviewWorkload:
-        """The same with the former tau."""
+        """The reviews left with the old tau."""
         return self._reviews(self.before)
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
@@ -132,7 +132,7 @@ class ThresholdImpact:
 
 
 def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardMove]:
-    """Teams whose ``medal`` or ``prize`` changes with their rank, in the order of their new ranks."""
+    """Teams with a change of ``medal`` or ``prize``, in the order of their new ranks."""
     teams = zip(*(column.tolist() for column in moves.of_first(awards.last_winning_rank)), strict=True)
     changes = [
         AwardMove(team, *(getattr(awards.of_rank(rank), award) for rank in (before, after)))
@@ -144,12 +144,12 @@ def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardM
 ListName = Literal["penalised", "freed", "borderline", "moves", "medals", "prizes"]
 LIST_NAMES: tuple[ListName, ...] = get_args(ListName)
 LISTED = 100
-"""Rows of each list that an impact begins with; the others are read by pages."""
+"""How many rows of each list an impact includes. Further rows are read page by page."""
 
 
 @dataclass(frozen=True)
 class PenaltyChange:
-    """An entry that is penalised or freed, or near tau."""
+    """An entry that becomes penalised or freed, or is near tau."""
 
     submission_id: str
     team: str
@@ -159,7 +159,7 @@ class PenaltyChange:
 
 @dataclass(frozen=True)
 class AwardChange:
-    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null: none."""
+    """A team with a change of medal (`gold`, `silver`, `bronze`) or prize (its amount); null means no award."""
 
     team: str
     before: str | None
@@ -172,7 +172,7 @@ def lists_of(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> 
 
 
 def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ChangesPage:
-    """The rows of one list from number ``after + 1`` on, at most ``limit``."""
+    """At most ``limit`` rows of one list, from number ``after + 1`` on."""
     page = slice(after, after + limit)
     if name == "moves":
         moves = impact.moves
@@ -188,7 +188,7 @@ def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after:
 def penalty_changes(
     session: Session, judged: JudgedEntries, labels: LabelColumns, *, page: Ints
 ) -> list[PenaltyChange]:
-    """Entries of a page, given by their rows in the columns that ``labels`` stand beside."""
+    """The entries of a page, from their rows in the columns."""
     refs: list[int] = judged.columns.ref[page].tolist()
     names = board_details.names_of_entries(session, refs)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
@@ -199,6 +199,6 @@ def penalty_changes(
 
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
-    """Moves of awards with the names of the teams."""
+    """The moves of awards with the names of the teams."""
     names = board_details.team_names_of(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

@@ -1,4 +1,4 @@
-"""The history of a track's threshold: every choice of tau, and which entries it penalised or freed."""
+"""The history of a track's threshold: every choice of tau and the entries that it penalised or freed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from scorer.tuning.impact import penalty_changes
 from scorer.tuning.thresholds import TrackEntries
 
 STEPS = 20
-"""Choices of tau that a page of the history has."""
+"""Choices of tau per page of the history."""
 LISTED = 30
-"""Entries of each choice that are listed beside it; the others are read by pages."""
+"""Entries listed with each choice. Further entries are read page by page."""
 
 
 @dataclass(frozen=True)
 class ThresholdStep:
-    """One choice of tau, and the entries accepted until then that it penalised or freed (``tightened``: penalised)."""
+    """A choice of tau, and the entries accepted until then that it penalised (``tightened``) or freed."""
 
     threshold: Threshold
     standing: bool
-    """Whether it stands: no undo has taken it back."""
+    """Whether the choice is in effect, that is, not undone."""
     tightened: bool
     changes: ChangesPage
 
@@ -53,30 +53,31 @@ class ThresholdHistory:
     total: int
     """How many choices there have been."""
     undoable: bool
-    """Whether the newest choice can be taken back."""
+    """Whether the newest choice can be undone."""
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """All choices of tau, newest first, with the entries that each penalised or freed, by the newest measurements."""
+    """All choices of tau, newest first, with the entries that each penalised or freed according to the newest
+    measurements."""
 
     entries: TrackEntries
     thresholds: Sequence[Threshold]
 
     @cached_property
     def _closest_first(self) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.float64]]]:
-        """The rows of the entries that a tau can penalise, and their distances, in the order of the latter."""
+        """The rows of the entries that a tau can penalise, and their distances, sorted by distance."""
         judged = self.entries.board.judged
         rows = np.flatnonzero(judged.is_competing & ~judged.is_exempt)
         rows = rows[np.argsort(judged.columns.distance[rows], kind="stable")]
         return rows, judged.columns.distance[rows]
 
     def tau_before(self, number: int) -> float:
-        """The tau that a choice replaced; 0, which penalises nobody, before the first one."""
+        """The tau that a choice replaced; 0, which penalises no entry, for the first choice."""
         return self.thresholds[number + 1].tau if number + 1 < len(self.thresholds) else 0.0
 
     def changed_rows(self, number: int) -> Ints:
-        """The entries that a choice moved over tau, the closest first."""
+        """The entries that a choice moved across tau, the closest first."""
         chosen = self.thresholds[number]
         rows, distances = self._closest_first
         low, high = np.searchsorted(distances, sorted((chosen.tau, self.tau_before(number))))
@@ -85,7 +86,7 @@ class _Steps:
         return moved[accepted_at <= to_microseconds(chosen.created_at)]
 
     def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ChangesPage:
-        """Some of these entries."""
+        """A page of these entries."""
         judged, labels = self.entries.board.judged, self.entries.labels
         rows = self.changed_rows(number)
         return ChangesPage(len(rows), after, penalty_changes(session, judged, labels, page=rows[after : after + limit]))
@@ -94,19 +95,21 @@ class _Steps:
 def threshold_history(
     session: Session, entries: TrackEntries, *, before: int | None = None, limit: int = STEPS
 ) -> ThresholdHistory:
-    """Choices of tau of a track, newest first, with what each changed, judged by the newest measurements; ``before``:
-    older ones than the threshold with this id. At most ``limit``."""
+    """At most ``limit`` choices of tau of a track, newest first, with the entries that each changed according to the
+    newest measurements. ``before``: only choices older than the threshold with this id."""
     steps = _steps_of(session, entries)
-    standing = effective_thresholds(steps.thresholds)
-    standing_ids = {row.id for row in standing}
+    effective = effective_thresholds(steps.thresholds)
+    effective_ids = {row.id for row in effective}
 
     def step(number: int) -> ThresholdStep:
         row = steps.thresholds[number]
         tightened = row.tau > steps.tau_before(number)
-        return ThresholdStep(row, row.id in standing_ids, tightened, steps.page(session, number, limit=LISTED))
+        return ThresholdStep(row, row.id in effective_ids, tightened, steps.page(session, number, limit=LISTED))
 
     numbers: Iterable[int] = (number for number, row in enumerate(steps.thresholds) if not before or row.id < before)
-    return ThresholdHistory([step(each) for each in islice(numbers, limit)], len(steps.thresholds), len(standing) > 1)
+    return ThresholdHistory(
+        [step(number) for number in islice(numbers, limit)], len(steps.thresholds), len(effective) > 1
+    )
 
 
 def changes_of_step(

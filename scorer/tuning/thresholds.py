@@ -1,10 +1,11 @@
-"""Thresholds: choosing a track's tau, its impact on the board, recording the choice, undoing it.
+"""Thresholds: choosing a track's tau, computing its impact on the board, recording and undoing the choice.
 
-A choice is one inserted row; the next read of the board ranks with it. Everything that takes time happens before the
-track is locked: tau is chosen and its impact computed over the board as it then is. Under the lock the row is inserted
-if the tau that was compared with is still the newest. Entries measured or ruled on in between are in none of the lists
-of that answer, which say what the choice changed on the board that it was based on; the next board judges them by the
-new tau like all others, and the history, computed anew whenever it is read, has those accepted by then.
+A choice is one inserted row, and the next read of the board ranks with it. Choosing tau and computing its impact take
+time, so they happen before the track is locked, on the board of that moment. Under the lock, the row is inserted only
+if the threshold that was compared with is still the newest.
+
+Entries measured or ruled on in between are missing from the lists of that response. They are judged with the new tau
+like all others, and the history, which is computed whenever it is read, includes those accepted by then.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ class Retuning:
     """A choice of tau and its impact on the board that it was based on."""
 
     previous: Threshold | None
-    """The threshold that it is compared with."""
+    """The threshold that the choice is compared with."""
     choice: ThresholdChoice
     impact: ThresholdImpact
     lists: Mapping[ListName, ChangesPage]
@@ -51,19 +52,19 @@ class Retuning:
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """How to choose tau; ``tau`` is for the method ``manual``, ``alpha`` for ``margin``."""
+    """How to choose tau. ``tau`` is for the method ``manual``, ``alpha`` for ``margin``."""
 
     method: str = "margin"
     alpha: float = 0.0
     tau: float | None = None
     reason: str = ""
     after: int | None = None
-    """The id of the threshold that the organizer saw; ``Conflict`` (``tau-has-moved``) if it is not the newest."""
+    """The id of the threshold that the organizer saw. ``Conflict`` (``tau-has-moved``) if it is not the newest."""
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What a method needs but does not have."""
+    """An input that a method needs and does not have."""
 
     type: Annotated[str, Field(examples=["no-labels"])]
     message: str
@@ -71,7 +72,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Option:
-    """The tau that one automatic method would choose, or what it lacks."""
+    """The tau that an automatic method would choose, or the input that it lacks."""
 
     method: ThresholdMethod
     tau: float | None
@@ -81,23 +82,22 @@ class Option:
 
 @dataclass(frozen=True)
 class TrackEntries:
-    """A track's board with the labels of its entries: what tau is chosen over."""
+    """A track's board with the labels of its entries. Tau is chosen over these."""
 
     state: CompetitionState
     kind: TrackKind
     in_force: Threshold | None
-    """The newest threshold, as of before the board was read: the board may be judged by a newer one."""
+    """The newest threshold, read before the board. The board may already be judged with a newer one."""
     board: RankedBoard
     labels: LabelColumns
 
     @property
     def track(self) -> Track:
-        """The track."""
         return track_of(self.state, self.kind)
 
     @cached_property
     def distances(self) -> LabelledDistances:
-        """The distances of the entries that compete, with what reviewers have decided about them."""
+        """The distances of the competing entries, with the reviewers' decisions about them."""
         competing = self.board.judged.is_competing
         preparation = self.track.preparation
         return LabelledDistances(
@@ -107,11 +107,11 @@ class TrackEntries:
         )
 
     def choose(self, request: TuningRequest) -> ThresholdChoice:
-        """The tau that a request means. ``Invalid`` if its method lacks an input."""
+        """The tau that a request chooses. ``Invalid`` if its method lacks an input."""
         return self.distances.choose(request.method, request.alpha, tau=request.tau)
 
     def impact_of(self, tau: float, before: float | None) -> ThresholdImpact:
-        """The impact of a tau, compared with the tau ``before`` (None: with no threshold)."""
+        """The impact of a tau, compared with the tau ``before`` (None: no threshold)."""
         return ThresholdImpact(self._under(before), self._under(tau), self.labels, self.state.awards_on(self.kind))
 
     def _under(self, tau: float | None) -> RankedBoard:
@@ -122,8 +122,8 @@ class TrackEntries:
 
 
 def entries_of(session: Session, state: CompetitionState, kind: TrackKind, *, own_writes: bool = False) -> TrackEntries:
-    """A track's entries, judged, with their labels: those that are committed, from the process's cache where it has
-    one; with ``own_writes`` those that this transaction sees, with what it has written itself."""
+    """A track's judged entries with their labels. These are the committed ones, from the process's cache if there is
+    one. With ``own_writes``, they include changes of this transaction."""
     in_force = tuning.newest_threshold(session, track_of(state, kind).id)
     read = read_ranked_board if own_writes else ranked_board_of
     board = read(session, state, kind)
@@ -134,9 +134,9 @@ def entries_of(session: Session, state: CompetitionState, kind: TrackKind, *, ow
 def compare(
     session: Session, entries: TrackEntries, request: TuningRequest, *, previous: int | None = None
 ) -> tuple[Threshold | None, ThresholdChoice, ThresholdImpact]:
-    """A choice of tau and its impact, beside the threshold that it is compared with; nothing is recorded.
+    """A choice of tau and its impact, after the threshold that it is compared with. Nothing is recorded.
 
-    ``previous``: the id of that threshold, 0 for none; without it, the one in force (``NotFound`` for one of another
+    ``previous`` is the id of that threshold, 0 for none; by default the current one (``NotFound`` for one of another
     track). ``Invalid`` if the method lacks an input: labels, both classes, held-out images, a value.
     """
     former = entries.in_force if previous is None else _threshold(session, entries.track, previous)
@@ -147,13 +147,13 @@ def compare(
 def impact_of(
     session: Session, entries: TrackEntries, request: TuningRequest, *, previous: int | None = None, limit: int = LISTED
 ) -> Retuning:
-    """:func:`compare` with the first rows of each list, at most ``limit``."""
+    """:func:`compare` with at most ``limit`` rows of each list."""
     former, choice, impact = compare(session, entries, request, previous=previous)
     return Retuning(former, choice, impact, lists_of(session, impact, limit))
 
 
 def preview(session: Session, entries: TrackEntries, request: TuningRequest) -> Retuning:
-    """What recording a choice of tau would change, refused as it would be."""
+    """The changes that recording a choice of tau would make. Raises the same errors."""
     _require_newest(entries.in_force, request.after)
     return impact_of(session, entries, request)
 
@@ -166,11 +166,10 @@ def retune(
     request: TuningRequest,
     restored: Mapping[str, Any] | None = None,
 ) -> tuple[Threshold, Retuning]:
-    """Choose a track's tau by ``request.method`` and record it; returns the row, and what it changed. ``restored``: the
-    choice that an undo goes back to.
+    """Choose a track's tau by ``request.method`` and record it. Returns the row and its changes.
 
-    ``Invalid`` if the method lacks an input; ``Conflict`` (``tau-has-moved``) if another tau is chosen meanwhile,
-    ``published`` if the final board is.
+    ``restored`` is the choice that an undo goes back to. ``Invalid`` if the method lacks an input. ``Conflict`` if
+    another tau is chosen meanwhile (``tau-has-moved``), or the final board is published (``published``).
     """
     entries = entries_of(acting.session, state, kind)
     retuning = preview(acting.session, entries, request)
@@ -188,8 +187,8 @@ def retune(
 
 
 def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, *, request: TuningRequest) -> Threshold:
-    """Record a choice of tau over the entries that this transaction sees, with those that it has written: for imports,
-    which look at no impact."""
+    """Record a choice of tau over the entries that this transaction sees, including its own changes. For imports, which
+    need no impact."""
     entries = entries_of(acting.session, state, kind, own_writes=True)
     threshold = _threshold_row(entries, entries.choose(request), request, author=acting.actor, now=acting.now)
     _record(acting.session, entries, threshold)
@@ -199,21 +198,25 @@ def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, *, r
 def undo(
     acting: Acting, state: CompetitionState, kind: TrackKind, *, reason: str, after: int | None
 ) -> tuple[Threshold, Retuning]:
-    """Undo a track's newest choice of tau: a new row restores the one before it. A second undo goes one further back.
-    ``Conflict`` (``nothing-to-undo``) if there is none before it, ``tau-has-moved`` if another is chosen meanwhile."""
+    """Undo a track's newest choice of tau: a new row restores the previous choice. A second undo goes one step further
+    back.
+
+    ``Conflict`` (``nothing-to-undo``) if there is no previous choice, (``tau-has-moved``) if another is chosen
+    meanwhile.
+    """
     thresholds = tuning.thresholds_of(acting.session, track_of(state, kind).id)
     _require_newest(thresholds[0] if thresholds else None, after)
-    standing = effective_thresholds(thresholds)
-    if len(standing) < 2:
-        raise Conflict("nothing-to-undo", "There is no earlier tau to go back to.")
-    target, undone = standing[-2], standing[-1]
+    effective = effective_thresholds(thresholds)
+    if len(effective) < 2:
+        raise Conflict("nothing-to-undo", "The track has no earlier tau to go back to.")
+    target, undone = effective[-2], effective[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
     return retune(acting, state, kind, request=request, restored=restored)
 
 
 def method_options(entries: TrackEntries, *, alpha: float = 0.0) -> list[Option]:
-    """What every automatic method would choose now, or why it cannot."""
+    """The choice of every automatic method, or the input that it lacks."""
 
     def option(method: ThresholdMethod) -> Option:
         try:
@@ -254,16 +257,18 @@ def _threshold_row(
 
 def _require_newest(current: Threshold | None, after: int | None) -> None:
     if after is not None and (0 if current is None else current.id) != after:
-        raise Conflict("tau-has-moved", "Somebody has chosen another tau since; please look at the board again.")
+        raise Conflict("tau-has-moved", "Somebody has chosen another tau in the meantime. Look at the board again.")
 
 
 def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> None:
-    """Insert a threshold if the one that it was compared with is still the newest, the track is in use, and the final
-    board is not published."""
+    """Insert a threshold. The threshold that it was compared with must still be the newest, the track still in use, and
+    the final board not published."""
     kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
     lock_unless_final(session, entries.state.competition)
     if tuning.lock_track(session, threshold.track_id) != kind:
-        raise Conflict("track-replaced", "The track has got another extractor since; please look at the board again.")
+        raise Conflict(
+            "track-replaced", "The track has been given another extractor in the meantime. Look at the board again."
+        )
     _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)
     session.add(threshold)
     session.flush()

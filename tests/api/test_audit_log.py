@@ -95,7 +95,7 @@ def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
 
 
 def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service, operator: CliRunner) -> None:
-    assert operator.invoke(admin.app, ["set-role", "eve", "organizer"]).output == "eve is organizer now.\n"
+    assert operator.invoke(admin.app, ["set-role", "eve", "organizer"]).output == "eve is now organizer.\n"
     assert audit_entries(service, "role.changed") == [
         (None, "account:eve", {"role": "participant"}, {"role": "organizer"}),
     ]

@@ -341,7 +341,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         lambda c: as_superuser(
             c.running, c.installation, "REVOKE INSERT ON jobs FROM kennel_app", "SET LOCAL ROLE kennel_app"
         ),
-        "no INSERT on jobs.",
+        "lacks INSERT on jobs.",
     ),
     "role": (lambda c: as_superuser(c.running, c.installation), "is a superuser"),
     "pooler": (lambda c: c.changed(database_pooler=True), "DATABASE_OWNER_URL is not set"),
@@ -356,14 +356,14 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
             "UPDATE accounts SET suspended_at = now() WHERE handle = 'organizer'",
             "UPDATE accounts SET role = 'participant' WHERE role = 'admin'",
         ),
-        "Nobody could decide disputes in 1 of the competitions: A competition.",
+        "Nobody can decide disputes in 1 of the competitions: A competition.",
     ),
     "queue server": (lambda c: c.changed(redis_url=SecretStr("redis://127.0.0.1:1/0")), "refused"),
     "queue server mode": (lambda c: c.with_info(cluster_enabled=1), "cluster mode"),
     "queue server version": (lambda c: c.with_info(redis_version="5.0.14"), "5.0.14, older than 6.2"),
     "queue server eviction": (
         lambda c: configured(c.installation, "maxmemory-policy", "allkeys-lru"),
-        "allkeys-lru throws away",
+        "With maxmemory-policy allkeys-lru",
     ),
     "queue server memory": (lambda c: configured(c.installation, "maxmemory", "1"), "of the 1 bytes"),
     "queue server disk": (lambda c: c.with_info(rdb_last_bgsave_status="err"), "(rdb_last_bgsave_status)"),
@@ -371,11 +371,11 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "blob store": (lambda c: c.changed(blob_url="file:///proc/nowhere"), "cannot be opened"),
     "large blobs": (lambda c: c.patched(Blobs, "join", fail), "in parts: PermissionError"),
     "free space": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free"),
-    "direct uploads": (refusing_store, "answers PUT with 403"),
+    "direct uploads": (refusing_store, "responds to PUT with 403"),
     "zips": (lambda c: without_zip(c.running[0], c.installation), "1 of the 1 newest"),
     "variables": (
         lambda c: replace(c.installation, environ={"KENNEL_SMPT_URL": "smtp://mail.example.org"}),
-        "KENNEL_SMPT_URL (is KENNEL_SMTP_URL meant?)",
+        "KENNEL_SMPT_URL (did you mean KENNEL_SMTP_URL?)",
     ),
     "scratch": (lambda c: replace(c.installation, free_bytes=lambda _: 1), "1 bytes are free in"),
     "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 1024)), "open 1024 files"),
@@ -392,7 +392,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "sandbox": (lambda c: c.patched(sys, "executable", "/bin/false"), "ended with status 1"),
     "metrics folder": (
         lambda c: replace(c.changed(metrics_port=9100), web_variable=lambda _: None),
-        "PROMETHEUS_MULTIPROC_DIR names no folder",
+        "PROMETHEUS_MULTIPROC_DIR is not a folder",
     ),
     "workers": (lambda c: with_workers(c.installation, queues=["sweep", "uploads", "check"]), "queues score, prepare"),
     "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
@@ -410,19 +410,19 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     ),
     "mails": (lambda c: with_rows(c.changed(**SMTP), refused_mail()), "550 no such user"),
     "webhooks": (lambda c: with_late_delivery(c.installation), "1 calls of webhooks wait"),
-    "public address": (lambda c: public(c, 404), "answers 404"),
+    "public address": (lambda c: public(c, 404), "responds with 404"),
     "encryption": (lambda c: c.changed(public_url="http://kennel.example.org"), "is not HTTPS"),
     "proxy": (
         lambda c: (
             c.patched(surroundings, "_probe", lambda *_, **__: httpx.Response(200)),
             c.changed(public_url="https://kennel.example.org"),
         )[1],
-        "does not believe the proxy",
+        "does not trust the proxy",
     ),
     "request size": (lambda c: public(c, 413, max_upload_bytes=10**9), "refuses requests of 1,000,000,000 bytes"),
     "mail server": (lambda c: c.changed(**SMTP), "cannot be used"),
     "mail sender": (lambda c: c.changed(**SMTP), "kennel@localhost"),
-    "malware scanner": (blind_scanner, "finds nothing in the test file"),
+    "malware scanner": (blind_scanner, "does not detect the EICAR test file"),
     "OpenID Connect": (other_issuer, "names another issuer: https://other.example.org"),
 }
 
@@ -594,7 +594,7 @@ def test_the_web_process_names_the_metrics_folder_if_the_shell_does_not(
 def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:
     broken = replace(healthy, sessions=away(Case((None, None), healthy, None)).sessions)  # type: ignore[arg-type]
     outcomes = {outcome.name: outcome for outcome in examine(with_workers(broken))}
-    assert outcomes["clock"] == Outcome("clock", "skipped", "not looked at, because of database")
+    assert outcomes["clock"] == Outcome("clock", "skipped", "not checked, because of database")
     # That of migrations is skipped itself, and what needs it is, too.
     assert outcomes["rights"].state == "skipped"
     assert {name for name, outcome in outcomes.items() if outcome.state == "wrong"} == {"database"}
@@ -609,7 +609,8 @@ def test_the_blob_store_says_what_it_does_not_allow(
 ) -> None:
     monkeypatch.setattr(Blobs, method, fail)
     (check,) = (check for check in blob_store.CHECKS if check.name == "blob store")
-    assert outcome_of(check, installation).finding == f"It cannot be {words}: PermissionError: 403 Forbidden"
+    finding = outcome_of(check, installation).finding
+    assert finding == f"The blob store cannot be {words}: PermissionError: 403 Forbidden"
 
 
 def test_the_blob_store_says_why_s3_refuses(installation: Installation, monkeypatch: Patch) -> None:
@@ -618,7 +619,7 @@ def test_the_blob_store_says_why_s3_refuses(installation: Installation, monkeypa
             monkeypatch.setenv(f"AWS_{name}", value)
         asked = changed(installation, blob_url="s3://kennel", s3_secret_key=SecretStr("secret"))
         outcome = outcome_of(of_name("blob store"), asked)
-    assert outcome.finding.startswith("It cannot be written to: PermissionDeniedError: "), outcome.finding
+    assert outcome.finding.startswith("The blob store cannot be written to: PermissionDeniedError: "), outcome.finding
     assert "RequestTimeTooSkewed" in outcome.finding
     assert "clock" in str(outcome.remedy)
 
@@ -659,7 +660,7 @@ def test_root_does_not_find_writable_what_the_service_cannot_write_to(installati
     with folder_of_the_service(0o500) as (folder, _):
         asked = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")
         store, scratch = (outcome_of(check, asked) for check in (blob_store.CHECKS[0], of_name("scratch")))
-    assert store.finding.startswith("It cannot be written to: ")
+    assert store.finding.startswith("The blob store cannot be written to: ")
     assert "Permission denied" in scratch.finding
 
 
@@ -673,14 +674,14 @@ def test_later_tables_are_no_fault(running: tuple[Service, Servers], installatio
 def test_an_installation_without_any_sweep(running: tuple[Service, Servers], installation: Installation) -> None:
     (check,) = (check for check in CHECKS if check.name == "sweeps")
     with as_superuser(running, installation, "DELETE FROM last_sweep") as never_swept:
-        assert outcome_of(check, never_swept).finding.startswith("No sweep has ever begun")
+        assert outcome_of(check, never_swept).finding.startswith("No sweep has ever run")
 
 
 def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
     (check,) = (check for check in surroundings.CHECKS if check.name == "proxy")
     everybody = (ip_network("0.0.0.0/0"),)
     trusting = changed(installation, public_url="https://kennel.example.org", trusted_proxies=everybody)
-    assert "may claim any address" in outcome_of(check, trusting).finding
+    assert "can claim any address" in outcome_of(check, trusting).finding
 
 
 def test_weights_of_another_machine_are_those_that_its_workers_report(installation: Installation) -> None:

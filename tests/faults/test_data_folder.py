@@ -98,7 +98,7 @@ def test_one_kennel_per_folder(folder: Path) -> None:
 
 def test_a_folder_with_other_things_in_it_is_left_alone(folder: Path) -> None:
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(Unavailable, match="was not made by Kennel"), open_data_folder(folder):
+    with pytest.raises(Unavailable, match="was not created by Kennel"), open_data_folder(folder):
         pass
     assert mode_of(folder) == 0o755
     assert [entry.name for entry in folder.iterdir()] == ["thesis.txt"]
@@ -139,7 +139,7 @@ def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
     folder.chmod(0o555)
     for path in (folder, folder / "new"):
         output = opened_as_ordinary_user(path)
-        assert output == (f"Kennel cannot write to the folder {path} (Permission denied): name another with --data.\n")
+        assert output == f"Kennel cannot write to the folder {path} (Permission denied): choose another with --data.\n"
 
 
 @pytest.mark.root
@@ -175,11 +175,11 @@ def test_an_account_without_name_or_home_is_one_sentence(folder: Path, monkeypat
     with open_data_folder(folder) as data:
         monkeypatch.setattr(os, "getuid", lambda: unknown)
         monkeypatch.setattr(os, "geteuid", lambda: unknown)
-        with pytest.raises(Unavailable, match=r"no home directory: name a folder with --data\.$"):
+        with pytest.raises(Unavailable, match=r"no home directory: choose a folder with --data\.$"):
             default_data_folder()
-        with pytest.raises(Unavailable, match=r"no home directory: set KENNEL_SCRATCH "):
+        with pytest.raises(Unavailable, match=r"no home directory\. Set KENNEL_SCRATCH "):
             read_settings({name: value for name, value in ANY_ADDRESSES.items() if name != "KENNEL_SCRATCH"})
-        with pytest.raises(Unavailable, match=f"^The user id {unknown} has no entry in /etc/passwd, .*DATABASE_URL"):
+        with pytest.raises(Unavailable, match=f"^The user ID {unknown} has no entry in /etc/passwd, .*DATABASE_URL"):
             Postgres(data)._initialise(Path("initdb"))
 
 
@@ -241,8 +241,8 @@ def test_data_of_another_account_is_refused_with_the_command_for_it(folder: Path
     owners = {made.relative_to(path): made.stat().st_uid for made in (path, blobs / "zips", cluster)}
     assert list(owners.values()) == [0, account().uid, account(SERVERS).uid]
     assert opened_as_ordinary_user(path) == (
-        f"The folder {cluster} belongs to the account 'kennel-db', which is not the one that Kennel would use for it: "
-        f"hand the data over with `sudo chown -R nobody: '{path}'`, or name another folder with --data.\n"
+        f"The folder {cluster} belongs to the account 'kennel-db', but Kennel would use another account for it: "
+        f"hand the data over with `sudo chown -R nobody: '{path}'`, or choose another folder with --data.\n"
     )
 
 
@@ -385,7 +385,7 @@ def test_a_taken_port_is_one_sentence_with_the_process_that_has_it() -> None:
         with pytest.raises(Unavailable) as caught:
             require_port(port)
     assert re.fullmatch(
-        rf"Port {port} is taken by \S+ \(process {os.getpid()}\): stop that, or choose another port\.",
+        rf"Port {port} is used by \S+ \(process {os.getpid()}\): stop that process, or choose another port\.",
         caught.value.message,
     )
     require_port(port)

@@ -386,7 +386,7 @@ def test_data_of_another_major_version(data: DataFolder) -> None:
     (data.path / "postgres" / "PG_VERSION").write_text("17\n")
     with (
         Supervisor(Log(None)) as supervisor,
-        pytest.raises(Unavailable, match=r"was written by PostgreSQL 17, and this Kennel brings PostgreSQL 18"),
+        pytest.raises(Unavailable, match=r"was written by PostgreSQL 17, but this Kennel contains PostgreSQL 18"),
     ):
         Postgres(data).start(supervisor)
 
@@ -402,7 +402,7 @@ def test_a_database_without_its_secrets(data: DataFolder) -> None:
 
 def test_a_database_with_anothers_secrets(used: Path) -> None:
     (used / "secrets.json").write_text('{"kennel_admin": "another"}')
-    with pytest.raises(Unavailable, match="not the one of this folder's database"), running_postgres(used):
+    with pytest.raises(Unavailable, match="not that of this folder's database"), running_postgres(used):
         pass
 
 

@@ -63,7 +63,7 @@ def test_a_forked_part_is_as_an_executed_one_and_restarts_without_it() -> None:
         os.kill(forked.pid, signal.SIGKILL)
         until(lambda: len(reports(out)) == 2)
     first, second = reports(out)
-    assert "part was ended by SIGKILL; starting it again" in out.getvalue()
+    assert "part was ended by SIGKILL; restarting it" in out.getvalue()
     assert first == second
     assert (first["parent"], first["leads"]) == (os.getpid(), [True, True])
 

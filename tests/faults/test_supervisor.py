@@ -205,7 +205,7 @@ def test_a_part_that_crashes_is_started_again(tmp_path: Path) -> None:
         supervisor.start(shell("worker", script, restart=True))
         assert soon(lambda: "| up" in out.getvalue())
         assert supervisor.failure is None
-    assert out.getvalue().count("kennel     | worker ended with status 3; starting it again") == 2
+    assert out.getvalue().count("kennel     | worker ended with status 3; restarting it") == 2
 
 
 def test_a_part_that_keeps_crashing_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_part_that_keeps_crashing_does_not_end_the_others(monkeypatch: pytest.
     with Supervisor(Log(out), first_delay=0.001) as supervisor:
         supervisor.start(shell("api", POLITE, out))
         supervisor.start(shell("worker", "exit 3", restart=True))
-        assert soon(lambda: out.getvalue().count("worker ended with status 3; starting it again") >= 8)
+        assert soon(lambda: out.getvalue().count("worker ended with status 3; restarting it") >= 8)
         assert supervisor.failure is None
         assert "down" not in out.getvalue()
 
@@ -235,7 +235,7 @@ def test_a_restart_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tm
     with Supervisor(Log(out), first_delay=0.001) as supervisor:
         supervisor.start(shell("worker", script, restart=True))
         assert soon(lambda: "| up" in out.getvalue())
-    assert "worker could not be started: Resource temporarily unavailable; starting it again" in out.getvalue()
+    assert "worker could not be started: Resource temporarily unavailable; restarting it" in out.getvalue()
 
 
 def test_a_crash_of_what_cannot_be_missed_ends_everything() -> None:
@@ -268,7 +268,7 @@ def test_a_part_deaf_to_its_stop_signal_is_forced() -> None:
     out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
         supervisor.start(shell("worker", DEAF.replace(" QUIT", ""), out, stop_timeout=0.1))
-    assert "kennel     | worker did not stop within 0.1 s and was forced to." in out.getvalue()
+    assert "kennel     | worker did not stop within 0.1 s and was killed." in out.getvalue()
 
 
 def test_each_part_has_its_own_session_and_stop_may_be_called_anywhere(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order(run: Callable[...,
     assert runner.end() == 0
     assert runner.left() == []
     assert runner.lines[-3:] == [
-        "kennel     | stopping (once more to kill).",
+        "kennel     | stopping (press Ctrl-C again to kill).",
         "two        | down",
         "one        | down",
     ]

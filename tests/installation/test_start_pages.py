@@ -58,22 +58,22 @@ START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
 SAID = {
     "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
     "start/participant.md": (
-        "checksums, lengths and pixels are fine",
+        "checksums, lengths and pixels are valid",
         "so it is not penalised",
         "Your team has picked 1",
     ),
     "how-to/start-from-a-kit.md": ("kit is ready", "kit/submission.zip has 100 images", "MiFID", "closest pairs"),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
-    "start/operator.md": ("carl is organizer now.",),
+    "start/operator.md": ("carl is now organizer.",),
     "start/gpu-server.md": ("units/kennel-web.service", "run and take every queue", "rehearsal is open; complete."),
     "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
     "how-to/verify-a-score.md": ("equal", "Signed by"),
     "how-to/rescore-entries.md": ("Campaign 1 on the private track",),
     "how-to/resumable-uploads.md": ('"status"',),
     "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
-    "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody may have it"),
-    "how-to/back-up-and-restore.md": ("is sound", "is restored"),
-    "how-to/runbook.md": ("is sound", "run and take every queue"),
+    "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody can download it"),
+    "how-to/back-up-and-restore.md": ("is valid", "is restored"),
+    "how-to/runbook.md": ("is valid", "run and take every queue"),
 }
 """What each page's commands print, among other things."""
 

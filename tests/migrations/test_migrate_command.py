@@ -51,7 +51,7 @@ def test_a_process_waits_until_another_has_migrated(
         assert migrate_database(settings) == "The database is at the newest version."
         waiting.join(PATIENCE)
         assert said == ["The database has this version's tables."]
-    assert f"of migration {FIRST}, not {PLANTED}: run `kennel migrate`" in capsys.readouterr().err
+    assert f"have migration {FIRST}, not {PLANTED}: run `kennel migrate`" in capsys.readouterr().err
 
 
 def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: Servers, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_tables_of_a_development_version_are_left_as_they_are(
         engine.dispose()
     assert migrated.value.message == started.value.message
     assert "(migration 0051)" in started.value.message
-    assert "nothing in it was changed" in started.value.message
+    assert "Nothing in it was changed" in started.value.message
 
 
 def start_on(monkeypatch: pytest.MonkeyPatch, app_url: str, owner_url: str) -> None:

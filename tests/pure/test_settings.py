@@ -153,15 +153,15 @@ def test_misspelt_settings_are_told_with_what_is_meant(caplog: pytest.LogCapture
     with caplog.at_level(logging.WARNING):
         warn_of_unknown_settings(["KENNEL_SMTP_URI", "KENNEL_SMTP_URL"])
     (record,) = caplog.records
-    assert record.getMessage() == "KENNEL_SMTP_URI is no setting: is KENNEL_SMTP_URL meant?"
+    assert record.getMessage() == "KENNEL_SMTP_URI is not a setting. Did you mean KENNEL_SMTP_URL?"
 
 
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
         ({"KENNEL_WEB_PROCESSES": "x"}, "KENNEL_WEB_PROCESSES: Input should be a valid integer"),
-        ({"KENNEL_OIDC_ISSUER": "http://x.example.org"}, "KENNEL_OIDC_ISSUER: it needs https://"),
-        ({"KENNEL_PUBLIC_URL": "https://x.example.org/kennel/"}, "KENNEL_PUBLIC_URL: it has a path"),
+        ({"KENNEL_OIDC_ISSUER": "http://x.example.org"}, "KENNEL_OIDC_ISSUER: the address must begin with https://"),
+        ({"KENNEL_PUBLIC_URL": "https://x.example.org/kennel/"}, "KENNEL_PUBLIC_URL: the address must not have a path"),
         ({"KENNEL_SMTP_URL": "smtp://x"}, "wrong: KENNEL_SMTP_URL needs KENNEL_PUBLIC_URL"),
         ({"DATABASE_URL": ""}, "DATABASE_URL: "),
     ],

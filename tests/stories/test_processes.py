@@ -34,7 +34,7 @@ def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) 
 
 
 def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
-    warning = f"{MISSPELT} is no setting: is KENNEL_SMTP_URL meant?"
+    warning = f"{MISSPELT} is not a setting. Did you mean KENNEL_SMTP_URL?"
 
     def parts() -> set[str]:
         return {json.loads(line)["part"] for line in live.log.read_text().splitlines() if warning in line}
@@ -132,4 +132,4 @@ def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Ru
         os.kill(victim.pid, signal.SIGKILL)
     ref = live.wait(entry["id"])["ref"]
     assert measurement_rows(live, ref) == 2, "one a track"
-    assert "starting it again" in live.log.read_text()
+    assert "restarting it" in live.log.read_text()

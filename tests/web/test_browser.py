@@ -124,7 +124,7 @@ def test_everything_can_be_done_by_keyboard(browser: Browser, address: str) -> N
     with visit(browser, address + LONG) as tab:
         tab.page.keyboard.press("Tab")
         skip = tab.page.locator(":focus")
-        assert skip.inner_text() == "Skip to the content"
+        assert skip.inner_text() == "Skip to content"
         box = skip.bounding_box()
         assert box
         assert box["y"] >= 0

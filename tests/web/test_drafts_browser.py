@@ -183,7 +183,7 @@ def test_a_draft_ends_when_the_form_is_taken_or_the_person_signs_out(browser: Br
         page.get_by_label("Days of review").fill("9")
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(settings)
-        expect(page.locator(".restored")).to_contain_text("Your unsaved changes are restored.")
+        expect(page.locator(".restored")).to_contain_text("Unsaved changes restored.")
         expect(page.get_by_label("Title")).to_have_value("A new title")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")

@@ -76,7 +76,7 @@ def test_drafts_are_for_organizers(browse: Browse) -> None:
 
 
 def test_a_site_without_competitions_says_so(browse: Browse) -> None:
-    assert "No competition is open yet" in document(browse(SampleSite(states=[])), "/").one("main").text
+    assert "No competitions yet" in document(browse(SampleSite(states=[])), "/").one("main").text
 
 
 # The board
@@ -210,7 +210,7 @@ def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
     assert page.one("input", id="as_of").attributes["value"] == "2026-10-20T12:00"
     following = page.one("a", rel="next").attributes["href"]
     assert "as_of=2026-10-20T12%3A00%3A00Z" in following
-    assert document(client, following).one(class_="notice").text.startswith("The board as it was")
+    assert document(client, following).one(class_="notice").text.startswith("The board at")
     search = page.one("form", role="search")
     assert search.one("input", name="as_of").attributes["value"] == "2026-10-20T12:00:00Z"
     assert all("as_of=" in each.attributes["href"] for each in page.one("p", class_="data").all("a"))
@@ -227,13 +227,13 @@ def test_a_visitors_page_is_rendered_once(browse: Browse) -> None:
     assert (again.text, again.headers["etag"]) == (first.text, first.headers["etag"])
     assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
     site.version = "v2"
-    assert "Nobody is on the board yet" in client.get(HERE).text
+    assert "No scored entries yet" in client.get(HERE).text
 
 
 def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
     page = document(browse(SampleSite(board=view_samples.sample_board([]))))
     assert not page.all("table")
-    assert "Nobody is on the board yet" in page.one(class_="empty").text
+    assert "No scored entries yet" in page.one(class_="empty").text
 
 
 def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None:
@@ -250,7 +250,7 @@ def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite(board=free))).one("main").text
     assert "as often as it likes, with" in text
     assert "No closing date" in text
-    assert "begun before the close" not in text
+    assert "started before the close" not in text
 
 
 def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
@@ -345,14 +345,14 @@ def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> Non
     ]  # fmt: skip
     assert rows(page)[0].one(class_="rank").text == "242"
     assert page.one("input", id="search").attributes["value"] == "ÖGMUNDUR þór 24"
-    assert "named like" in page.one("caption").text
+    assert "Teams matching" in page.one("caption").text
     everyone = page.one("form", role="search").one("a")
     assert len(rows(document(client, everyone.attributes["href"]))) == 102
 
 
 def test_a_search_without_a_match_offers_everyone(browse: Browse) -> None:
     page = document(browse(SampleSite()), f"{HERE}?search=nobody")
-    assert page.one(class_="empty").text == "No team is named like “nobody”. Show everyone"
+    assert page.one(class_="empty").text == "No team is Teams matching “nobody”. Show everyone"
     assert not page.all(class_="copies")
 
 
@@ -406,7 +406,7 @@ def test_a_final_board_comes_first_with_its_winners(browse: Browse) -> None:
 
 def test_an_organizer_reads_that_the_private_board_is_not_public(browse: Browse) -> None:
     page = document(browse(SampleSite(account=ORGANIZER)), f"{HERE}?track=private")
-    assert page.one(class_="notice").text == "Only organizers see this board until it is published."
+    assert page.one(class_="notice").text == "Only organizers can see this board until it is published."
 
 
 # Hostile words

@@ -22,7 +22,7 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
             page = tab.page
             page.get_by_label("Track").select_option("private")
             page.get_by_label("Why", exact=True).fill("Version 2 resizes as the paper does.")
-            page.get_by_role("button", name="Measure anew").click()
+            page.get_by_role("button", name="Start campaign").click()
             expect(page.get_by_text("2 to go")).to_be_visible()
             service.run_jobs(evidence=True)
             # The page finds out by itself; what a switch would do comes with the next look.
@@ -40,7 +40,7 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
             expect(page.locator(".title .badge")).to_have_text("in force")
             assert [each[0] for each in places(service, slug, "private")] == [each[0] for each in reversed(before)]
             page.get_by_label("Why", exact=True).fill("A fault was found.")
-            page.get_by_role("button", name="Take the switch back").click()
+            page.get_by_role("button", name="Undo switch").click()
             expect(page.locator(".title .badge")).to_have_text("taken back")
             assert places(service, slug, "private") == before
             assert tab.console_messages == []

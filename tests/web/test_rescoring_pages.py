@@ -41,16 +41,19 @@ def test_a_threshold_that_is_no_distance_is_refused(service: Service, slug: str,
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"
     answer = press(service, read(service, here), here, 422, decision="switch", reason="Now.", tau=tau)
-    assert parse_html(answer.text).one(role="alert").text == "Distances lie between 0 and 2, and so does tau."
+    assert (
+        parse_html(answer.text).one(role="alert").text
+        == f"tau is {tau}. It must be between 0 and 2, like every distance."
+    )
     assert campaign_acts(service) == ["rescoring.started"]
 
 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"decision": "pause", "reason": " "}, "Please say why"),
-        ({"decision": "delete", "reason": "No."}, "Say what is to be done with the campaign."),
-        ({"reason": "No."}, "Say what is to be done with the campaign."),
+        ({"decision": "pause", "reason": " "}, "Give a reason"),
+        ({"decision": "delete", "reason": "No."}, "Choose what to do with the campaign."),
+        ({"reason": "No."}, "Choose what to do with the campaign."),
         ({"decision": "switch", "reason": "Now.", "tau": "much"}, "much"),
         ({"decision": "switch", "reason": "Now."}, "The campaign is measuring"),
     ],
@@ -71,7 +74,7 @@ def test_a_campaign_needs_a_reason(service: Service, slug: str) -> None:
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring"
     answer = press(service, read(service, here), here, 422, track="private", reason=" ")
-    assert "Please say why" in answer.text
+    assert "Give a reason" in answer.text
     assert campaign_acts(service) == []
 
 
@@ -85,9 +88,11 @@ def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug:
     replace_private_track(service, slug)
     page = read(service, here)
     assert buttons(page) == []
-    assert page.one("p", class_="note").text == "The private track has another extractor since: this campaign is over."
+    assert (
+        page.one("p", class_="note").text == "This campaign has ended because the private track got another extractor."
+    )
     stale = press(service, before, here, 409, decision="switch", reason="Seen before.")
-    assert "The private track has another extractor since: its campaigns are over." in stale.text
+    assert "The extractor of the private track has been replaced, so its campaigns have ended." in stale.text
 
 
 def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service, slug: str) -> None:
@@ -98,7 +103,7 @@ def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service:
     decide(service, slug, campaign, "cancel")
     assert buttons(read(service, here)) == []
     stale = press(service, before, here, 409, decision="pause", reason="Later.")
-    assert "The campaign is cancelled: that allows no pause." in stale.text
+    assert "The campaign is cancelled. This state does not allow pause." in stale.text
 
 
 def test_while_the_final_board_is_published_no_switch_is_offered(service: Service, slug: str) -> None:

@@ -98,8 +98,10 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     assert competition.admin("campaign", "undo", *campaign).document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
     back, on = (each["body"] for each in competition.service.notices("eve")[:2])
-    assert on.startswith("Entries were measured anew, and these measurements count on the private track")
-    assert back.startswith("What counted before entries were measured anew counts again on the private track")
+    assert on.startswith("Entries have been measured again and the new measurements count on the private track")
+    assert back.startswith(
+        "The new measurements of entries no longer count and the earlier ones count again on the private track"
+    )
 
 
 def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
@@ -111,13 +113,13 @@ def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
     assert competition.open_points()["unruled"] == 1
     checklist = competition.admin("competition", "checklist", competition.slug)
     assert checklist.status == 1
-    assert "   1 Every winner that is labelled as memorising has a ruling" in checklist.out
+    assert "   1 Every winner labelled as memorising has a ruling" in checklist.out
 
 
 def appealed_in_private(competition: Competition, page: Page) -> None:
     """The team appeals against its private penalty, and gets its place back."""
     page.get_by_label("Your rebuttal").fill("We trained it ourselves.")
-    page.get_by_role("button", name="Ask them to look again").click()
+    page.get_by_role("button", name="Submit rebuttal").click()
     expect(page.get_by_text("against the penalty on the private track")).to_be_visible()
     assert competition.open_points()["rebuttals"] == 1
     (waiting,) = competition.service.call("organizer", "GET", f"{competition.path}/rebuttals").json()["rebuttals"]
@@ -139,9 +141,9 @@ def nothing_moves(competition: Competition, cheater: str) -> None:
 def withdrawn_and_published_again(competition: Competition, page: Page, cheater: str) -> None:
     """With a ruling in between: everybody sees who has moved, and those who have are told."""
     before = competition.ranked()
-    page.get_by_label("Why").fill("The winner has no ruling.")
-    page.get_by_role("button", name="Withdraw it").click()
-    expect(page.get_by_role("status")).to_contain_text("The board is withdrawn")
+    page.get_by_label("Reason (shown to all participants)").fill("The winner has no ruling.")
+    page.get_by_role("button", name="Withdraw board").click()
+    expect(page.get_by_role("status")).to_contain_text("Board withdrawn")
     assert competition.rule(cheater).status_code == 201
     again = competition.admin("competition", "publish", competition.slug, "--reason", "Ruled.", "--override", "A test.")
     assert again.status == 0, again.err
@@ -150,7 +152,7 @@ def withdrawn_and_published_again(competition: Competition, page: Page, cheater:
     moved = [who for who in others if competition.ranked().index(who) != before.index(who)]
     assert moved
     told = {who: competition.service.notices(who)[0]["body"] for who in others}
-    assert [who for who, body in told.items() if "Your team's rank is another one" in body] == moved
+    assert [who for who, body in told.items() if "Your team's rank has changed" in body] == moved
     page.goto(f"{competition.terminal.url}{competition.path}/versions")
     rows = page.get_by_role("row")
     expect(rows).to_have_count(1 + len(moved) + 1)

@@ -86,7 +86,7 @@ def test_a_refusal_comes_out_cleaned() -> None:
         ("exit", "ended the process that reads it"),
         ("talk", "ended the process that reads it"),
         ("hang", "took too long to read"),
-        ("bomb", "takes more memory to read than it may"),
+        ("bomb", "needs more memory to read than it may use"),
     ],
 )
 def test_what_bytes_do_to_the_process_is_their_refusal(what: str, how: str) -> None:
@@ -120,7 +120,7 @@ def test_memory_is_limited_by_purpose() -> None:
     parts = [bytes(1 << 20)]
     assert ask(parts, "double", purpose=Purpose(8 << 20, Turns(1))) == 2 << 20
     error = refusal(lambda: ask(parts, "double", purpose=Purpose(0, Turns(1))))
-    assert error.message == "The file takes more memory to read than it may."
+    assert error.message == "The file needs more memory to read than it may use."
 
 
 def test_calls_wait_for_their_turn_before_they_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Sends the mails in the outbox over SMTP.
 
-A mail is claimed in one transaction and settled in another, so that a crash in between leaves a row that says so.
+One transaction claims a mail and another settles it, so that a row records a crash in between.
 """
 
 import logging
@@ -15,16 +15,17 @@ from worker.runtime.context import WorkerContext
 
 log = logging.getLogger(__name__)
 ROUND_SECONDS = 10.0
-"""No new mail begins after that, so that other work gets its turn."""
+"""No mail is started after this time, so that other jobs get their turn."""
 
 
 def send_due_mails(context: WorkerContext) -> int:
-    """Send the due mails of one round; returns how many a server has taken. Without a mail server the mails stay in the
-    outbox until they expire."""
+    """Send the due mails of one round; returns how many the server has accepted. Without a mail server the mails stay
+    in the outbox until they expire.
+    """
     with context.transaction() as session:
         closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
-        log.warning("%d mails may or may not have left: their sender vanished", closed["unknown"])
+        log.warning("%d mails may have been sent or not: their sender vanished", closed["unknown"])
     sent = 0
     end = time.monotonic() + ROUND_SECONDS
     while context.settings.smtp_url is not None and time.monotonic() < end:
@@ -41,7 +42,9 @@ def send_due_mails(context: WorkerContext) -> int:
 
 
 def _send(context: WorkerContext, mail: Mail) -> bool:
-    """Send one mail; whether the server has taken it. ``Unavailable`` if no other mail could be sent either."""
+    """Send one mail; returns whether the server has accepted it. Raises ``Unavailable`` if other mails would fail as
+    well.
+    """
     url = context.settings.smtp_url
     sender = context.settings.mail_from
     site = context.settings.public_url
@@ -60,7 +63,7 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
         MAILS.labels("refused").inc()
         return False
     except MailUncertain as error:
-        log.warning("mail %d may or may not have left: %s", mail.id, error)
+        log.warning("mail %d may have been sent or not: %s", mail.id, error)
         with context.transaction() as session:
             outbox.mark_lost(session, mail, error=str(error))
         MAILS.labels("unknown").inc()

@@ -1,4 +1,4 @@
-"""Webhook delivery: posts signed notices, many at once, each to an address that the SSRF guard has checked."""
+"""Webhook delivery: posts signed notices concurrently, each to an address that the SSRF guard has checked."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 MAX_CONCURRENT_POSTS = 20
 ATTEMPT_SECONDS = 5.0
-"""From resolving the host's name to the head of the response; its body is not read."""
+"""The time from resolving the host's name to the head of the response; the body is not read."""
 GONE = "It answered 410 (Gone), so the webhook was stopped."
 ROUND_SECONDS = 5.0
-"""No new attempts begin after that, so that other work gets its turn."""
+"""No attempt is started after this time, so that other jobs get their turn."""
 
 
 def post_due_deliveries(context: WorkerContext) -> int:
@@ -34,7 +34,7 @@ def post_due_deliveries(context: WorkerContext) -> int:
             claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)
         if not claimed:
             break
-        # Recorded one by one, so that a fault of ours in one leaves no doubt about the others.
+        # Recorded one by one, so that an error of ours in one does not affect the others.
         for delivery, error in asyncio.run(_post_all(context, claimed)):
             with context.transaction() as session:
                 if error is None:
@@ -50,10 +50,10 @@ def post_due_deliveries(context: WorkerContext) -> int:
 
 async def _post_all(context: WorkerContext, deliveries: Sequence[Delivery]) -> list[tuple[Delivery, str | None]]:
     """Post deliveries concurrently; returns each with None if it has arrived, else with the error."""
-    # A bare transport: it follows no redirect, keeps no cookie and asks no proxy.
+    # A bare transport: it follows no redirects, keeps no cookies and uses no proxy.
     limits = httpx.Limits(max_connections=MAX_CONCURRENT_POSTS, max_keepalive_connections=0)
     async with httpx.AsyncHTTPTransport(limits=limits) as transport:
-        errors = await asyncio.gather(*(_post(transport, context, each) for each in deliveries))
+        errors = await asyncio.gather(*(_post(transport, context, delivery) for delivery in deliveries))
     return list(zip(deliveries, errors, strict=True))
 
 
@@ -63,28 +63,31 @@ async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, del
             response = await transport.handle_async_request(await _request(context, delivery))
             await response.aclose()
     except TimeoutError:
-        return f"It did not answer within {ATTEMPT_SECONDS:g} s."
+        return f"It did not respond within {ATTEMPT_SECONDS:g} s."
     except NotPublicAddress as error:
         return str(error)
     except (httpx.HTTPError, OSError) as error:
         return f"It could not be reached: {error or type(error).__name__}."
     except Exception:
-        log.exception("webhook %d: the attempt failed by our fault", delivery.webhook_id)
-        return "The attempt failed by our fault."
+        log.exception("webhook %d: the attempt failed because of an error in Kennel", delivery.webhook_id)
+        return "The attempt failed because of an error in Kennel."
     return _error_of(response)
 
 
 def _error_of(response: httpx.Response) -> str | None:
-    """What is wrong with an answer; None if the notice has arrived."""
+    """The error in a response; None if the notice has arrived."""
     if response.has_redirect_location:
-        return f"It answered {response.status_code}. Redirects are not followed: register the address it leads to."
+        return (
+            f"It answered {response.status_code}. Redirects are not followed: register the address that it redirects "
+            "to."
+        )
     if response.status_code == httpx.codes.GONE:
         return GONE
     return None if response.is_success else f"It answered {response.status_code}."
 
 
 async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
-    """The request, to the very address that the guard has checked; the certificate must still be the host name's."""
+    """The request, to the exact address that the guard has checked; the certificate must still be the host name's."""
     url = httpx.URL(delivery.webhook.url)
     body = body_of(delivery, context.settings.public_url)
     timestamp = int(context.now().timestamp())

@@ -1,4 +1,4 @@
-"""One entry compared with its references: the intermediate results of the tests, each computed once."""
+"""One entry compared with its references: intermediate results of the tests, each computed once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,11 +43,11 @@ NO_HELD_OUT_IMAGES = "There are no held-out photographs to compare with."
 
 @dataclass(frozen=True, eq=False)
 class AnalysedEntry:
-    """What the tests take of an entry: n images in canonical order."""
+    """The data of an entry for the tests: n images in canonical order."""
 
     names: Sequence[str]
     extractor: str
-    """The name of the extractor that made the features."""
+    """The extractor that computed the features."""
     features: Features
     """(n, d)"""
     thumbnails: Features
@@ -56,21 +56,21 @@ class AnalysedEntry:
     """(n, 8)"""
     hashes: PixelHashes
     mirrored_hashes: PixelHashes
-    """Of the images' mirror images."""
+    """Pixel hashes of the mirrored images."""
     copies: TrainingImageCopies
-    """Which of them are training images, by pixel hash."""
+    """The images that are training images, by pixel hash."""
     logits: Features | None
-    """(n, classes); None where the extractor has no classifier."""
+    """(n, classes); None if the extractor has no classifier."""
     fid: float
     distance: float
     distance_se: float | None
-    """The recorded measurement."""
+    """From the recorded measurement."""
 
 
 class Analysis:
-    """An entry compared with its references. What several tests need is computed when the first one asks, and kept.
+    """An entry compared with its references. Results that several tests share are computed once, on demand.
 
-    Properties raise :class:`NotComputable` where too few images, or no held-out ones, leave nothing to compute.
+    Properties raise :class:`NotComputable` if there are too few images, or no held-out ones.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Analysis:
         self.progress: ProgressCallback = lambda _share: None
 
     def random(self, stream: int) -> np.random.Generator:
-        """The random numbers of one test, independent of which other tests are made."""
+        """The random numbers of one test, independent of the other tests."""
         return np.random.default_rng([self.seed, stream])
 
     @property
     def held_out(self) -> HeldOut:
-        """The held-out images, or ``NotComputable``."""
+        """The held-out images; raises ``NotComputable`` without them."""
         if self.reference.held_out is None:
             raise NotComputable(NO_HELD_OUT_IMAGES)
         return self.reference.held_out
@@ -106,7 +106,7 @@ class Analysis:
 
     @cached_property
     def pool(self) -> PooledSample:
-        """Which images take part in the two-sample test."""
+        """The images that take part in the two-sample test."""
         return draw_pool(self.entry.features, self.training, random=self.random(1))
 
     @cached_property
@@ -140,13 +140,13 @@ class Analysis:
 
     @property
     def _held_out_limit(self) -> PartialCopying:
-        """The limit of closeness, which the held-out images alone determine."""
+        """The limit of closeness, which only the held-out images determine."""
         distances = self.held_out.upright
         return partial_copying(distances, distances)
 
     @cached_property
     def closeness(self) -> PartialCopying:
-        held_out = self.held_out.upright  # before the search: without any there is none
+        held_out = self.held_out.upright  # before the search, which is useless without held-out images
         return partial_copying(self.upright.distance, held_out)
 
     @cached_property
@@ -194,7 +194,7 @@ class Analysis:
 
     @cached_property
     def authenticity(self) -> Authenticity:
-        """Of the entry's images against the training images."""
+        """Authenticity of the entry's images against the training images."""
         return authenticity_from(self.to_training.nearest, self.manifold)
 
     @cached_property
@@ -226,12 +226,12 @@ class Analysis:
 
     @cached_property
     def influences(self) -> Vector | None:
-        """Of every image on the FID, (n,); None where there are too few images."""
+        """The influence of every image on the FID, (n,); None for too few images."""
         return frechet_influences(self.entry.features, self.statistics, progress=self.progress)
 
     @property
     def manifold(self) -> Manifold:
-        """Of the training images, or ``NotComputable``."""
+        """The manifold of the training images; raises ``NotComputable`` without one."""
         if isinstance(self.reference.manifold, str):
             raise NotComputable(self.reference.manifold)
         return self.reference.manifold
@@ -244,7 +244,7 @@ class Analysis:
 
 
 def _there(found: Found | None) -> Found:
-    """What a pass has found: its test has said before if there is nothing to find."""
+    """The result of a pass; the test has already reported if there is none."""
     if found is None:
-        raise AssertionError("the pass made nothing of what it could")
+        raise AssertionError("the pass has no result for a test that can be computed")
     return found

@@ -20,7 +20,7 @@ from worker.evidence.analysis import Analysis
 from worker.evidence.reference import or_none
 
 MAX_CELL_EXAMPLES, MAX_CLOSE_EXAMPLES, MAX_GROUPS, MAX_GROUP_EXAMPLES = 6, 12, 12, 8
-"""How many are stored: examples of a cell, close images, groups, and images of a group."""
+"""The most items stored: examples of a cell, close images, groups, and images of a group."""
 
 _NEAR_DUPLICATES = MappingProxyType(
     {
@@ -30,13 +30,14 @@ _NEAR_DUPLICATES = MappingProxyType(
         "relative": "relative_copies",
     }
 )
-"""The tests, each with the prefix of its columns."""
+"""The tests with the prefixes of their columns."""
 
 
 def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
-    """Examples by the images' names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``hash_copies``,
-    ``relative_copies``, ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty where
-    nothing was found or no test could be made."""
+    """Examples with image names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``hash_copies``,
+    ``relative_copies``, ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty if nothing
+    was found or the test could not be computed.
+    """
     names = analysis.entry.names
     duplicates = analysis.exact_duplicates
     return {
@@ -54,7 +55,7 @@ def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, 
 
 
 def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
-    """The columns of :class:`scorer.db.tables.Evidence`, by name; None where a test could not be made."""
+    """The columns of :class:`scorer.db.tables.Evidence`, by name; None for tests that could not be computed."""
     duplicates = analysis.exact_duplicates
     numbers: dict[str, Any] = {"identical": duplicates.identical, "mirrored_twins": duplicates.mirrored}
     if _is_computable(analysis, "copying"):
@@ -74,7 +75,7 @@ def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
 
 
 def _is_computable(analysis: Analysis, test: str) -> bool:
-    """Whether a test can be made. Its result stays cached in the analysis."""
+    """Whether a test can be computed. Its result stays cached in the analysis."""
     return or_none(lambda: getattr(analysis, test)) is not None
 
 
@@ -89,7 +90,7 @@ def _closeness_columns(prefix: str, closeness: PartialCopying) -> dict[str, Any]
 
 
 def _near_duplicate_columns(prefix: str, near: NearDuplicates) -> dict[str, Any]:
-    """Relative distances know no mirror images, so there is no number of mirrored ones."""
+    """Relative distances have no mirror images, so there is no number of mirrored ones."""
     numbers = _closeness_columns(prefix, near.closeness)
     return numbers | ({f"{prefix}_mirrored": near.mirrored} if numbers and prefix != "relative" else {})
 
@@ -120,7 +121,7 @@ def _authenticity_columns(generated: Authenticity, held_out: Authenticity) -> di
 
 def _copying_columns(copying: DataCopying) -> dict[str, Any]:
     copied = copied_cells(copying, SIGNIFICANCE_LEVEL)
-    grave = sum(each.generated for each in copied if each.rank_sum is not None and each.rank_sum.share <= MAX_U_SHARE)
+    grave = sum(cell.generated for cell in copied if cell.rank_sum is not None and cell.rank_sum.share <= MAX_U_SHARE)
     return {
         "z_u": copying.overall.z,
         "u_share": copying.overall.share,
@@ -136,10 +137,10 @@ def _cells(analysis: Analysis, reference_names: Sequence[str]) -> list[dict[str,
     if not _is_computable(analysis, "copying"):
         return []
     copying = analysis.copying
-    copied = {each.cell for each in copied_cells(copying, SIGNIFICANCE_LEVEL)}
+    copied = {cell.cell for cell in copied_cells(copying, SIGNIFICANCE_LEVEL)}
     return [
-        _cell(each, copying, analysis, reference_names=reference_names, copied=each.cell in copied)
-        for each in copying.cells
+        _cell(cell, copying, analysis, reference_names=reference_names, copied=cell.cell in copied)
+        for cell in copying.cells
     ]
 
 
@@ -174,12 +175,12 @@ def _cell(
 def _near_duplicate_examples(analysis: Analysis, test: str, reference_names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
-            "generated": analysis.entry.names[each.generated],
-            "reference": reference_names[each.reference],
-            "distance": each.distance,
-            "mirrored": each.mirrored,
+            "generated": analysis.entry.names[example.generated],
+            "reference": reference_names[example.reference],
+            "distance": example.distance,
+            "mirrored": example.mirrored,
         }
-        for each in (getattr(analysis, test).examples if _is_computable(analysis, test) else ())
+        for example in (getattr(analysis, test).examples if _is_computable(analysis, test) else ())
     ]
 
 
@@ -201,7 +202,7 @@ def _partial_copying_examples(analysis: Analysis, reference_names: Sequence[str]
 
 
 def _pairs(analysis: Analysis) -> list[list[Any]]:
-    """The two nearest images, and their distance, of each of the largest groups of internal near duplicates."""
+    """The two nearest images, with their distance, of each of the largest groups of internal near duplicates."""
     names = analysis.entry.names
     pairs = list[list[Any]]()
     for group in analysis.repeats.examples():

@@ -1,8 +1,8 @@
 """The two passes over distances that several tests share: among an entry's images, and between them and the training
-images. Each makes the products of all pairs once.
+images. Each pass computes the products of all pairs once.
 
-Where too few images leave nothing to compute for one of the tests, the others still go through: what the pass would
-have found for it is None, and the test itself says why.
+If there are too few images for one of the tests, the others still run: the pass returns None for it, and the test
+itself reports the reason.
 """
 
 from dataclasses import dataclass
@@ -25,21 +25,21 @@ from worker.evidence.reference import ProgressCallback
 
 @dataclass(frozen=True, eq=False)
 class OwnDistances:
-    """What the n images of an entry are to each other."""
+    """Distances among the n images of an entry."""
 
     manifold: Manifold | None
     """None for too few images."""
     pooled: Neighbours | None
-    """The nearest one of the two-sample test's pool; None without a pool."""
+    """The nearest images in the two-sample test's pool; None without a pool."""
     kernel_sums: Vector
-    """KID's, (n,)."""
+    """The sums for KID, (n,)."""
     repeats: InternalDuplicates | None
     """None without held-out images."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingDistances:
-    """What the n images of an entry and the m training images are to each other."""
+    """Distances between the n images of an entry and the m training images."""
 
     upright: Nearest
     """The nearest training images by cosine distance."""
@@ -48,10 +48,11 @@ class TrainingDistances:
     squares: Vector
     """The squared distance of every training image to the nearest image of the entry, (m,)."""
     pooled: PooledNeighbours | None
-    """The nearest images of either kind to those of the other in the two-sample test's pool, and of training images to
-    each other; None without a pool."""
+    """In the two-sample test's pool: the nearest images of each kind to those of the other, and of training images to
+    each other. None without a pool.
+    """
     kernel_sums: Vector
-    """KID's, (n,)."""
+    """The sums for KID, (n,)."""
     overlap: tuple[Prdc, Prdc] | None
     """None without one of the two manifolds."""
 
@@ -64,8 +65,9 @@ def own_distances(
     training: int,
     progress: ProgressCallback,
 ) -> OwnDistances:
-    """Compare the n images of an entry with each other. ``held_out`` has the limit for repeats, from distances to so
-    many ``training`` images."""
+    """Compare the n images of an entry with each other. ``held_out`` has the limit for repeats, from distances to
+    ``training`` images.
+    """
     count = len(own)
     pairing = Pairing(own.features)
     sums = KernelRowSums(pairing)
@@ -91,8 +93,9 @@ def training_distances(
     manifold: Manifold | None,
     progress: ProgressCallback,
 ) -> TrainingDistances:
-    """Compare the images of an entry with the training images, of which ``manifold`` is: the nearest ones are
-    those that :mod:`scorer.metrics.copying.near_duplicates` needs, as far as there are training images."""
+    """Compare the images of an entry with the training images, which ``manifold`` describes. Finds as many nearest
+    images as :mod:`scorer.metrics.copying.near_duplicates` needs, if there are enough training images.
+    """
     count, others = len(own), len(training)
     pairing = Pairing(own.features, training.features)
     shortlist = CosineShortlist(PairedCosines(pairing, own, training), signed=signed)
@@ -116,7 +119,7 @@ def training_distances(
 
 
 def _go_through(pairing: Pairing, consumers: tuple[Consumer | None, ...], progress: ProgressCallback) -> None:
-    go_through(pairing, [each for each in consumers if each is not None], progress)
+    go_through(pairing, [consumer for consumer in consumers if consumer is not None], progress)
 
 
 def _pooled(

@@ -1,4 +1,6 @@
-"""Images of an entry for the audit of its generator: which to look for, and by their features what they are near to."""
+"""A sample of an entry's images for the audit of its generator: images to search for, and reference images near
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,17 +28,17 @@ class EntrySample:
     rows: Indices
     """The rows of ``targets.images`` among the entry's images."""
     features: Features | None
-    """Of as many images as the plan compares, (k, d); None if it compares none."""
+    """Features of as many images as the plan compares, (k, d); None if it compares none."""
     extract: Extract
 
 
 def sample_entry(
     images: Pixels, extract: Extract, reference: Callable[[], Sequence[Features]], *, plan: AuditPlan, signed: bool
 ) -> EntrySample:
-    """Draw from an entry's images (n, s, s, 3), and choose what they are near to in a feature space.
+    """Draw from an entry's images (n, s, s, 3), and find the nearest reference images in a feature space.
 
-    ``reference`` gives the features of training and held-out images (m, d), (k, d); ``signed`` says whether features
-    may be negative. Draws depend on the plan's seed alone.
+    ``reference`` returns the features of training and held-out images (m, d), (k, d); ``signed`` says whether features
+    may be negative. Draws depend only on the plan's seed.
     """
     random = np.random.default_rng([plan.seed, 2])
     order = random.permutation(len(images))
@@ -45,13 +47,15 @@ def sample_entry(
         return EntrySample(EntryTargets(np.asarray(images[rows]), None), rows, None, extract)
     features = extract(np.asarray(images[np.sort(order[: plan.sampled])]))
     own = normalise(features, "entry")
-    train, held_out = (nearest(each, own, signed=signed).distance for each in reference())
+    train, held_out = (nearest(reference_features, own, signed=signed).distance for reference_features in reference())
     near = choose_near_targets(train, held_out, half_of(plan.train), random=random)
     return EntrySample(EntryTargets(np.asarray(images[rows]), near), rows, features, extract)
 
 
 def compare_features(audit: Audit, sample: EntrySample) -> Audit:
-    """The audit with its newly drawn images compared with the entry's in place of these images."""
+    """Compare the generator's newly drawn images with the entry's images, and return the audit with the result instead
+    of the images.
+    """
     if audit.samples is None or sample.features is None:
         return audit
     random = np.random.default_rng([audit.plan.seed, 3])

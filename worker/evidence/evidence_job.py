@@ -1,6 +1,6 @@
-"""The ``evidence`` job: makes and records the evidence of a scored entry on a track.
+"""The ``evidence`` job: computes and records the evidence of a scored entry on a track.
 
-It runs after the score and yields to public scoring. First the entry's images are compared with those of other teams'
+It runs after the score and yields to public scoring. It first compares the entry's images with those of other teams'
 entries, once.
 """
 
@@ -52,10 +52,10 @@ log = logging.getLogger(__name__)
 
 
 def compare_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> None:
-    """Compare an entry with those of other teams that are hashed, unless that was done. ``Preempted`` when a public
+    """Compare an entry with hashed entries of other teams, unless that was done. Raises ``Preempted`` when a public
     score waits.
 
-    Its own hashes are recorded first: of two entries that are compared at once, at least one sees the other.
+    Records its own hashes first: of two entries that are compared at the same time, at least one sees the other.
     """
     with context.sessions() as session:
         if session.get(ImageComparison, submission.ref) is not None:
@@ -70,7 +70,7 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
 
 
 def hashes_of_entry(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
-    """The hashes of an entry's images, which its check has stored, or made now where they are lost."""
+    """The hashes of an entry's images, stored by its check, or computed again if they are lost."""
     with context.sessions() as session:
         key = shared_images.hashes_key_of(session, submission.ref)
     if key is None or not context.blobs.exists(key):
@@ -88,20 +88,20 @@ def _hash_images(context: WorkerContext, submission: Submission, progress: Stage
 
 
 def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: StageProgress) -> Iterator[OtherEntry]:
-    """The entries with their hashes, those left out whose blob is gone."""
+    """The entries with their hashes, without those that have lost their blob."""
     for number, other in enumerate(others):
         progress("comparing", number / len(others))
         try:
             yield OtherEntry(other.ref, other.team_id, check.load_hashes(context, other.blob_key))
         except NotFound:
-            log.warning("the hashes of entry %s are gone: it is compared with no others", other.ref)
+            log.warning("the hashes of entry %s are lost: it is compared with no others", other.ref)
 
 
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Compare a submission's images with those of other teams' entries, unless that was done; then make all evidence on
-    a track and record it beside its newest measurement.
+    """Compare a submission's images with other teams' entries, unless that was done; then compute all evidence on a
+    track and record it with its newest measurement.
 
-    What the references alone determine is computed by the first job that needs it, and cached. ``Preempted`` when a
+    The first job that needs results of the references alone computes and caches them. Raises ``Preempted`` when a
     public score waits.
     """
     with context.transaction() as session:
@@ -163,7 +163,7 @@ def reference_analysis_in(
     preparation: Preparation,
     progress: StageProgress,
 ) -> ReferenceAnalysis:
-    """What the references determine, from the blob store, or computed now and stored there."""
+    """The results of the references alone, from the blob store, or computed now and stored there."""
     identity = preparation.extractor
     extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
     beside = held_out.sha256[:16] if held_out else "alone"
@@ -184,7 +184,7 @@ def reference_analysis_in(
 
 
 def _array_cache_in(context: WorkerContext, folder: str) -> ArrayCache:
-    """An array cache in a folder of the blob store. Two workers that fill it at once write the same bytes."""
+    """An array cache in a folder of the blob store. Two workers that fill it at the same time write the same bytes."""
 
     def load_or_make(name: str, make: Callable[[], Arrays]) -> Arrays:
         key = f"{folder}/{name}.npz"

@@ -49,12 +49,12 @@ class AuditInputs:
     train: SetAddress
     held_out: SetAddress
     preparation: Preparation
-    """Of the public track, whose features say what the entry is near to."""
+    """Preparation of the public track; its features determine the entry's nearest images."""
 
 
 def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbeat) -> None:
-    """Audit the claimed generator and record the result, or why the file is refused. ``LeaseLost`` if another worker
-    has the job.
+    """Audit the claimed generator and record the result, or why the file is refused. Raises ``LeaseLost`` if another
+    worker has the job.
 
     The file is opened only in the sandbox, a process that ends when a public score waits.
     """
@@ -108,8 +108,8 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
             "no-references", f"The competition has no images in the role of {' and '.join(sorted(missing))}."
         )
     train, held_out = (
-        SetAddress(each.sha256, each.blob_key, submission.competition.image_size)
-        for each in (attached[role].reference_set for role in ("train", "held_out"))
+        SetAddress(image_set.sha256, image_set.blob_key, submission.competition.image_size)
+        for image_set in (attached[role].reference_set for role in ("train", "held_out"))
     )
     return AuditInputs(generator, submission, train, held_out, preparation)
 
@@ -122,7 +122,9 @@ def _images(context: WorkerContext, address: SetAddress, progress: StageProgress
 def _entry_sample(
     context: WorkerContext, inputs: AuditInputs, plan: AuditPlan, *, progress: StageProgress
 ) -> EntrySample | None:
-    """Images of the entry to look for, chosen with the public track's features; None where they are no longer kept."""
+    """Images of the entry to search for, chosen with the public track's features; None if the images have been
+    removed.
+    """
     submission, identity = inputs.submission, inputs.preparation.extractor
     try:
         stored_zip(submission)
@@ -134,7 +136,10 @@ def _entry_sample(
     return sample_entry(
         images,
         lambda some: extractor.features(some, progress=lambda share: progress("features", share)),
-        lambda: [features_of(context, each, identity, progress=progress) for each in (inputs.train, inputs.held_out)],
+        lambda: [
+            features_of(context, image_set, identity, progress=progress)
+            for image_set in (inputs.train, inputs.held_out)
+        ],
         plan=plan,
         signed=inputs.preparation.signed,
     )
@@ -143,19 +148,21 @@ def _entry_sample(
 def _content(blobs: Blobs, generator: GeneratorFile) -> bytes:
     content = blobs.read(generator.blob_key)
     if hashlib.sha256(content).hexdigest() != generator.sha256:
-        raise DamagedBlob(f"The blob {generator.blob_key} is not what was handed in.")
+        raise DamagedBlob(f"The blob {generator.blob_key} differs from the uploaded file.")
     return content
 
 
 def job_stage_of(audit_stage: str) -> str:
-    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions are one."""
+    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions share one
+    stage.
+    """
     return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading', 'stability'} else 'distorted'}"
 
 
 def _pairs(
     context: WorkerContext, inputs: AuditInputs, audit: Audit, *, sample: EntrySample | None
 ) -> dict[str, list[dict[str, Any]]]:
-    """For every pair that is shown its error and the name of the image looked for (None for generated targets)."""
+    """For every shown pair its error and the name of the target image (None for generated targets)."""
     train, held_out = (names_of(context, address) for address in (inputs.train, inputs.held_out))
     names: dict[str, Sequence[str]] = {"train": train, "near_train": train}
     names |= {"held_out": held_out, "near_held_out": held_out}

@@ -1,4 +1,4 @@
-"""The test methods that every scored entry is put through, in the order in which findings are reported."""
+"""The tests for all scored entries, in the order of the reported findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ NOT_CLIP = "CMMD is a distance of CLIP's features, and the extractor is another.
 
 
 class Quantity(NamedTuple):
-    """One number of a test, described apart from its value: what is reported where the test cannot be made."""
+    """One number of a test, described separately from its value, so that it can be reported without one."""
 
     name: str
     unit: str
@@ -50,7 +50,7 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True)
 class TestMethod:
-    """One test: its name in the table of methods, how it is run on an analysis, and which quantities it returns."""
+    """One test: its name in the table of methods, its function on an analysis, and its quantities."""
 
     test: str
     run: Callable[[Analysis], tuple[Finding, ...]]
@@ -152,7 +152,7 @@ def _inception_score(analysis: Analysis) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class SharedPass:
-    """A pass over distances of which several tests take their part; name and weight as of a test."""
+    """A pass over distances that several tests share; name and weight as of a test."""
 
     test: str
     run: Callable[[Analysis], object]

@@ -1,7 +1,7 @@
-"""Reference analysis: what the tests of evidence need of the training and held-out images in one feature space.
+"""Reference analysis: data about the training and held-out images in one feature space that the tests of evidence need.
 
-It is the same for every entry, so it is computed once and cached. Of a track's reference only the ``train`` set takes
-part: it is what a participant can have copied.
+It is the same for every entry, so it is computed once and cached. It uses only the ``train`` set of a track's
+reference, because participants can only have copied that.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,11 +32,11 @@ ProgressCallback = Callable[[float], None]
 Computed = TypeVar("Computed")
 
 SEED = 0
-"""Of k-means on the training images: the same cells for all entries."""
+"""Seed of k-means on the training images: the same cells for all entries."""
 
 
 class NotComputable(Exception):
-    """A test cannot be made; the message is the sentence that says why."""
+    """A test cannot be computed; the message is a sentence with the reason."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def few_images_not_computable() -> Iterator[None]:
 
 
 def or_none(compute: Callable[[], Computed]) -> Computed | None:
-    """What a function returns; None where it is not computable."""
+    """The result of a function; None if it is not computable."""
     try:
         with few_images_not_computable():
             return compute()
@@ -61,7 +61,7 @@ def or_none(compute: Callable[[], Computed]) -> Computed | None:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The held-out images, whose nearness to the training images is that of images which are no copies."""
+    """The held-out images; their distances to the training images are typical of images that are not copies."""
 
     features: Features
     """(n, d)"""
@@ -73,14 +73,14 @@ class HeldOut:
     relative: Vector
     """The relative distance of each to the nearest training image."""
     cells: CopyingReference | str
-    """A string says why there are none."""
+    """A string explains why there are none."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceAnalysis:
-    """The training images' features, (m, d) float32 in canonical order, and what is computed from them.
+    """The training images' features, (m, d) float32 in canonical order, and results computed from them.
 
-    A string in place of ``manifold`` or ``bins`` is the sentence that says why there is none.
+    A string instead of ``manifold`` or ``bins`` is a sentence that explains why there is none.
     """
 
     training: NormalisedFeatures
@@ -89,15 +89,15 @@ class ReferenceAnalysis:
     manifold: Manifold | str
     bins: TrainingBins | str
     kernel_sums: Vector
-    """KID's sums over the training images, (m,)."""
+    """The sums for KID over the training images, (m,)."""
     thumbnails: ReferenceThumbnails
     held_out: HeldOut | None
-    """None where there are no held-out images."""
+    """None without held-out images."""
     signed: bool
     cache: ArrayCache = no_cache
 
     def likelihood_baseline(self, drawn: LikelihoodReference) -> float:
-        """The baseline of FLD for as many images as were drawn of the references, from the cache if it is there."""
+        """The baseline of FLD for as many images as were drawn from the references, from the cache if available."""
         name = f"likelihood-{drawn.count}"
         return float(self.cache(name, lambda: {"loss": np.array(drawn.baseline())})["loss"])
 
@@ -114,9 +114,9 @@ def reference_analysis_of(
 ) -> ReferenceAnalysis:
     """Analyse the features of training images (m, d), of their mirror images, and of held-out images.
 
-    ``thumbnails`` are those of the same images. Arrays come from ``cache`` where it has them. What too few images do
-    not allow is replaced by the sentence that says so; other faults raise ``Invalid``. ``progress`` receives the
-    finished share.
+    ``thumbnails`` belong to the same images. Arrays come from ``cache`` if available. Results that need more images are
+    replaced with a sentence that gives the reason; other faults raise ``Invalid``. ``progress`` receives the finished
+    share.
     """
     normalised, normalised_mirrored = normalise(training), normalise(mirrored)
     arrays = cache(
@@ -189,7 +189,7 @@ def _bins(training: Features) -> Arrays:
 
 
 def _or_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
-    """The same function, but where there are too few images it returns the reason as an array instead of raising."""
+    """The same function, but with too few images it returns the reason as an array instead of raising."""
 
     def make_or_reason() -> Arrays:
         try:
@@ -202,7 +202,7 @@ def _or_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
 
 
 def _reason(arrays: Arrays) -> str | None:
-    """The reason stored by :func:`_or_reason` in place of arrays, if that is what they are."""
+    """The reason stored by :func:`_or_reason` in place of arrays, if there is one."""
     return str(arrays["lack"]) if "lack" in arrays else None
 
 

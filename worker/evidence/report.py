@@ -1,8 +1,8 @@
 """The evidence report of an entry: all tests in a fixed order, each quantity with its sentence.
 
-docs/explanation/metrics.md#evidence has the tests. Evidence is shown and never ranked by. The worker's job and
-``kennel score --evidence`` compose it here. All random draws come from one seed, with a stream for each test, so that
-a test gives the same numbers whichever others are made.
+docs/explanation/metrics.md#evidence describes the tests. Evidence does not affect the ranking. The worker's job and
+``kennel score --evidence`` both use this module. All random draws come from one seed, with a stream per test, so that a
+test gives the same numbers independently of the others.
 """
 
 import time
@@ -20,7 +20,7 @@ from worker.evidence.reference import NotComputable, ProgressCallback, Reference
 
 @dataclass(frozen=True)
 class EvidenceReport:
-    """Everything that the tests found of an entry; JSON."""
+    """All findings of the tests on an entry, as JSON."""
 
     findings: list[dict[str, Any]]
     """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
@@ -30,7 +30,7 @@ class EvidenceReport:
     numbers: dict[str, Any]
     """Columns; see :func:`worker.evidence.details.evidence_columns_of`."""
     seconds: dict[str, float]
-    """How long each test took, and before them each pass over distances that several tests share."""
+    """Duration of each test, and before them of each pass over distances that several tests share."""
 
 
 def evidence_of(
@@ -43,12 +43,12 @@ def evidence_of(
     authors: bool = False,
     progress: ProgressCallback,
 ) -> EvidenceReport:
-    """Run all tests on an entry. ``statistics`` are those of the reference that its FID was measured against,
-    ``reference_names`` those of the training images. ``authors`` searches within cells in the data-copying test, and
-    takes the variance of the relative MMD test, as the code of their authors does.
+    """Run all tests on an entry. ``statistics`` are those of the reference of its FID, ``reference_names`` those of the
+    training images. ``authors`` searches within cells in the data-copying test, and computes the variance of the
+    relative MMD test, as the authors' code does.
 
-    A test that cannot be made, because there are no held-out images or too few images, reports quantities of None and
-    the reason. Other faults raise ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
+    A test without held-out images or with too few images reports quantities of None and the reason. Other faults raise
+    ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
     analysis = Analysis(entry, reference, statistics, seed=seed, authors=authors)
     steps = (*SHARED_PASSES, *TEST_METHODS)
@@ -74,7 +74,10 @@ def _run_method(method: TestMethod, analysis: Analysis) -> tuple[Finding, ...]:
         with few_images_not_computable():
             return tuple(map(with_interval_coverage, method.run(analysis)))
     except NotComputable as error:
-        return tuple(Finding(each.name, None, each.unit, each.direction, str(error)) for each in method.quantities)
+        return tuple(
+            Finding(quantity.name, None, quantity.unit, quantity.direction, str(error))
+            for quantity in method.quantities
+        )
 
 
 def _monotonic_part(progress: ProgressCallback, start: float, stop: float) -> ProgressCallback:

@@ -1,5 +1,6 @@
-"""Thumbnails and perceptual hashes of the reference images, for finding near duplicates that alterations hide from an
-extractor's features."""
+"""Thumbnails and perceptual hashes of the reference images, to find near duplicates with alterations that an
+extractor's features hide.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,9 +25,9 @@ class ReferenceThumbnails:
     mirrored: Features
     hashes: PerceptualHashes
     held_out: Vector | None = None
-    """The distance of each held-out image to the nearest one, (n,); None where there are no held-out images."""
+    """The distance of each held-out image to the nearest training image, (n,); None without held-out images."""
     held_out_by_hash: Vector | None = None
-    """The same by perceptual hashes; None, too, where too few training images have one."""
+    """The same for perceptual hashes; also None if too few training images have one."""
 
     def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
         """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
@@ -36,7 +37,7 @@ class ReferenceThumbnails:
 def reference_thumbnails_of(
     training: LoadImages, held_out: LoadImages | None, *, cache: ArrayCache = no_cache
 ) -> ReferenceThumbnails:
-    """Make thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""
+    """Compute thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""
 
     def make() -> Arrays:
         images = training()

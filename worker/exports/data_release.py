@@ -1,4 +1,4 @@
-"""The ``release`` job: makes a data release (tables, images, data card, manifest) in the blob store."""
+"""The ``release`` job: creates a data release (tables, images, data card, manifest) in the blob store."""
 
 import hashlib
 import json
@@ -46,10 +46,11 @@ CHUNK_BYTES = 1 << 20
 STATEMENT_SHARE = 0.9
 """The longest statement, as a share of the time in which a job must make progress."""
 TURN_SHARE = 0.5
-"""The time after which a release with images goes back to its queue, as a share of the longest that a job may take."""
+"""A release with images returns to its queue after this share of a job's longest duration."""
 DESCRIPTION_SUFFIX = ".json"
-"""What the blob's key ends with that has the description of a stored zip of images. The cleanup removes it with
-whatever else a finished release does not name."""
+"""Suffix of the blob with the description of a stored zip of images. The cleanup removes it with other blobs that a
+finished release does not name.
+"""
 ZIP_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -79,7 +80,7 @@ class ReleaseCounts:
 
 @dataclass(frozen=True)
 class ReleaseContents:
-    """What one database snapshot gave beside the tables' files."""
+    """Results of one database snapshot, in addition to the tables' files."""
 
     state: CompetitionState
     counts: ReleaseCounts
@@ -89,13 +90,13 @@ class ReleaseContents:
 
 
 def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Make the claimed release and record it. ``LeaseLost`` if another worker has the job."""
+    """Create the claimed release and record it. Raises ``LeaseLost`` if another worker has the job."""
     context.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="release-", dir=context.scratch) as name:
         folder = Path(name)
         with context.transaction() as session:
             use_one_snapshot(session)
-            # A statement that takes as long as this would lose the lease.
+            # a statement that takes longer would lose the lease
             allow_long_statements(session.connection(), STATEMENT_SHARE * context.settings.max_stall_seconds)
             release = session.get_one(Release, claim.job.release_id)
             contents = _write_tables(
@@ -125,7 +126,7 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
 def _write_tables(
     session: Session, context: WorkerContext, release: Release, *, folder: Path, progress: ProgressCallback
 ) -> ReleaseContents:
-    """Write all tables, of one database snapshot, as Parquet files in ``folder``."""
+    """Write all tables, from one database snapshot, as Parquet files in ``folder``."""
     state = competition_state.state_of(session, release.competition.slug, context.now())
     names = Pseudonyms(release.key)
     counts = ReleaseCounts()
@@ -140,8 +141,9 @@ def _write_tables(
 
 
 def _report_rows(progress: ProgressCallback, done: int, rows: int) -> None:
-    """Report so many ``rows`` of the table after the ``done`` first ones. How many it has is not known before its end,
-    so its share comes nearer to 1 with every group."""
+    """Report ``rows`` rows of the table after the first ``done``. The total is unknown before its end, so the share
+    approaches 1 with every group.
+    """
     progress((done + rows / (rows + ROW_GROUP_SIZE)) / len(TABLES))
 
 
@@ -160,8 +162,8 @@ def _store_images(
 ) -> tuple[list[dict[str, Any]], int]:
     """Store the images of each entry as a zip; returns the files, and how many entries have no stored images.
 
-    Thousands of entries take hours, so what was stored before is not made again: the job gives way to public scores,
-    and goes back to its queue after a share of the longest time that a job may take. ``Preempted`` then.
+    Thousands of entries take hours, so zips stored earlier are kept. The job yields to public scores, and returns to
+    its queue after a share of a job's longest duration; it then raises ``Preempted``.
     """
     names = Pseudonyms(release.key)
     report = preemptible(context, heartbeat)
@@ -241,10 +243,10 @@ def _zip_files(folder: Path) -> Path:
     path = folder / BUNDLE
     members = sorted(folder.iterdir())
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for each in members:
-            member = zipfile.ZipInfo(each.name, ZIP_TIMESTAMP)
-            member.file_size = each.stat().st_size
-            with each.open("rb") as source, archive.open(member, "w") as target:
+        for file in members:
+            member = zipfile.ZipInfo(file.name, ZIP_TIMESTAMP)
+            member.file_size = file.stat().st_size
+            with file.open("rb") as source, archive.open(member, "w") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
     return path
 

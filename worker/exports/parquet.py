@@ -1,4 +1,4 @@
-"""Reproducible Parquet files: their bytes depend on nothing but the rows and the version of the writer."""
+"""Reproducible Parquet files: their bytes depend only on the rows and the version of the writer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -39,8 +39,9 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 def write_table(
     path: Path, columns: Sequence[Column], rows: Iterator[TableRow], *, progress: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Write rows to a Parquet file, a group at a time; returns how many there were. ``progress`` is told the number of
-    rows so far, after each group."""
+    """Write rows to a Parquet file, a group at a time; returns their number. ``progress`` gets the number of rows so
+    far, after each group.
+    """
     schema = schema_of(columns)
     count = 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:

@@ -1,7 +1,7 @@
-"""The ``ratings`` job: makes the pictures of a rating study, one for each item, those of an entry in one blob.
+"""The ``ratings`` job: creates the pictures of a rating study, one per item, with the pictures of an entry in one blob.
 
-Thousands of entries take long, so the job gives way to public scores, and goes on where it was: the items of an entry
-are described beside its blob. The cleanup removes these descriptions, as all else that no item names.
+Thousands of entries take long, so the job yields to public scores and continues later: a description of an entry's
+items is stored next to its blob. The cleanup removes these descriptions, like all blobs that no item names.
 """
 
 import json
@@ -26,8 +26,9 @@ from worker.runtime.recording import record_result
 
 
 def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Make the items of the claimed study and record them. ``LeaseLost`` if another worker has the job; ``Preempted``
-    when a public score waits."""
+    """Create the items of the claimed study and record them. Raises ``LeaseLost`` if another worker has the job,
+    ``Preempted`` when a public score waits.
+    """
     with context.transaction() as session:
         study = session.get_one(RatingStudy, claim.job.study_id)
         entries = submissions.submissions_by_ref(session, study.submission_refs)
@@ -69,7 +70,7 @@ def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission)
 
 
 def _choose_images(study: RatingStudy, ref: int, count: int) -> list[tuple[str, list[int]]]:
-    """Draw what is rated, without replacement: single images, and the images within each grid."""
+    """Draw the items without replacement: single images, and the images within each grid."""
     rng = np.random.default_rng([study.seed, ref])
     single = rng.choice(count, study.images, replace=False)
     grids = [rng.choice(count, study.side**2, replace=False) for _ in range(study.grids)]

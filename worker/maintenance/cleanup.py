@@ -24,20 +24,23 @@ from worker.scoring import feature_cache
 
 log = logging.getLogger(__name__)
 BATCH_SIZE = 5000
-"""Rows removed in one transaction, so that none is long."""
+"""Rows removed in one transaction, so that none takes long."""
 ZIP_BATCH = 500
-"""Zips taken off their entries in one transaction."""
+"""Zips detached from their entries in one transaction."""
 DECODED_SET_DEPTH = 3
 """Parts of the path of a decoded reference set's folder (:class:`worker.scoring.reference_features.SetAddress`)."""
 MAX_FINISHED = 50
-"""Uploads that one round makes submissions of: web processes that die at a deadline leave hundreds, and each waits."""
+"""The most uploads that one round turns into submissions: web processes that are killed at a deadline leave
+hundreds.
+"""
 LOST_AFTER = timedelta(days=2)
-"""Age from which a blob without a row is removed: nothing takes longer from a blob's last byte to its row."""
+"""Age from which a blob without a row is removed: a blob gets its row earlier than that."""
 
 
 def clean_up_uploads(context: WorkerContext) -> None:
-    """Expire abandoned uploads, make submissions of complete ones that were left, and remove what is over. Logs what it
-    did."""
+    """Expire abandoned uploads, create submissions for unfinished complete ones, and remove expired uploads. Logs the
+    results.
+    """
     with context.transaction() as session:
         expired = uploads.expire(session, context.now())
     if expired:
@@ -50,13 +53,13 @@ def clean_up_uploads(context: WorkerContext) -> None:
 
 
 def _finish_next_upload(context: WorkerContext) -> bool:
-    """Make a submission of a complete upload that was left; False if there is none, or if it did not succeed."""
+    """Create the submission for a complete upload without one; False if there is none, or if it failed."""
     lease = uploads.FINISH_LEASE * context.settings.retry_factor
     with context.transaction() as session:
         unfinished = uploads.next_unfinished(session, context.now(), lease)
     if unfinished is None:
         return False
-    log.warning("upload %s was left whole: its submission is made now", unfinished.id)
+    log.warning("upload %s is complete but has no submission: creating it now", unfinished.id)
     public_id = new_public_id()
     try:
         upload_bytes.finalise(
@@ -69,33 +72,36 @@ def _finish_next_upload(context: WorkerContext) -> bool:
             limited=processes_of(context.settings.decoding_processes) > 0,
         )
     except StoreUnavailable as error:
-        log.warning("upload %s could not be made a submission; the next round tries again: %s", unfinished.id, error)
+        log.warning(
+            "the submission for upload %s could not be created; the next round tries again: %s", unfinished.id, error
+        )
         return False
     except Exception:
-        log.exception("upload %s could not be made a submission; the next round tries again", unfinished.id)
+        log.exception("the submission for upload %s could not be created; the next round tries again", unfinished.id)
         return False
     return True
 
 
 def remove_orphaned_blobs(context: WorkerContext) -> None:
-    """Remove blobs that no row refers to (of killed requests and workers, of a PUT that came too late), and features
-    that were cached for evidence which was never made."""
+    """Remove blobs that no row refers to (from killed requests and workers, or a late PUT), and features cached for
+    evidence that was never computed.
+    """
     before = context.now() - LOST_AFTER
     removed = Counter({"torn files": context.blobs.remove_partial_files(before)})
     for folder in ("uploads", SELF_TESTS, *FOLDERS):
         for keys in context.blobs.older_than(folder, before):
             with context.transaction() as session:
                 unreferenced = _orphaned(session, folder, keys)
-            # A retry may have written one again under the same key, and its row only now.
+            # a retry may have written one again under the same key, and its row only now
             orphaned = [key for key in unreferenced if context.blobs.is_older(key, before)]
             context.blobs.delete_all(_markers(folder, orphaned))
             context.blobs.delete_all(orphaned)
             removed[folder] += len(orphaned)
     if removed.total():
-        log.info("removed what no row refers to: %s", dict(+removed))
+        log.info("removed blobs without a row: %s", dict(+removed))
     expired = feature_cache.delete_expired_features(context)
     if expired:
-        log.info("removed the features of %d entries that nobody has examined", expired)
+        log.info("removed the cached features of %d entries without evidence", expired)
 
 
 def _orphaned(session: Session, folder: str, keys: list[str]) -> list[str]:
@@ -107,14 +113,14 @@ def _orphaned(session: Session, folder: str, keys: list[str]) -> list[str]:
 
 
 def _markers(folder: str, keys: list[str]) -> list[str]:
-    """The blobs that say that all others of their folder are there, which go before them: of decoded reference sets."""
+    """Blobs that mark a folder as complete (decoded reference sets); they are removed first."""
     if folder != "reference-images":
         return []
     return sorted({"/".join([*key.split("/")[:DECODED_SET_DEPTH], NAMES_FILE]) for key in keys})
 
 
 def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
-    """Remove rows past the retention that the operator has set; returns how many, by table."""
+    """Remove rows past the retention that the operator has set; returns their number by table."""
     removed: dict[str, int] = {}
     for table, over in retention.expired_before(context.now() - timedelta(days=context.settings.kept_days)).items():
         count = BATCH_SIZE
@@ -123,12 +129,12 @@ def remove_expired_rows(context: WorkerContext) -> dict[str, int]:
                 count = retention.remove(session, table, over, limit=BATCH_SIZE)
             removed[table.__tablename__] = removed.get(table.__tablename__, 0) + count
     if any(removed.values()):
-        log.info("removed what is over: %s", {name: count for name, count in removed.items() if count})
+        log.info("removed expired rows: %s", {name: count for name, count in removed.items() if count})
     return removed
 
 
 def remove_refused_zips(context: WorkerContext) -> int:
-    """Remove the zips of rejected and cancelled entries after ``kept_days``; returns how many."""
+    """Remove the zips of rejected and cancelled entries after ``kept_days``; returns their number."""
     now = context.now()
     before = now - timedelta(days=context.settings.kept_days)
     take = partial(zip_removal.take_refused_zips, before=before, now=now, limit=ZIP_BATCH)
@@ -136,8 +142,9 @@ def remove_refused_zips(context: WorkerContext) -> int:
 
 
 def remove_old_zips(context: WorkerContext) -> int:
-    """Remove the zips of finished competitions that no decision rests on, if the operator has set how long they are
-    kept; returns how many."""
+    """Remove zips of finished competitions on which no decision depends, if the operator has set a retention; returns
+    their number.
+    """
     days, now = context.settings.kept_zip_days, context.now()
     if days is None:
         return 0
@@ -148,8 +155,9 @@ def remove_old_zips(context: WorkerContext) -> int:
 
 
 def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], whose: str) -> int:
-    """Remove the zips that ``take`` takes off their entries, a batch at a time. Rows are changed first: a blob that a
-    killed worker leaves is removed as an orphan."""
+    """Remove the zips that ``take`` detaches from their entries, in batches. Rows are changed first: if the worker is
+    killed, its blobs are removed as orphans.
+    """
     removed, keys = 0, None
     while keys is None or len(keys) == ZIP_BATCH:
         with context.transaction() as session:

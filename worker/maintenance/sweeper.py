@@ -13,8 +13,9 @@ log = logging.getLogger(__name__)
 
 
 def sweep_once(context: WorkerContext) -> dict[str, int]:
-    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Expired leases are
-    freed also while the broker is away."""
+    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Frees expired leases
+    even if the broker is unreachable.
+    """
     with context.transaction() as session:
         done = sweeps.sweep_leases(
             session,

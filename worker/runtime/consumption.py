@@ -1,8 +1,8 @@
-"""The watch on consumption: ends a worker that has nothing to do while messages wait on its queues.
+"""The watch on consumption: ends a worker that is idle while messages wait on its queues.
 
-Rounds of fault injection have found two of them: after their queue server was killed the process that receives messages
-stood still for minutes, and took no note of a task that had ended. Whoever supervises the worker starts it again; no
-job is lost, since none runs.
+Fault injection found two such workers: after their queue server was killed, the process that receives messages was
+stuck for minutes, and did not notice the end of a task. The worker's supervisor restarts it; no job is lost, because
+none runs.
 """
 
 import fcntl
@@ -24,9 +24,9 @@ from worker.runtime.process_locks import is_locked, shared_file
 
 log = logging.getLogger(__name__)
 CHECKS = 4
-"""So many in a row find the worker idle, without a message received since the last one, while messages wait."""
+"""The worker ends after this many checks in a row that find it idle, without a new message, while messages wait."""
 END_SECONDS = 30.0
-"""A process that has not ended so long after it was told to is killed."""
+"""A process that has not ended this long after the request is killed."""
 _file = shared_file()
 _TASK = 0
 """The byte that each process of this worker locks while it runs a task."""
@@ -34,23 +34,23 @@ _TASK = 0
 
 @task_prerun.connect
 def begin_task(**_: object) -> None:
-    """Tell the process that receives messages that this one runs a task."""
+    """Show the process that receives messages that this one runs a task."""
     fcntl.lockf(_file, fcntl.LOCK_SH, 1, _TASK)
 
 
 @task_postrun.connect
 def end_task(**_: object) -> None:
-    """Tell it that the task has ended."""
+    """Show it that the task has ended."""
     fcntl.lockf(_file, fcntl.LOCK_UN, 1, _TASK)
 
 
 def no_task_runs() -> bool:
-    """Whether no process of this worker runs a task, as they say themselves: Celery's own account may stand still."""
+    """Whether no process of this worker runs a task, according to their locks: Celery's own state may be stuck."""
     return not is_locked(_file, _TASK)
 
 
 class ConsumptionWatch:
-    """Counts the checks in a row that have found a worker idle while messages waited.
+    """Counts the checks in a row that found a worker idle while messages waited.
 
     ``received``: how many messages the worker has received; ``is_idle``: whether it runs no task; ``are_waiting``:
     whether messages wait on its queues.
@@ -66,7 +66,7 @@ class ConsumptionWatch:
         self._checks = 0
 
     def is_stuck(self) -> bool:
-        """Check once; whether the worker receives nothing any more."""
+        """Check once; returns whether the worker has stopped receiving messages."""
         received = self._received()
         is_suspect = received == self._before and self._is_idle() and self._are_waiting()
         self._before = received
@@ -76,7 +76,7 @@ class ConsumptionWatch:
 
 @worker_ready.connect
 def start_watching(sender: Any, **_: object) -> None:
-    """Watch this worker from now on, with a check each time that a sweep sends missing messages."""
+    """Watch this worker from now on: check each time that a sweep sends missing messages."""
     app: Celery = sender.app
     names = list(app.amqp.queues.consume_from)
     watch = ConsumptionWatch(
@@ -92,7 +92,7 @@ def _are_waiting(app: Celery, names: list[str]) -> bool:
     try:
         return any(queue_lengths(app, names).values())
     except Exception as error:  # noqa: BLE001 - whatever it is: without an answer nothing is known
-        log.warning("the queues could not be looked at: %s", error)
+        log.warning("the queues could not be checked: %s", error)
         return False
 
 

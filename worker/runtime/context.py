@@ -51,7 +51,7 @@ class WorkerContext:
         """Connect to the database and the blob store, for jobs of these queues."""
         health = WorkerHealth(factor=settings.retry_factor)
         if device_losses.value:
-            health.suspect("the process before this one has lost its GPU", failures=device_losses.value)
+            health.suspect("the previous process has lost its GPU", failures=device_losses.value)
         engine = engine_of(settings, max_connections=settings.worker_connections)
         return cls(settings, broker, sessions_of(engine), blobs_of(settings), health=health, queues=queues)
 
@@ -61,7 +61,7 @@ class WorkerContext:
 
     @property
     def lease(self) -> timedelta:
-        """How long a job stays this worker's without a heartbeat."""
+        """How long a job belongs to this worker without a heartbeat."""
         return timedelta(seconds=self.settings.lease_seconds)
 
     @property
@@ -70,33 +70,36 @@ class WorkerContext:
         return self.settings.scratch
 
     def extractor(self, identity: str, *, public: bool = False) -> Extractor:
-        """The extractor ``name@version``, loaded once per process, which computes features when it is this process's
-        turn, ``public`` ones before those of background jobs; ``Unavailable`` if its weights are missing or wrong."""
+        """The extractor ``name@version``, loaded once per process. It computes features in this process's turns;
+        ``public`` jobs precede background jobs. Raises ``Unavailable`` if its weights are missing or wrong.
+        """
         if identity not in self._extractors:
             with device_turn():  # loading measures how much memory a batch needs
                 self._extractors[identity] = self._load(identity, extractor_options_of(self.settings))
         return TakingTurns(self._extractors[identity], public)
 
     def _load(self, identity: str, options: ExtractorOptions) -> Extractor:
-        """Load an extractor; where the GPU has no room for it, without those that were loaded before."""
+        """Load an extractor; if the GPU has no room for it, unload the others first."""
         try:
             return load(identity, options=options)
         except Unavailable as error:
             if error.slug != "no-gpu-memory" or not self._extractors:
                 raise
-        # Not in the handler: the error holds what was loaded in part.
+        # not in the handler: the error holds references to partly loaded data
         loaded = ", ".join(self._extractors)
-        log.warning("the GPU has no room for %s beside %s, which will be loaded again when needed", identity, loaded)
+        log.warning(
+            "the GPU has no room for %s in addition to %s, which will be loaded again when needed", identity, loaded
+        )
         self._extractors.clear()
         return load(identity, options=options)
 
     def loaded_extractors(self) -> Collection[Extractor]:
         """The extractors that this process has loaded."""
-        return [TakingTurns(each) for each in self._extractors.values()]
+        return [TakingTurns(extractor) for extractor in self._extractors.values()]
 
 
 def extractor_options_of(settings: Settings) -> ExtractorOptions:
-    """How extractors run by the operator's settings."""
+    """The extractor options from the operator's settings."""
     device, device_index = parse_device(settings.device)
     return ExtractorOptions(
         weights_dir=settings.weights_dir,

@@ -29,11 +29,11 @@ LIFETIME_SECONDS = 24 * 3600
 """Images are removed after the last track; this limit is for jobs that ended otherwise, or on another machine."""
 
 IN_USE_SECONDS = 60
-"""Images used since are not removed: somebody may be about to map them."""
+"""Images used within this time are not removed: another process may be about to map them."""
 
 
 def path_of(scratch: Path, submission_id: str) -> Path:
-    """Where a submission's decoded images lie."""
+    """The path of a submission's decoded images."""
     return scratch / PIXELS / f"{submission_id}.npy"
 
 
@@ -51,8 +51,9 @@ def image_names(context: WorkerContext, submission: Submission) -> Sequence[str]
 def decode(
     blobs: Blobs, stored: StoredZip, spec: ImageSpec, *, path: Path, progress: ProgressCallback, processes: int = 0
 ) -> PixelHashes:
-    """Check and decode a stored zip; see :func:`decode_file`. ``Invalid`` also for faults in its directory;
-    ``DamagedBlob`` if it is not the zip that was uploaded, before anything in it can be held against the team."""
+    """Check and decode a stored zip; see :func:`decode_file`. Also raises ``Invalid`` for faults in its directory, and
+    ``DamagedBlob`` if it is not the uploaded zip, before the team is blamed for its content.
+    """
     blobs.require_unchanged(stored.key, stored.sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     with blobs.open(stored.key) as file:
@@ -62,11 +63,11 @@ def decode(
 def decode_file(
     file: BinaryIO, listing: Listing, spec: ImageSpec, *, path: Path, progress: ProgressCallback, processes: int = 0
 ) -> PixelHashes:
-    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, whole or not at all, by so many
-    limited processes (0: in this one).
+    """Check and decode a listed zip into one uint8 array (n, h, w, 3) at ``path``, completely or not at all, in
+    ``processes`` limited processes (0: in this one).
 
-    Returns the hash of each image in canonical order. ``Invalid`` lists the first faults by name; ``Unavailable``
-    (``no-room``) where the disk is too full.
+    Returns the hash of each image in canonical order. Raises ``Invalid`` with the first faults by name, ``Unavailable``
+    (``no-room``) if the disk is too full.
     """
     draft = path.with_suffix(f".npy.{uuid4().hex}")
     try:
@@ -84,14 +85,14 @@ def decode_file(
 def new_array(path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> np.memmap[Any, Any]:
     """A new array of zeros in a .npy file, mapped for reading and writing.
 
-    ``Unavailable`` (``no-room``) where the disk has no room for it: a write to a mapped file cannot fail in an
-    orderly way, it kills the process.
+    Raises ``Unavailable`` (``no-room``) if the disk has no room for it: a failed write to a mapped file would kill the
+    process.
     """
     needed = math.prod(shape) * np.dtype(dtype).itemsize
     free = shutil.disk_usage(path.parent).free
     if needed > free:
         raise Unavailable(
-            "no-room", f"The decoded images need {needed:,} bytes in {path.parent}, and {free:,} are free there."
+            "no-room", f"The decoded images need {needed:,} bytes in {path.parent}, but only {free:,} are free."
         )
     return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
 
@@ -111,8 +112,9 @@ def decode_submission(context: WorkerContext, submission: Submission, progress: 
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """A submission's images in the scratch folder, memory-mapped; decoded again where another machine did the check, or
-    where another process has removed them in the meantime."""
+    """A submission's images in the scratch folder, memory-mapped; decoded again if another machine did the check, or
+    another process has removed them.
+    """
     path = path_of(context.scratch, submission.id)
     images: NDArray[np.uint8]
     try:
@@ -125,7 +127,7 @@ def submission_images(context: WorkerContext, submission: Submission, progress: 
 
 
 def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
-    """Remove the images of the submission of a job, if there is one, after the last job that needs them."""
+    """Remove the images of a job's submission, if it has one, after the last job that needs them."""
     if claim.submission_id is None:
         return
     with context.sessions() as session:
@@ -141,7 +143,9 @@ def bytes_of(spec: ImageSpec) -> int:
 
 def make_room(context: WorkerContext, needed: int = 0) -> None:
     """Remove images unused for ``LIFETIME_SECONDS``, then the least recently used ones, until with ``needed`` more
-    bytes no more than ``max_scratch_bytes`` are kept. Whoever has mapped them goes on reading; others decode again."""
+    bytes no more than ``max_scratch_bytes`` remain. Processes that have mapped them continue reading; others decode
+    again.
+    """
     room = context.settings.max_scratch_bytes - needed
     now = time.time()
     for used_at, size, path in sorted(_files(context.scratch), reverse=True):
@@ -152,7 +156,7 @@ def make_room(context: WorkerContext, needed: int = 0) -> None:
 
 
 def _files(scratch: Path) -> Iterator[tuple[float, int, Path]]:
-    """When each file of decoded images was last used, its bytes, and its path."""
+    """The time of last use, size and path of each file of decoded images."""
     for path in (scratch / PIXELS).glob("*.npy*"):
         with contextlib.suppress(FileNotFoundError):
             status = path.stat()

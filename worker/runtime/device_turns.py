@@ -1,11 +1,10 @@
 """Turns on a device: the processes of one worker compute on it one at a time.
 
-So while one process computes the features of an entry, another reads and decodes the next one, finds neighbours of the
-one before, or records it, and the device waits for none of that. Each process has claimed its own job, with its own
-lease, and gives it back by itself.
+While one process computes the features of an entry, another reads and decodes the next one, finds neighbours of the
+previous one, or records it, so the device does not wait. Each process has its own job with its own lease.
 
-The locks are the process's, in a file without a name that the processes forked for this worker's jobs share. They end
-with a process, however it ends.
+The locks belong to processes, in a file without a name that the processes forked for this worker's jobs share. They end
+with their process in all cases.
 """
 
 import fcntl
@@ -27,16 +26,17 @@ _DEVICE, _WANTED = 0, 1
 
 _file = shared_file()
 _batches = RawValue("Q", 0)
-"""Batches that all processes of this worker have computed."""
+"""Number of batches that all processes of this worker have computed."""
 _WAITING = 1e-6
-"""A share that nobody tells from 0."""
+"""A share that is displayed as 0."""
 
 
 @contextmanager
 def device_turn(waiting: Callable[[], object] = lambda: None, *, public: bool = False) -> Iterator[None]:
     """A context in which no other process of this worker computes on its device. ``waiting`` is called now and then
-    until the turn comes, and may raise. ``public`` has a background job that is computing let go
-    (:func:`is_wanted`)."""
+    until the turn comes, and may raise. With ``public``, a background job that is computing lets go
+    (:func:`is_wanted`).
+    """
     if public:
         fcntl.lockf(_file, fcntl.LOCK_SH, 1, _WANTED)
     try:
@@ -59,10 +59,10 @@ def is_wanted() -> bool:
 
 @dataclass(frozen=True)
 class TakingTurns:
-    """An extractor that computes features when it is this process's turn on the device.
+    """An extractor that computes features in this process's turns on the device.
 
-    Until then it reports a progress of about 0, another one after each batch of the process that computes: who waits
-    for one that stalls, stalls.
+    While it waits it reports a progress of about 0, and a new one after each batch of the computing process: if that
+    one stalls, so does the progress of this one.
     """
 
     extractor: Extractor
@@ -91,8 +91,9 @@ class TakingTurns:
 
     @property
     def shortlister(self) -> Shortlister:
-        """The extractor's shortlister. It waits for no turn: the products take a device milliseconds and little memory,
-        and would wait for another entry's features."""
+        """The extractor's shortlister. It waits for no turn: its products take milliseconds and little memory on the
+        device, and would wait for another entry's features.
+        """
         return self.extractor.shortlister
 
     def logits(self, features: Features) -> Features | None:

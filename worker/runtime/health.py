@@ -1,9 +1,8 @@
 """The health of a worker: whether it may claim jobs, or should first find out why several have failed on it.
 
-A broken worker fails fast, so it would take and fail everybody's entries before a sound one could. One whose GPU is
-lost ends, and Celery starts another process in its place: after an error of CUDA, everything that the process asks of
-its GPU fails; a new process may find it sound. It tests the GPU before it claims a job
-(:mod:`worker.runtime.self_test`).
+A broken worker fails fast, so it would take and fail all entries before a working one could. A process that has lost
+its GPU ends, and Celery starts another one: after an error of CUDA all GPU operations of the process fail, but a new
+process may work. It tests the GPU before it claims a job (:mod:`worker.runtime.self_test`).
 """
 
 import logging
@@ -18,42 +17,43 @@ from scorer.extractors import DeviceLost
 log = logging.getLogger(__name__)
 
 MAX_FAILED_JOBS = 1
-"""Different jobs that may fail one after the other before the worker is suspected instead of the jobs."""
+"""Different jobs that may fail in a row before the worker is suspected instead of the jobs."""
 PAUSE_SECONDS = (60.0, 300.0, 900.0)
-"""How long a suspected worker claims nothing, after its first, second and later failures."""
+"""How long a suspected worker claims no jobs, after its first, second and later failures."""
 
 SelfTest = Callable[[], str | None]
-"""Returns what is wrong with the worker, or None."""
+"""Returns the worker's fault, or None."""
 
 
 @dataclass
 class WorkerHealth:
-    """What one worker process knows of itself. ``clock`` is monotonic, in seconds; ``factor`` is one on the pauses."""
+    """The state of one worker process. ``clock`` is monotonic, in seconds; ``factor`` multiplies the pauses."""
 
     clock: Callable[[], float] = time.monotonic
     factor: float = 1.0
     failed_jobs: set[int] = field(default_factory=set)
-    """Different jobs that have failed here since one succeeded."""
+    """Different jobs that have failed here since the last success."""
     problem: str | None = None
-    """What the last self-test has found."""
+    """The result of the last self-test."""
     pauses: int = 0
     claims_from: float = 0.0
 
     @property
     def is_suspect(self) -> bool:
-        """Whether this worker, and not the jobs, is taken to be the cause of failures."""
+        """Whether this worker, and not the jobs, is assumed to cause the failures."""
         return self.problem is not None or len(self.failed_jobs) > MAX_FAILED_JOBS
 
     def suspect(self, problem: str, *, failures: int) -> None:
-        """Suspect this worker from the start, since processes in its place have ended: so many, one after the other. It
-        tests itself before it claims a job, and if it is not the first to follow, it pauses before."""
+        """Suspect this worker from the start, because ``failures`` processes in its place have ended in a row. It tests
+        itself before it claims a job; unless it is the first replacement, it pauses before that.
+        """
         self.problem = problem
         if failures > 1:
             self.pauses = failures - 2
             self._pause()
 
     def record_success(self) -> None:
-        """A job has succeeded: earlier failures were of their jobs."""
+        """A job has succeeded, so the jobs caused earlier failures."""
         self.failed_jobs.clear()
         self.problem = None
         self.pauses = 0
@@ -82,20 +82,21 @@ class WorkerHealth:
         self.pauses += 1
         self.claims_from = self.clock() + pause
         reason = self.problem or "its self-test found nothing, but several jobs have failed here"
-        log.error("this worker claims nothing for %.0f s: %s", pause, reason)
+        log.error("this worker claims no jobs for %.0f s: %s", pause, reason)
 
 
 device_losses = multiprocessing.RawValue("i", 0)
-"""How often, one after the other, the processes forked for this worker's jobs have lost their GPU; 0 once a job has
-succeeded. Shared with those that follow."""
+"""How many processes forked for this worker's jobs have lost their GPU in a row; 0 after a successful job. Shared with
+later processes.
+"""
 
 
 @contextmanager
 def end_on_device_loss() -> Iterator[None]:
-    """A context in which ``DeviceLost`` ends the process: it raises ``SystemExit``."""
+    """A context in which ``DeviceLost`` ends the process with ``SystemExit``."""
     try:
         yield
     except DeviceLost as error:
         device_losses.value += 1
-        log.critical("this process ends, for its GPU is lost: %s", error)
+        log.critical("this process ends because its GPU is lost: %s", error)
         raise SystemExit(1) from error

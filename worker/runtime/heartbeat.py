@@ -16,23 +16,24 @@ from scorer.monitoring.traces import add_stage
 from worker.runtime.context import WorkerContext
 
 StageProgress = Callable[[str, float], None]
-"""Receives the stage of the work and its finished share."""
+"""Receives the stage of the job and its finished share."""
 
 
 log = logging.getLogger(__name__)
 BEATS_A_LEASE = 15
 """Heartbeats within a lease: one every two seconds by default."""
 END_SECONDS = 0.5
-"""How long a finished job waits for its last heartbeat, whose database may be silent; a late one changes nothing."""
+"""How long a finished job waits for its last heartbeat if the database is silent; a late one changes nothing."""
 
 
 stopping = multiprocessing.RawValue("b", 0)
-"""1 once this worker is told to stop; shared with the processes forked for its jobs. Without a lock: a process that is
-killed could leave it locked."""
+"""1 once this worker has to stop; shared with the processes forked for its jobs. Without a lock: a killed process could
+leave it locked.
+"""
 
 
 class WorkerStopping(Exception):
-    """This worker has been told to stop, so its job goes back to the queue."""
+    """This worker has to stop, so its job is requeued."""
 
 
 class LeaseLost(Exception):
@@ -40,8 +41,9 @@ class LeaseLost(Exception):
 
 
 class Heartbeat:
-    """Context manager around a job's work. Calling it (``heartbeat("features", 0.4)``) reports progress, and raises
-    ``LeaseLost`` as soon as another worker is known to have the job, or ``WorkerStopping``."""
+    """Context manager around a job. Calling it (``heartbeat("features", 0.4)``) reports progress, and raises
+    ``LeaseLost`` as soon as another worker is known to have the job, or ``WorkerStopping``.
+    """
 
     def __init__(self, context: WorkerContext, claim: leases.Claim) -> None:
         self.context = context
@@ -53,7 +55,7 @@ class Heartbeat:
         self._end = threading.Event()
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._run,), name="heartbeat", daemon=True
-        )  # with the ids of the job in what it logs
+        )  # so that its log lines have the IDs of the job
 
     def __call__(self, stage: str, fraction: float) -> None:
         progress = (stage, min(max(fraction, 0.0), 1.0))
@@ -100,7 +102,7 @@ class Heartbeat:
             try:
                 self._beat()
             except Exception as error:
-                # The lease says when that was too long.
+                # the lease decides when that was too long
                 if is_unavailable(error):
                     log.warning("a heartbeat of %s failed: %s", self.job, unavailability(error))
                 else:

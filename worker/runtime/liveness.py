@@ -1,7 +1,7 @@
-"""The liveness of workers and beat: a file that is touched while they do their work, for checks of their health.
+"""The liveness of workers and beat: a file that they touch while they work, for health checks.
 
-A worker touches it with each of Celery's heartbeats, from the process that receives messages, so also while a job runs;
-beat with each message that it sends. A process that hangs, or has lost the broker, touches nothing.
+In a worker, the process that receives messages touches it with each of Celery's heartbeats, also while a job runs; beat
+touches it with each message. A process that hangs, or has lost the broker, does not touch it.
 """
 
 from functools import cache
@@ -20,13 +20,14 @@ def _file() -> Path | None:
 
 @heartbeat_sent.connect
 def touch(**_: Any) -> None:
-    """Touch the file that the settings name, if they name one."""
+    """Touch the file from the settings, if there is one."""
     if (file := _file()) is not None:
         file.touch()
 
 
 @beat_init.connect
 def touch_when_sending(**_: Any) -> None:
-    """Let beat touch the file when it sends a message. In workers the processes of jobs send some, too, which says
-    nothing of the one that receives."""
+    """Touch the file when beat sends a message. Not in workers: their job processes also send messages, which says
+    nothing about the process that receives.
+    """
     after_task_publish.connect(touch)

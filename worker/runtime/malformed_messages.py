@@ -1,4 +1,4 @@
-"""Malformed messages on the broker: logged and dropped, where Celery would end the worker.
+"""Malformed messages on the broker: logged and dropped, because Celery would end the worker.
 
 Only somebody with the broker's password can send one. No job is lost: the sweep sends a missing message again.
 """
@@ -12,9 +12,9 @@ from redis.exceptions import DataError
 
 log = logging.getLogger(__name__)
 HEADERS = {"id", "task", "args", "kwargs", "expires", "hostname", "properties", "delivery_info"}
-"""What a request has of a message and of its worker. Celery's other headers are of no use to Kennel."""
+"""The fields that a request takes from a message and its worker. Kennel does not use Celery's other headers."""
 ERRORS = (ValueError, TypeError, KeyError, AttributeError, RecursionError, DataError)
-"""What kombu and Celery raise for a message that is no JSON or lacks a field; connection errors are none of these."""
+"""Errors of kombu and Celery for a message that is not JSON or lacks a field; they include no connection errors."""
 
 
 class Channel(redis.Channel):
@@ -36,8 +36,9 @@ redis.Transport.Channel = Channel
 
 @task_received.connect
 def ignore_other_headers(request: Any, **_: object) -> None:
-    """Leave a request only what Kennel sends. Celery uses a wrong time limit or stamp once the request has the place of
-    a process, which it then keeps: the worker stands still."""
-    request.time_limits = (None, None)  # the worker has its own
+    """Leave in a request only what Kennel sends. Celery uses a wrong time limit or stamp after the request has taken a
+    process, which it then keeps: the worker is stuck.
+    """
+    request.time_limits = (None, None)  # the worker has its own limits
     for name in request.request_dict.keys() - HEADERS:
         del request.request_dict[name]

@@ -13,13 +13,13 @@ PREEMPT_AFTER = timedelta(seconds=2)
 
 
 class Preempted(Exception):
-    """This background job ends and goes back to its queue: a public score waits, or others shall have their turn."""
+    """This background job ends and is requeued, for a public score or for other jobs."""
 
 
 def preemptible(context: WorkerContext, heartbeat: Heartbeat) -> StageProgress:
-    """A progress callback that checks from time to time whether a public score waits for this worker, or in another of
-    its processes for the device, and then raises :class:`Preempted`. A worker that does not score is never
-    preempted."""
+    """A progress callback that checks from time to time whether a public score waits for this worker, or for the device
+    in another of its processes, and then raises :class:`Preempted`. A worker that does not score is never preempted.
+    """
     checked_at: datetime = context.now()
 
     def progress(stage: str, fraction: float) -> None:

@@ -1,5 +1,6 @@
-"""Locks among the processes of one worker, by bytes of a file without a name. They end with a process, however it
-ends."""
+"""Locks among the processes of one worker, on bytes of a file without a name. They end with their process in all
+cases.
+"""
 
 import fcntl
 import os
@@ -7,14 +8,15 @@ from tempfile import TemporaryFile
 
 
 def shared_file() -> int:
-    """The descriptor of a new file, opened before the worker forks its processes and for as long as it runs, for
-    ``fcntl.lockf``."""
+    """The descriptor of a new file for ``fcntl.lockf``; open it before the worker forks its processes, and keep it
+    open.
+    """
     with TemporaryFile() as file:
         return os.dup(file.fileno())
 
 
 def try_lock(file: int, byte: int) -> bool:
-    """Lock a byte of the file for this process alone; False if another process has locked it."""
+    """Lock a byte of the file for this process; False if another process has locked it."""
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
     except (BlockingIOError, PermissionError):

@@ -1,7 +1,7 @@
-"""Transactions that record how a job ended, repeated while the database is busy or away.
+"""Transactions that record how a job ended, repeated while the database is busy or unreachable.
 
-A result may have taken an hour to compute. A lock that was not to be had in time, a deadlock or a lost connection is
-over soon, so none of them is a reason to compute it again. A task that only looks for work ends instead.
+A result may have taken an hour to compute. A lock timeout, a deadlock or a lost connection is soon over, so none of
+them is a reason to compute it again. Tasks that only look for jobs end instead.
 """
 
 import logging
@@ -25,14 +25,15 @@ Result_contra = TypeVar("Result_contra", contravariant=True)
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 60.0, 60.0, 60.0)
-"""Pauses between the tries: some five minutes, beside the time that each try waits for its locks."""
+"""Pauses between the tries: about five minutes, plus the time that each try waits for locks."""
 
 
 def retry_transaction(
     context: WorkerContext, act: Callable[[Session], T], *, between: Callable[[], object] = lambda: None
 ) -> T:
-    """Call ``act`` in a transaction, again and again while the database is busy or away; what it returns. ``between``
-    is called before each further try, and may raise. One of ``UNAVAILABLE`` if no try succeeds."""
+    """Call ``act`` in a transaction, repeatedly while the database is busy or unreachable, and return its result.
+    ``between`` is called before each further try, and may raise. Raises one of ``UNAVAILABLE`` if no try succeeds.
+    """
     for seconds in RETRY_SECONDS:
         pause = seconds * context.settings.retry_factor
         try:
@@ -53,8 +54,9 @@ class Record(Protocol[Result_contra]):
 
 
 def record_result(heartbeat: Heartbeat, record: Record[T], result: T) -> None:
-    """Record the result of the claimed job in a transaction. ``LeaseLost`` if the lease has been lost. A commit whose
-    acknowledgement was lost counts as a lost lease, too: the job is done."""
+    """Record the result of the claimed job in a transaction. Raises ``LeaseLost`` if the lease has been lost. A commit
+    without acknowledgement also counts as a lost lease: the job is done.
+    """
 
     def attempt(session: Session) -> bool:
         return record(session, heartbeat.claim, result, now=heartbeat.context.now())
@@ -65,13 +67,14 @@ def record_result(heartbeat: Heartbeat, record: Record[T], result: T) -> None:
 
 @contextmanager
 def one_line_in_outages() -> Iterator[None]:
-    """End a task in one line while the database or the blob store is busy or away, or the clock is wrong, without a
-    traceback: its next message, which a sweep sends, finds the same work."""
+    """End a task with one line instead of a traceback while the database or the blob store is busy or unreachable, or
+    the clock is wrong. The next message, which a sweep sends, finds the same jobs.
+    """
     try:
         yield
     except Unavailable as error:
-        log.warning("a task was left undone: %s", error)
+        log.warning("a task was not completed: %s", error)
     except Exception as error:
         if not is_unavailable(error):
             raise
-        log.warning("a task was left undone: %s", unavailability(error))
+        log.warning("a task was not completed: %s", unavailability(error))

@@ -1,5 +1,6 @@
-"""The check of the folder in which workers decode images. Apart from the other checks of a worker's start, because
-``kennel up`` makes it too, and needs nothing of Celery."""
+"""The check of the folder in which workers decode images. Separate from the other start-up checks of a worker, because
+``kennel up`` also uses it, without Celery.
+"""
 
 import os
 from pathlib import Path
@@ -17,6 +18,6 @@ def require_scratch(folder: Path) -> None:
     except OSError as error:
         raise Unavailable(
             "scratch-unwritable",
-            f"The account {account_name(os.geteuid())} cannot write to the folder {folder} ({error.strerror}). Set "
-            "KENNEL_SCRATCH to a folder of that account, or give it this one.",
+            f"The account {account_name(os.geteuid())} cannot write to the folder {folder} ({error.strerror}). "
+            "Set KENNEL_SCRATCH to a folder of that account, or make that account the folder's owner.",
         ) from None

@@ -1,4 +1,4 @@
-"""The self-test of a worker: tries what every job needs, and says what is wrong with it."""
+"""The self-test of a worker: tries everything that all jobs need, and reports faults."""
 
 from uuid import uuid4
 
@@ -17,8 +17,9 @@ PROBE_IMAGES = 4
 
 
 def self_test(context: WorkerContext) -> str | None:
-    """Try what every job needs (database, blob store, scratch folder, loaded extractors); what is wrong, or None. A GPU
-    that is lost to this process is no answer: ``DeviceLost`` ends the process."""
+    """Try everything that all jobs need (database, blob store, scratch folder, loaded extractors); returns the fault,
+    or None. A GPU lost to this process raises ``DeviceLost``, which ends the process.
+    """
     for check in (_ping_database, _use_blobs, _use_scratch, _use_device, _use_extractors):
         try:
             check(context)
@@ -38,7 +39,7 @@ def _use_blobs(context: WorkerContext) -> None:
     context.blobs.write(key, b"self-test")
     try:
         if context.blobs.read(key) != b"self-test":
-            raise OSError(f"The blob store returned other bytes for {key} than it was given.")
+            raise OSError(f"The blob store returned other bytes for {key} than were written.")
     finally:
         context.blobs.delete(key)
 
@@ -53,7 +54,7 @@ def _use_scratch(context: WorkerContext) -> None:
 
 
 def _use_device(context: WorkerContext) -> None:
-    """After a loss: whether the GPU computes for a new process, as this one will be to it."""
+    """After a loss: test whether the GPU works for a new process."""
     if health.device_losses.value == 0:
         return
     device = context.settings.device

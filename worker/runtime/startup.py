@@ -1,4 +1,4 @@
-"""Start-up of a worker: the checks of its clock, its connections, its GPU and the weights that tracks need; metrics."""
+"""Start-up of a worker: checks of its clock, its connections, its GPU and the weights of the tracks; metrics."""
 
 import logging
 from typing import Any
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def require_weights(settings: Settings) -> None:
-    """Raise ``Unavailable`` in one sentence if weights that a track needs are missing or wrong."""
+    """Raise ``Unavailable`` with one sentence if weights that a track needs are missing or wrong."""
     with connected(settings) as sessions, sessions() as session:
         needed = competitions.extractors_in_use(session)
     for identity in needed:
@@ -37,15 +37,16 @@ def require_weights(settings: Settings) -> None:
 
 
 def require_device(settings: Settings) -> None:
-    """Raise ``Unavailable`` in one sentence if the settings ask for a GPU that does not compute."""
+    """Raise ``Unavailable`` with one sentence if the settings request a GPU that does not work."""
     fault = device_fault(settings.device) if settings.device.startswith("cuda") else None
     if fault is not None:
         raise Unavailable("no-gpu", fault)
 
 
 def require_database(settings: Settings) -> None:
-    """Raise ``Unavailable`` in one sentence if this machine's clock is not the database's, or if all processes may open
-    more connections than it has."""
+    """Raise ``Unavailable`` with one sentence if this machine's clock differs from the database's, or if all processes
+    together could open too many connections.
+    """
     with connected(settings) as sessions:
         require_right_clock(sessions, utc_now)
         require_connections(sessions, settings)
@@ -53,14 +54,15 @@ def require_database(settings: Settings) -> None:
 
 @worker_shutting_down.connect
 def give_back_jobs(**_: object) -> None:
-    """Let running jobs go back to the queue at their next progress report: a deploy costs no attempt."""
+    """Requeue running jobs at their next progress report: a deployment costs no attempt."""
     stopping.value = 1
 
 
 @worker_init.connect
 def refuse_to_start(sender: Any, **_: object) -> None:
-    """End a worker whose clock is wrong or whose connections would not be taken, or a scoring one whose weights are
-    missing or whose GPU does not compute, with one sentence instead of a failure per entry."""
+    """End a worker with one sentence, instead of a failure per entry, if its clock is wrong or its connections would be
+    refused; a scoring worker also if its weights are missing or its GPU does not work.
+    """
     settings = read_settings()
     try:
         if settings.metrics_port is not None:
@@ -79,26 +81,28 @@ def refuse_to_start(sender: Any, **_: object) -> None:
 
 @worker_process_init.connect
 def begin_traces(**_: object) -> None:
-    """Send spans where the operator has named a collector: in each process that runs jobs, since threads don't fork."""
+    """Send spans if the operator has set a collector; called in each process that runs jobs, because threads don't
+    survive a fork.
+    """
     configure_traces(read_settings().traces_endpoint, "kennel-worker")
 
 
 @worker_process_shutdown.connect
 def send_last_traces(**_: object) -> None:
-    """Send the spans that wait: these processes end without leaving the interpreter."""
+    """Send the waiting spans: these processes end without leaving the interpreter."""
     end_traces()
 
 
 @worker_ready.connect
 def offer_metrics(sender: Any, **_: object) -> None:
-    """Say that the worker is ready, and serve the metrics of all its processes where the operator has set a port."""
+    """Report that the worker is ready, and serve the metrics of all its processes if the operator has set a port."""
     settings = read_settings()
     log.info("this worker is ready for the queues %s", ", ".join(sender.app.amqp.queues.consume_from))
     token = settings.metrics_token
     if settings.metrics_port is not None:
         try:
             serve_metrics(settings.metrics_port, token.get_secret_value() if token is not None else None)
-        except OSError as error:  # another worker of this machine has it: jobs are done all the same
+        except OSError as error:  # another worker of this machine uses the port; jobs run anyway
             log.error(  # noqa: TRY400 - the sentence says it all
                 "this worker offers no metrics: KENNEL_METRICS_PORT=%s: %s", settings.metrics_port, error.strerror
             )

@@ -20,7 +20,7 @@ from worker.runtime.context import extractor_options_of
 
 log = logging.getLogger(__name__)
 END_SECONDS = 5.0
-"""How long a worker that ends waits for the removal of its report. A report that stays expires."""
+"""How long an ending worker waits for the removal of its report. A remaining report expires."""
 _ended = threading.Event()
 _has_beaten = threading.Event()
 
@@ -40,7 +40,6 @@ def write_report(settings: Settings, worker: str, queues: list[str]) -> None:
 
 
 def remove_report(settings: Settings, worker: str) -> None:
-    """Remove the report of this worker, which ends."""
     with connected(settings) as sessions, sessions.begin() as session:
         worker_reports.remove_report(session, worker)
 

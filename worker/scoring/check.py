@@ -1,5 +1,5 @@
-"""The ``check`` job: the deep check of a submission, which passes or rejects it, and hashes of its images, by which it
-is compared with other teams' entries.
+"""The ``check`` job: the deep check of a submission, which accepts or rejects it, and the hashes of its images for the
+comparison with other teams' entries.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from worker.scoring.reference_features import (
 
 
 def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Decode every image, compare pixel hashes with those of the training images, then pass or reject."""
+    """Decode every image, compare pixel hashes with those of the training images, then accept or reject."""
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         training = competitions.references_of(session, submission.competition_id)["train"].reference_set
@@ -63,7 +63,7 @@ def _require_clean(context: WorkerContext, submission: Submission) -> None:
 
 
 def _store_sprite_sheet(context: WorkerContext, submission: Submission, images: Images) -> str:
-    """Store a sprite sheet of a sample of the images, the same sample however often the check is tried."""
+    """Store a sprite sheet of a sample of the images; each try of the check uses the same sample."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
     context.blobs.write(key, sprite_sheet_of(images, rng))

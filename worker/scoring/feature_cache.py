@@ -1,6 +1,6 @@
 """The feature cache: features, hashes and thumbnails of an entry, stored from its score until its evidence.
 
-A lost blob costs time only: it is computed again from the zip. So does one made with other weights, or by another
+A lost blob costs only time: it is computed again from the zip. So is a blob with other weights, or with another
 definition of evidence: both are part of the address.
 """
 
@@ -25,18 +25,18 @@ from worker.runtime.heartbeat import StageProgress
 
 Arrays = Mapping[str, NDArray[Any]]
 ArrayCache = Callable[[str, Callable[[], Arrays]], Arrays]
-"""Returns the arrays stored under a name, or makes and stores them."""
+"""Returns the arrays stored under a name, or computes and stores them."""
 
 
 def no_cache(_name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Make the arrays and store nothing."""
+    """Compute the arrays and store nothing."""
     return make()
 
 
 log = logging.getLogger(__name__)
 FOLDER = "entry-features"
 FEATURES_LIFETIME = timedelta(days=7)
-"""For entries whose evidence has failed or was never made."""
+"""For entries with failed or missing evidence."""
 
 
 class CachedFeatures(NamedTuple):
@@ -53,7 +53,7 @@ class CachedFeatures(NamedTuple):
 
 
 def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
-    """What is cached of images (n, s, s, 3) uint8 with these features (n, d)."""
+    """The cached data of images (n, s, s, 3) uint8 with these features (n, d)."""
     hashes, mirrored = hash_pixels(images), hash_pixels(mirror_images(images))
     return CachedFeatures(features, hashes, mirrored, thumbnails_of(images))
 
@@ -72,8 +72,9 @@ def store_features(
     images: NDArray[Any],
     features: Features,
 ) -> None:
-    """Store an entry's features on a track by the extractor ``name@version``. A later measurement by that extractor
-    overwrites an earlier one."""
+    """Store an entry's features on a track from the extractor ``name@version``. A later measurement with that extractor
+    overwrites them.
+    """
     buffer = io.BytesIO()
     np.savez(buffer, **cached_features_of(images, features)._asdict())
     context.blobs.write(_key(context, submission, track_id, identity=identity), buffer.getvalue())
@@ -82,11 +83,11 @@ def store_features(
 def load_features(
     context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str, progress: StageProgress
 ) -> CachedFeatures:
-    """An entry's features on a track, from the cache or computed again by the extractor ``name@version``."""
+    """An entry's features on a track, from the cache or computed again with the extractor ``name@version``."""
     try:
         content = context.blobs.read(_key(context, submission, track_id, identity=identity))
     except NotFound:
-        log.info("the features of %s are not kept any more: they are made again", submission.id)
+        log.info("the features of %s have been removed and are computed again", submission.id)
         return _compute_again(context, submission, context.extractor(identity), progress=progress)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return CachedFeatures(*(arrays[name] for name in CachedFeatures._fields))
@@ -102,12 +103,12 @@ def _compute_again(
 
 
 def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> None:
-    """Delete an entry's cached features on a track by an extractor."""
+    """Delete an entry's cached features on a track from an extractor."""
     context.blobs.delete(_key(context, submission, track_id, identity=identity))
 
 
 def delete_expired_features(context: WorkerContext) -> int:
-    """Delete features older than ``FEATURES_LIFETIME``; returns how many blobs that were."""
+    """Delete features older than ``FEATURES_LIFETIME``; returns the number of blobs."""
     count = 0
     for expired in context.blobs.older_than(FOLDER, context.now() - FEATURES_LIFETIME):
         context.blobs.delete_all(expired)

@@ -1,7 +1,7 @@
 """Measures images against a prepared reference: features, nearest neighbours, Fréchet distance.
 
-It needs neither database nor queue, so the command line measures in the same way. The provenance of a
-measurement has, besides that of the extractor, the versions of the libraries that do the other arithmetic.
+It needs neither database nor queue, so the command line measures in the same way. The provenance of a measurement
+contains that of the extractor, and the versions of the libraries that do the other arithmetic.
 """
 
 import platform
@@ -28,26 +28,28 @@ from worker.runtime.heartbeat import StageProgress
 def environment() -> dict[str, Any]:
     """Versions of the libraries that decode, multiply and decompose, as a measurement records them; JSON.
 
-    The last bits of a Fréchet distance depend on the BLAS behind numpy and scipy: on its version, on the kernels that
-    it chose for this processor, and on how many threads share a sum.
+    The last bits of a Fréchet distance depend on the BLAS of numpy and scipy: on its version, on the kernels that it
+    chose for this processor, and on how many threads share a sum.
     """
-    import_module("scipy.linalg")  # its BLAS takes part, and is loaded on first use
-    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
-    # torch may bring a BLAS of its own, which takes no part in a measurement.
-    used = [each for each in libraries if "torch" not in each["filepath"]]
-    names = {f"{each['internal_api']} {each['version']} {each.get('architecture', '')}".strip() for each in used}
+    import_module("scipy.linalg")  # its BLAS is loaded on first use
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    # torch may bring its own BLAS, which takes no part in a measurement.
+    used = [library for library in libraries if "torch" not in library["filepath"]]
+    names = {
+        f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip() for library in used
+    }
     return {
         "python": platform.python_version(),
         "pillow": PIL.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "blas": "; ".join(sorted(names)) or None,
-        "blas_threads": max((each["num_threads"] for each in used), default=None),
+        "blas_threads": max((library["num_threads"] for library in used), default=None),
     }
 
 
 SCORER_VERSION = "1"
-"""Raised whenever the same zip would measure differently; a rescore then adds rows beside the old ones."""
+"""Increase it whenever the same zip would measure differently; a rescore then adds new rows and keeps the old ones."""
 HISTOGRAM_BINS = 60
 
 
@@ -62,7 +64,7 @@ class PreparedReference:
 
 @dataclass(frozen=True, eq=False)
 class RawMeasurement:
-    """What was measured of one set of images against one reference."""
+    """The measured numbers of one set of images against one reference."""
 
     features: Features
     fid: float

@@ -1,4 +1,4 @@
-"""Features of reference images in place of the images, as the 2019 competition's authors published them.
+"""Features of reference images instead of the images, in the format of the 2019 competition's authors.
 
 A file ``*_feats.npz`` has the arrays ``features`` (m, d), their mean ``m`` (d,) and their covariance ``s`` (d, d).
 """
@@ -15,14 +15,14 @@ from scorer.metrics.features import Features, require_finite, require_matrix
 _MAX_BYTES = 8 << 30
 MIN_IMAGES = 2
 _TOLERANCE = 1e-3
-"""Of mean and variance, relative to the features' spread: the file's may have been computed in float32."""
+"""Tolerance of mean and variance, relative to the features' spread: the file's may have been computed in float32."""
 
 
 def read_reference_features(path: Path, dimension: int) -> Features:
-    """The features (m, d) of a file, once its mean and its variances have proved to be theirs.
+    """Read the features (m, d) of a file, and check them against the file's mean and variances.
 
-    Raises ``Invalid``: ``bad-features`` for anything else than such a file with d = ``dimension``, and as
-    :func:`require_finite` does; ``TooLarge`` (``too-many-images``).
+    Raises ``Invalid``: ``bad-features`` if it is not such a file with d = ``dimension``, and as :func:`require_finite`
+    does; ``TooLarge`` (``too-many-images``).
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -1,7 +1,7 @@
 """Reference sets in the blob store: images, features per extractor, and a track's prepared statistics.
 
-A blob's key contains the hashes of all inputs, so equal work is done once. Arrays are read memory-mapped.
-The ``prepare`` job computes them.
+A blob's key contains the hashes of all inputs, so nothing is computed twice. Arrays are read memory-mapped. The
+``prepare`` job computes them.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features
 
 IMAGES_PER_CHUNK = 1024
-"""Images of one stored piece: at most so many are computed again after an interruption."""
+"""Images in one stored piece, which are computed again after an interruption."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SetAddress:
 
     @property
     def holds_features(self) -> bool:
-        """Whether it is a file of features in place of images."""
+        """Whether it is a file of features instead of images."""
         return self.blob_key.endswith(".npz")
 
     @property
@@ -68,7 +68,7 @@ class SetAddress:
 
 def addresses_of(session: Session, set_ids: Sequence[int | None], image_size: int) -> list[SetAddress]:
     """The addresses of reference sets in this order, without those that are None."""
-    rows = competitions.reference_sets(session, [each for each in set_ids if each is not None])
+    rows = competitions.reference_sets(session, [set_id for set_id in set_ids if set_id is not None])
     return [SetAddress(row.sha256, row.blob_key, image_size) for row in rows]
 
 
@@ -80,7 +80,7 @@ def write_array(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
 
 
 def _write_mapped(context: WorkerContext, key: str, array: NDArray[Any]) -> None:
-    """Store an array that is a .npy file already, without reading it into memory."""
+    """Store an array from a .npy file, without reading it into memory."""
     if not isinstance(array, np.memmap):
         raise TypeError("not a mapped array")
     array.flush()
@@ -111,7 +111,7 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
         _write_mapped(context, f"{address.folder}/images.npy", decoded.images)
     write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)
     write_array(context, f"{address.folder}/mirrored.npy", decoded.mirrored_hashes)
-    # Last, because it says that the others are there.
+    # written last, because it marks the others as complete
     context.blobs.write(f"{address.folder}/{NAMES_FILE}", json.dumps(decoded.names).encode())
 
 
@@ -135,7 +135,7 @@ def pixel_hashes_of(context: WorkerContext, address: SetAddress) -> tuple[PixelH
 def features_of(
     context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
-    """A set's features by the extractor ``name@version``, (n, d) float32, computed once."""
+    """A set's features from the extractor ``name@version``, (n, d) float32, computed once."""
     decode_set(context, address, progress)
     key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(context.settings))[:16]}.npy"
     if not context.blobs.exists(key):
@@ -148,8 +148,9 @@ def features_of(
 def mirrored_features_of(
     context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
-    """The features of a set's mirror images, (n, d) float32, computed once. They are stored piece by piece, so that an
-    interrupted job is continued after the last complete piece."""
+    """The features of a set's mirror images, (n, d) float32, computed once. They are stored in pieces, so an
+    interrupted job continues after the last complete piece.
+    """
     key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(context.settings))[:16]}"
     if not context.blobs.exists(f"{key}.npy"):
         images = mirror_images(images_of(context, address, progress))
@@ -179,7 +180,8 @@ def prepare_reference(
     progress: StageProgress,
 ) -> PreparationResult:
     """Compute and store a track's reference: normalised features, and statistics with their factor. If the first set is
-    a file of features, they stand for those of the images, which are only decoded."""
+    a file of features, they replace those of the images, which are only decoded.
+    """
     if sets[0].holds_features:
         dimension = context.extractor(identity).spec.dimension
         file = context.blobs.local(sets[0].blob_key, context.scratch / "blobs")
@@ -227,21 +229,24 @@ def load_prepared(context: WorkerContext, key: str, *, signed: bool) -> Prepared
 
 
 def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -> None:
-    """``Unavailable`` (``other-weights``) unless the extractor has the weights that a reference was prepared with.
+    """Raise ``Unavailable`` (``other-weights``) unless the extractor has the weights of the prepared reference.
 
-    Other weights are another feature space, whatever the extractor's name.
+    Other weights are another feature space, even with the same extractor's name.
     """
     expected = (preparation.provenance or {}).get("weights_sha256")
     if provenance.get("weights_sha256") != expected:
         raise Unavailable(
             "other-weights",
-            f"The weights of {preparation.extractor} here are not those that the references were prepared with: put"
-            " those back, or require the new ones (KENNEL_WEIGHTS_SHA256) and prepare the references again.",
+            f"The weights of {preparation.extractor} on this machine differ from those of the prepared "
+            "references: restore those weights, or require the new ones (KENNEL_WEIGHTS_SHA256) and prepare the "
+            "references again.",
         )
 
 
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Prepare a track's reference and record it, with the track's first threshold; continue what waited for it."""
+    """Prepare a track's reference and record it, with the track's first threshold; continue the jobs that waited for
+    it.
+    """
     with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.job.preparation_id)
         sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
@@ -260,7 +265,7 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
 
 
 def _record_preparation(session: Session, claim: leases.Claim, prepared: PreparationResult, *, now: datetime) -> bool:
-    """Record a preparation and continue what waited for it; False if the claim no longer holds the job."""
+    """Record a preparation and continue the jobs that waited for it; False if the claim no longer holds the job."""
     recorded = preparations.record_preparation(session, claim, prepared, now=now)
     if recorded:
         preparation = session.get_one(Preparation, claim.job.preparation_id)

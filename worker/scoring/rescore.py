@@ -39,7 +39,7 @@ REPEATED_OPTIONS = ("device", "batch_size", "threads")
 
 @dataclass(frozen=True)
 class RecordedMeasurement:
-    """A measurement as the database has it, with what is needed to repeat it."""
+    """A recorded measurement, with everything needed to repeat it."""
 
     track: TrackKind
     row: Measurement
@@ -49,7 +49,7 @@ class RecordedMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedMeasurement:
-    """A measurement made again. ``comparison`` is None unless it was asked for."""
+    """A repeated measurement. ``comparison`` is None unless requested."""
 
     recorded: RecordedMeasurement
     scores: MeasuredScores
@@ -61,11 +61,11 @@ class RepeatedMeasurement:
 def rescore(
     context: WorkerContext, submission_id: str, *, verify: bool, progress: StageProgress
 ) -> list[RepeatedMeasurement]:
-    """Measure every measurement of a submission again, as its provenance says, and compare if ``verify``.
+    """Repeat every measurement of a submission according to its provenance, and compare if ``verify``.
 
     Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
-    ``other-zip``: the stored zip is not the one that was uploaded) and ``Unavailable`` where this machine cannot
-    repeat a measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``unreadable-artifact``.
+    ``other-zip``: the stored zip is not the uploaded one) and ``Unavailable`` if this machine cannot repeat a
+    measurement: ``no-gpu``, ``missing-weights``, ``other-weights``, ``unreadable-artifact``.
     """
     with context.sessions() as session:
         submission, measurements = find_recorded_submission(session, submission_id)
@@ -82,19 +82,23 @@ def rescore(
             )
         except DamagedBlob as error:
             raise Conflict(
-                "other-zip", f"The stored zip of {submission.id} is not the one that was handed in. {error}"
+                "other-zip", f"The stored zip of {submission.id} is not the uploaded one. {error}"
             ) from error
         images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-        return [_repeat_measurement(context, each, images, progress=progress, verify=verify) for each in measurements]
+        return [
+            _repeat_measurement(context, measurement, images, progress=progress, verify=verify)
+            for measurement in measurements
+        ]
 
 
 def find_recorded_submission(session: Session, submission_id: str) -> tuple[Submission, list[RecordedMeasurement]]:
-    """A submission with the newest measurement of each of its tracks, the public one first. ``NotFound``, or
-    ``Conflict`` where it has none yet or was imported."""
+    """A submission with the newest measurement of each of its tracks, the public one first. Raises ``NotFound``, or
+    ``Conflict`` if it has none yet or was imported.
+    """
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
-    stored_zip(submission)  # raises for an entry without one, such as an imported one
+    stored_zip(submission)  # raises for an entry without a zip, such as an imported one
     tracks = competitions.tracks_of(session, submission.competition_id)
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
@@ -107,7 +111,7 @@ def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -
     key = row.provenance.get("reference")
     preparation = competitions.preparation_by_key(session, str(key))
     if preparation is None or row.artifact_key is None:
-        raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) is not known here.")
+        raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) does not exist.")
     return RecordedMeasurement(kind, row, row.artifact_key, preparation.signed)
 
 
@@ -142,8 +146,9 @@ def _repeat_measurement(
 
 
 def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Extractor:
-    """The extractor with the recorded options. ``Unavailable`` if this machine cannot run it so, or has other
-    weights."""
+    """The extractor with the recorded options. Raises ``Unavailable`` if this machine cannot use them, or has other
+    weights.
+    """
     then = recorded.row.provenance
     try:
         extractor = load(then["extractor"], options=options_from(then, extractor_options_of(context.settings)))
@@ -153,15 +158,16 @@ def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Ex
     if now["weights_sha256"] != then["weights_sha256"]:
         raise Unavailable(
             "other-weights",
-            f"The {recorded.track} score can't be repeated here: the weights of {then['extractor']} have the SHA-256 "
-            f"{now['weights_sha256']}, and those of then {then['weights_sha256']}.",
+            f"The {recorded.track} score can't be repeated on this machine: the weights of {then['extractor']} "
+            f"have the SHA-256 {now['weights_sha256']}; the recorded ones have {then['weights_sha256']}.",
         )
     return extractor
 
 
 def read_recorded_scores(context: WorkerContext, recorded: RecordedMeasurement) -> MeasuredScores:
-    """The recorded scores, with the distance of each image. ``NotFound`` (``blob-missing``), or ``Unavailable``
-    (``unreadable-artifact``) if the stored distances are damaged."""
+    """The recorded scores, with the distance of each image. Raises ``NotFound`` (``blob-missing``), or ``Unavailable``
+    (``unreadable-artifact``) if the stored distances are damaged.
+    """
     content = context.blobs.read(recorded.artifact_key)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:

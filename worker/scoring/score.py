@@ -1,6 +1,6 @@
 """The ``score`` and ``rescore`` jobs: measure a submission on a track (Fréchet and memorization distance) and record it
-once. A ``rescore`` job measures by the terms of a campaign and gives way to public scores. The ``compare`` job measures
-a labelled entry with an extractor that is a candidate for the private track.
+once. A ``rescore`` job uses the settings of a campaign and yields to public scores. The ``compare`` job measures a
+labelled entry with an extractor that is a candidate for the private track.
 """
 
 import io
@@ -53,8 +53,9 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
 
 
 def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Measure a submission for a rescoring campaign and record it beside what counts. ``Preempted`` when a public score
-    waits."""
+    """Measure a submission for a rescoring campaign and record it, without changing the current score. Raises
+    ``Preempted`` when a public score waits.
+    """
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation
@@ -74,7 +75,7 @@ def _measure(
     progress: StageProgress,
 ) -> tuple[NDArray[Any], outcomes.NewMeasurement, Features]:
     """The images of a submission, their measurement against a preparation, and their features."""
-    # Before the extractor, which may have to wait for its turn to be loaded.
+    # before the extractor, which may have to wait for its turn to be loaded
     progress("decoding", 0.0)
     images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
     extractor = context.extractor(preparation.extractor, public=claim.public)
@@ -82,7 +83,7 @@ def _measure(
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
     numbers = measure(images, extractor, reference, progress=progress)
     progress("evidence", 0.0)
-    # Everything needed to repeat the measurement (worker.scoring.rescore), and how long it took.
+    # Everything needed to repeat the measurement (worker.scoring.rescore), and its duration.
     provenance = {
         "zip_sha256": submission.sha256,
         "reference": preparation.key,
@@ -107,9 +108,12 @@ def _measure(
 def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:
     """The images closest to the reference, each with its nearest reference image."""
     names = [
-        f"{each.sha256[:8]}/{name}" for each in sets if not each.holds_features for name in names_of(context, each)
+        f"{address.sha256[:8]}/{name}"
+        for address in sets
+        if not address.holds_features
+        for name in names_of(context, address)
     ]
-    by_row = sets[0].holds_features  # which image a row belongs to is not known
+    by_row = sets[0].holds_features  # the image of a row is unknown
     return [
         {
             "image": pair.generated,

@@ -1,4 +1,6 @@
-"""Measurement on a shown track, a ``rescore`` job without a campaign: one number of an entry that ranks nothing."""
+"""Measurement on a shown track, a ``rescore`` job without a campaign: one number of an entry that does not affect the
+ranking.
+"""
 
 import math
 
@@ -17,8 +19,9 @@ from worker.scoring.reference_features import load_prepared, require_same_weight
 
 
 def measure_shown(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Measure a submission on a shown track and record it. ``Preempted`` when a public score waits; ``Unavailable``
-    (``not-prepared``) while the references are prepared anew."""
+    """Measure a submission on a shown track and record it. Raises ``Preempted`` when a public score waits,
+    ``Unavailable`` (``not-prepared``) while the references are being prepared again.
+    """
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         shown = session.get_one(ShownTrack, claim.job.shown_track_id)

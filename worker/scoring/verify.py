@@ -11,15 +11,15 @@ import numpy as np
 from scorer.metrics.memorization import Nearest
 
 SCORE_TOLERANCE = 1e-6
-"""Relative: by how much a score may move with batch size, threads or machine.
+"""Relative change of a score that batch size, threads or machine may cause.
 
-docs/explanation/metrics.md#determinism-and-provenance says why.
+docs/explanation/metrics.md#determinism-and-provenance gives the reasons.
 """
 IMAGE_TOLERANCE = 1e-5
-"""Absolute, of one image's distance in [0, 2]. Features that turn by 1e-6 move 1 - |cos| by 2e-6 at most."""
+"""Absolute change of one image's distance in [0, 2]. Features that turn by 1e-6 change 1 - |cos| by at most 2e-6."""
 
-# Near zero only rounding is left, so differences are taken relative to at least these numbers: the fid of a copy may
-# be 1e-10 on one machine and 1e-12 on another.
+# Near zero only rounding remains, so differences are relative to at least these numbers: the fid of a copy may be 1e-10
+# on one machine and 1e-12 on another.
 _MIN_FID, _MIN_DISTANCE = 1.0, 1e-3
 
 
@@ -42,8 +42,9 @@ class ComparisonOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class MeasurementComparison:
-    """``relative`` is the larger relative difference of fid and s, ``images`` the number of images whose nearest
-    distance or index differs, even by the last bit."""
+    """``relative`` is the larger relative difference of fid and s, ``images`` the number of images with a different
+    nearest distance or index, even in the last bit.
+    """
 
     outcome: ComparisonOutcome
     relative: float
@@ -64,8 +65,8 @@ def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Measur
     """Compare fid, s, and every image's nearest distance and index.
 
     IDENTICAL: all are equal, bit for bit. CLOSE: fid and s differ by at most :data:`SCORE_TOLERANCE` relative, each
-    image's distance by at most :data:`IMAGE_TOLERANCE`; where two reference images are equally near, the index may be
-    that of the other.
+    image's distance by at most :data:`IMAGE_TOLERANCE`; if two reference images are equally near, the index may be the
+    other one's.
     """
     relative = max(
         _relative(recorded.fid, repeated.fid, _MIN_FID),
@@ -82,7 +83,7 @@ def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> Measur
     outcome = ComparisonOutcome.DIFFERENT
     if same_numbers and not other.any():
         outcome = ComparisonOutcome.IDENTICAL
-    # Where all distances are equal bit for bit, a different index is no tie decided otherwise but a difference.
+    # If all distances are equal bit for bit, a different index is not a tie, but a difference.
     elif relative <= SCORE_TOLERANCE and _within_tolerance(before, now) and (moved.any() or not other.any()):
         outcome = ComparisonOutcome.CLOSE
     return MeasurementComparison(outcome, relative, int(other.sum()))
@@ -94,14 +95,15 @@ def _within_tolerance(before: Nearest, now: Nearest) -> bool:
 
 
 def _relative(recorded: float, repeated: float, min_scale: float) -> float:
-    """The difference relative to the larger number or ``min_scale``; infinite where one is not a number."""
+    """The difference relative to the larger number or ``min_scale``; infinite if one of them is nan."""
     difference = abs(recorded - repeated) / max(min_scale, abs(recorded), abs(repeated))
     return math.inf if math.isnan(difference) else difference
 
 
 def provenance_differences(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -> tuple[str, ...]:
-    """The differences between a recorded provenance and that of the repetition, as one line of text each: versions,
-    processor, arithmetic. Only the names in ``repeated`` are compared."""
+    """The differences between a recorded provenance and that of the repetition, one line of text each: versions,
+    processor, arithmetic. Compares only the names in ``repeated``.
+    """
     return tuple(
         f"{_in_words(name)}: {_recorded_text(recorded, name)} then, {_recorded_text(repeated, name)} now"
         for name in sorted(repeated)

@@ -1,4 +1,4 @@
-"""Others' accounts, for admins: who is there, their roles, suspending them, ending their credentials."""
+"""The admins' pages of accounts: the list, roles, suspensions, ending credentials."""
 
 from typing import Annotated, Any
 
@@ -18,10 +18,10 @@ router = Router(prefix="/admin/accounts", include_in_schema=False)
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 1000
 DONE_MESSAGES = {
-    "role": "The role is changed.",
-    "suspended": "The account is suspended; its sessions, tokens and webhooks have ended.",
-    "restored": "The account may sign in again.",
-    "ended": "All sessions, tokens and webhooks of the account have ended.",
+    "role": "Role changed.",
+    "suspended": "Account suspended. Its sessions, tokens and webhooks have ended.",
+    "restored": "Suspension lifted. The account can sign in again.",
+    "ended": "Sessions, tokens and webhooks ended.",
 }
 Search = Annotated[str, Query(max_length=100)]
 
@@ -34,7 +34,6 @@ def list_accounts(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     done: str = "",
 ) -> Response:
-    """The accounts, oldest first."""
     return _page(acting, viewer, search=search, after=after, done=DONE_MESSAGES.get(done))
 
 
@@ -55,7 +54,6 @@ def _page(acting: Acting, viewer: Viewer, *, search: str = "", after: int = 0, *
 
 @router.post("/{handle}/role")
 def change_role(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
-    """Give an account another role."""
     with refusal_on(_page, acting, viewer, search=handle):
         accounts.change_role(acting, handle, text(fields, "role"))
     return see_other(f"/admin/accounts?search={handle}&done=role")
@@ -63,7 +61,7 @@ def change_role(handle: str, fields: FormFields, acting: ActingAdmin, viewer: Si
 
 @router.post("/{handle}/suspension")
 def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
-    """Suspend an account, or, with ``suspended=no``, let it sign in again."""
+    """Suspend an account, or lift the suspension with ``suspended=no``."""
     suspended = text(fields, "suspended") != "no"
     with refusal_on(_page, acting, viewer, search=handle):
         reason = text(fields, "reason", max_length=MAX_REASON_LENGTH).strip()
@@ -73,7 +71,6 @@ def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: Signed
 
 @router.post("/{handle}/credentials/end")
 def end_credentials(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
-    """End all sessions, tokens and webhooks of an account."""
     with refusal_on(_page, acting, viewer, search=handle):
         administration.end_credentials_of(acting, handle)
     return see_other(f"/admin/accounts?search={handle}&done=ended")

@@ -1,4 +1,4 @@
-"""API tokens: listing, making (the secret is shown once) and revoking them."""
+"""API tokens: listing, creating and revoking them."""
 
 from fastapi import Response
 
@@ -23,15 +23,15 @@ router = ApiRouter(prefix="/tokens", tags=["tokens"])
 
 @router.get("")
 def index(acting: ActingReader, wanted: Paging) -> TokenPage:
-    """Your valid tokens, newest first."""
+    """List your valid API tokens, newest first."""
     page = wanted.of_all(accounts.tokens_of(acting.session, acting.actor.id))
-    views = [TokenView.model_validate(each) for each in page.rows]
+    views = [TokenView.model_validate(token) for token in page.rows]
     return TokenPage(tokens=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)
 def create(body: NewToken, response: Response, acting: ActingSignedIn, viewer: SignedIn) -> NewTokenView:
-    """Make a token. Only this answer contains its secret. Needs a session: a token cannot make tokens."""
+    """Create an API token. Only this response contains its secret. Requires a session: tokens can't create tokens."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = new_secret()
     token = api_tokens.issue_own(acting, secret, name=body.name, scopes=body.scopes)
@@ -41,7 +41,7 @@ def create(body: NewToken, response: Response, acting: ActingSignedIn, viewer: S
 
 @router.delete("/{token_id}", status_code=204)
 def revoke(token_id: RowId, acting: ActingKnownViewer, viewer: KnownViewer) -> None:
-    """Revoke one of your tokens, immediately. A token may revoke itself; other tokens need a session."""
+    """Revoke one of your API tokens immediately. A token may revoke itself; revoking others requires a session."""
     if viewer.token_id != token_id:
         require_session(viewer)
     api_tokens.revoke(acting, token_id)

@@ -1,4 +1,4 @@
-"""ID tokens: whose they are, which key has signed them, and what they say about a person."""
+"""ID tokens: their signature, their validity, and the identity in them."""
 
 import re
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ from scorer.accounts.accounts import is_email
 from scorer.accounts.oidc_identities import TENANT, OidcIdentity
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-"""Asymmetric signatures only: neither ``none`` nor HMAC with a shared secret."""
+"""Only asymmetric signatures: no ``none`` and no HMAC with a shared secret."""
 LEEWAY = 300
 """Seconds by which the issuer's clock may differ from ours."""
 TENANT_ID = re.compile(r"[0-9a-fA-F-]{36}")
 
 
 class SignedClaims(NamedTuple):
-    """The claims of a token, and the key that has signed it."""
+    """The claims of a token, and the key of its signature."""
 
     claims: dict[str, Any]
     key: Key
 
 
 def signed_claims(token: str, keys: KeySet) -> SignedClaims:
-    """The claims of a token that one of the ``keys`` has signed. If the token names its key, only that key counts.
-    ``JoseError`` if none has signed it."""
+    """The claims of a token signed with one of the ``keys``, or with the key that it names. ``JoseError`` if no key
+    matches."""
     key_id = jws.extract_compact(token.encode()).headers().get("kid")
     failure: JoseError = InvalidKeyIdError(f"the issuer publishes no key {key_id!r}")
     for key in keys:
@@ -40,8 +40,8 @@ def signed_claims(token: str, keys: KeySet) -> SignedClaims:
 
 
 def require_valid(signed: SignedClaims, issuer: str, client_id: str, *, nonce: str, now: int) -> None:
-    """``JoseError`` or ``ValueError`` if a token is another issuer's, stale, or meant for another login or client.
-    ``issuer`` is that of the discovery document."""
+    """``JoseError`` or ``ValueError`` if a token belongs to another issuer, login or client, or has expired.
+    ``issuer`` comes from the discovery document."""
     claims = signed.claims
     expected = _of_tenant(issuer, claims)
     key_issuer = signed.key.get("issuer")
@@ -61,7 +61,7 @@ def require_valid(signed: SignedClaims, issuer: str, client_id: str, *, nonce: s
         ).validate(claims)
     except JoseError as error:
         named = {name: claims.get(name) for name in ("iss", "aud", "iat", "exp")}
-        raise ValueError(f"{error} (the token says {named}; the time here is {now}, the issuer {expected})") from error
+        raise ValueError(f"{error} (token: {named}; expected issuer: {expected}; current time: {now})") from error
 
 
 def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
@@ -70,21 +70,20 @@ def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
         return issuer
     tenant = claims.get("tid")
     if not (isinstance(tenant, str) and TENANT_ID.fullmatch(tenant)):
-        raise ValueError("the token names no tenant")
+        raise ValueError("the token has no tenant")
     return issuer.replace(TENANT, tenant)
 
 
 def identity_of(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
-    """What valid claims say about a person. Some issuers write ``email_verified`` as text; where it is missing, the
-    address is not used. The address is not used either if the ``issuer`` of the discovery document has many tenants:
-    each tenant can write any address."""
+    """The identity in valid claims. The mail address counts only with ``email_verified``, which some issuers send as
+    text. It never counts for an ``issuer`` with many tenants: each tenant can write any address."""
 
     def claim(name: str) -> str:
         value = claims.get(name)
         return value if isinstance(value, str) else ""
 
-    said = claims.get("email_verified")
-    verified = (said is True or said == "true") and TENANT not in issuer and is_email(claim("email"))
+    flag = claims.get("email_verified")
+    verified = (flag is True or flag == "true") and TENANT not in issuer and is_email(claim("email"))
     return OidcIdentity(
         issuer=claims["iss"],
         subject=str(claims["sub"]),

@@ -1,5 +1,7 @@
-"""What an OpenID Connect issuer publishes, its discovery document and its keys: read once for many logins, over HTTPS,
-in bounded size. Anybody may begin a login, so that it must cost neither the service nor the issuer much."""
+"""The discovery document and keys of an OpenID Connect issuer.
+
+They are read over HTTPS, with a size limit, and once for many logins: anybody may begin a login, so it must be cheap
+for the service and for the issuer."""
 
 import asyncio
 import time
@@ -14,9 +16,9 @@ from scorer.accounts.oidc_identities import is_issuer
 from scorer.settings import is_https_or_loopback
 
 KEPT_SECONDS = 600.0
-"""How long a document is used. Keys are read anew before that if a token names another one."""
+"""How long a document is cached. Keys are read again earlier if a token names an unknown key."""
 MAX_ANSWER_BYTES = 256 << 10
-"""Documents and tokens have a few thousand bytes."""
+"""Typical documents and tokens have a few thousand bytes."""
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -26,7 +28,7 @@ class _Kept(NamedTuple):
 
 
 class IssuerMetadata:
-    """The documents of issuers by their address. One login reads a document, others that need it wait for that."""
+    """The cached documents of issuers by address. While one login reads a document, the others wait."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -34,21 +36,23 @@ class IssuerMetadata:
         self._lock = asyncio.Lock()
 
     async def discovery(self, client: AsyncOAuth2Client, issuer: str) -> dict[str, Any]:
-        """The discovery document of ``issuer``; ``ValueError`` if it is another's or has an endpoint without TLS."""
+        """The discovery document; ``ValueError`` if it belongs to another issuer or has an endpoint without TLS."""
 
         def checked(document: dict[str, Any]) -> dict[str, Any]:
             if not is_issuer(document["issuer"], issuer):
-                raise ValueError(f"its document is of the issuer {document['issuer']}: set KENNEL_OIDC_ISSUER to that")
+                raise ValueError(
+                    f"its document names the issuer {document['issuer']}: set KENNEL_OIDC_ISSUER to that value"
+                )
             for name in ENDPOINTS:
                 if not is_https_or_loopback(document[name]):
-                    raise ValueError(f"its {name} is without TLS: {document[name]}")
+                    raise ValueError(f"its {name} does not use TLS: {document[name]}")
             return document
 
         document: dict[str, Any] = await self._read(client, f"{issuer}/.well-known/openid-configuration", checked)
         return document
 
     async def keys(self, client: AsyncOAuth2Client, address: str, *, other_than: KeySet | None = None) -> KeySet:
-        """The keys at ``address``; read anew if those that are kept are ``other_than``, in which a key is missing."""
+        """The keys at ``address``; read again if the cached keys are ``other_than``, in which a key is missing."""
 
         def key_set(document: dict[str, Any]) -> KeySet:
             return KeySet.import_key_set({"keys": document["keys"]})
@@ -83,7 +87,7 @@ class IssuerMetadata:
 
 
 class _BoundedStream(AsyncByteStream):
-    """A body that ends with an error once it has more than ``MAX_ANSWER_BYTES``."""
+    """A body that fails after ``MAX_ANSWER_BYTES``."""
 
     def __init__(self, stream: AsyncByteStream) -> None:
         self._stream = stream
@@ -93,7 +97,7 @@ class _BoundedStream(AsyncByteStream):
         async for piece in self._stream:
             size += len(piece)
             if size > MAX_ANSWER_BYTES:
-                raise RemoteProtocolError("the issuer's answer is too large")
+                raise RemoteProtocolError("the issuer's response is too large")
             yield piece
 
     async def aclose(self) -> None:
@@ -101,9 +105,9 @@ class _BoundedStream(AsyncByteStream):
 
 
 async def bound_answer(answer: Response) -> None:
-    """Bound the size of an answer before it is read: a hook of the client. A compressed one, for which nobody has
-    asked, is refused, since it may unpack to any size."""
+    """Limit the size of a response before the client reads it. Compressed responses, which nobody requested, are
+    refused: they can unpack to any size."""
     if answer.headers.get("Content-Encoding", "identity") != "identity":
-        raise RemoteProtocolError("the issuer's answer is compressed")
+        raise RemoteProtocolError("the issuer's response is compressed")
     if isinstance(answer.stream, AsyncByteStream):
         answer.stream = _BoundedStream(answer.stream)

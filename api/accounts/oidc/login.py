@@ -1,4 +1,4 @@
-"""OpenID Connect: the authorization code flow with PKCE, and the identity in a checked ID token."""
+"""OpenID Connect: the authorization code flow with PKCE, and the identity from a validated ID token."""
 
 import asyncio
 import base64
@@ -28,15 +28,15 @@ from scorer.settings import Settings
 log = logging.getLogger(__name__)
 SCOPE = "openid email profile"
 ANSWER_SECONDS = 10.0
-"""What a login waits for the issuer in all, and for another login that reads the same document."""
+"""How long a login waits for the issuer in total, including the wait for another login that reads the same document."""
 FAULTS = (HTTPError, TimeoutError, ValueError, KeyError, TypeError, AttributeError)
-"""What answers that do not come, or are not what the protocol says, raise."""
+"""What missing and malformed responses raise."""
 
 
 @dataclass(frozen=True)
 class OidcLogin:
-    """The state of a login, kept in a cookie while the browser is at the issuer: state, nonce, PKCE verifier, and the
-    path to go to afterwards."""
+    """The state of a login in a cookie while the browser is at the issuer. ``onward`` is the path to go to
+    afterwards."""
 
     state: str
     nonce: str
@@ -45,32 +45,32 @@ class OidcLogin:
 
     @classmethod
     def begin(cls, onward: str) -> "OidcLogin":
-        """A new login that leads to ``onward``."""
+        """Start a login that leads to ``onward``."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, onward)
 
     def to_cookie(self) -> str:
-        """The cookie's value: JSON in base64."""
+        """JSON in base64."""
         return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
 
     @classmethod
     def from_cookie(cls, cookie: str) -> "OidcLogin":
-        """The login that ``to_cookie`` has written; ``Unauthenticated`` for anything else."""
+        """The login from a value of ``to_cookie``; ``Unauthenticated`` for anything else."""
         try:
             return TypeAdapter(cls).validate_json(base64.urlsafe_b64decode(cookie), strict=True)
         except ValueError:
-            raise _refused("the cookie of this sign-in is gone; please begin again") from None
+            raise _refused("the cookie of this sign-in is missing. Start again") from None
 
 
 def _refused(shown: str, reason: object = "") -> Unauthenticated:
-    """The refusal of a sign-in: what the person is shown, and what the log says if that is more."""
-    log.warning("a sign-in by OpenID Connect was refused: %s", reason or shown)
-    return Unauthenticated("oidc", f"Signing in did not work: {shown}.")
+    """The refusal of a sign-in; ``shown`` is for the person, ``reason`` for the log."""
+    log.warning("OpenID Connect sign-in refused: %s", reason or shown)
+    return Unauthenticated("oidc", f"Sign-in failed: {shown}.")
 
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """The certificates that this process trusts: to load them takes longer than all else of a login."""
+    """The trusted certificates. Loading them takes longer than the rest of a login."""
     return create_ssl_context()
 
 
@@ -79,11 +79,11 @@ def _reason_of(error: Exception) -> str:
 
 
 class Issuer:
-    """The issuer of the settings. To wait for it takes no thread from other requests."""
+    """The issuer in the settings. Waiting for it blocks no thread."""
 
     def __init__(self, settings: Settings, metadata: IssuerMetadata, redirect_uri: str) -> None:
         if settings.oidc_issuer is None:
-            raise Unavailable("no-oidc", "Signing in with OpenID Connect is not set up here.")
+            raise Unavailable("no-oidc", "Sign-in with OpenID Connect is not set up on this service.")
         self._issuer, self._client_id, self._name = settings.oidc_issuer, settings.oidc_client_id, settings.oidc_name
         self._metadata = metadata
         self._client = AsyncOAuth2Client(
@@ -99,7 +99,7 @@ class Issuer:
         )
 
     async def authorization_url(self, login: OidcLogin) -> str:
-        """The address at the issuer to redirect the browser to; ``Unavailable`` if the issuer does not answer."""
+        """The issuer's address for the redirect; ``Unavailable`` if the issuer does not respond."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client:
                 endpoint = (await self._discovery())["authorization_endpoint"]
@@ -111,22 +111,25 @@ class Issuer:
         return str(url)
 
     def _away(self, error: Exception) -> Unavailable:
-        reason = f"no answer within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason_of(error)
+        reason = f"no response within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason_of(error)
         log.warning("the OpenID Connect issuer %s cannot be used: %s", self._issuer, reason)
         return Unavailable(
             "oidc-away",
-            f"Signing in with {self._name} is not possible now, because it does not answer as it should. Try again in "
-            "a few minutes. The operator finds the reason in the service's log.",
+            f"You can't sign in with {self._name} at the moment, because its response is missing or invalid. Try again "
+            "in a few minutes. The operator finds the reason in the service's log.",
         )
 
     async def finish_login(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
-        """The identity for the ``query`` of the redirect back from the issuer. ``Unauthenticated`` if the ID token is
-        missing, forged, expired or meant for another login or client; ``Unavailable`` if the issuer does not answer."""
+        """The identity for the ``query`` of the redirect back from the issuer.
+
+        Raises ``Unauthenticated`` if the ID token is missing, forged, expired or for another login or client, and
+        ``Unavailable`` if the issuer does not respond.
+        """
         if "error" in query:
-            told = f"{query['error'][:100]!r} {query.get('error_description', '')[:200]!r}"
-            raise _refused(f"{self._name} says {query['error'][:100]}", f"{self._issuer} says {told}")
+            error = f"{query['error'][:100]!r} {query.get('error_description', '')[:200]!r}"
+            raise _refused(f"{self._name} reports {query['error'][:100]}", f"{self._issuer} reports {error}")
         if not secrets.compare_digest(query.get("state", "").encode(), login.state.encode()):
-            raise _refused("this is not the sign-in that this browser began; please begin again")
+            raise _refused("this browser started another sign-in. Start again")
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client:
                 return await self._exchange_code(login, query, now)
@@ -134,7 +137,7 @@ class Issuer:
             raise self._away(error) from error
         except (AuthlibBaseError, JoseError, *FAULTS) as error:
             raise _refused(
-                f"the answer of {self._name} is not valid. Try again; if this happens again, tell the organizers. The "
+                f"the response of {self._name} is not valid. Try again. If it fails again, tell the organizers. The "
                 "operator finds the reason in the service's log",
                 f"{self._issuer}: {_reason_of(error)}",
             ) from error
@@ -143,7 +146,7 @@ class Issuer:
         discovery = await self._discovery()
         named = discovery["issuer"]
         if TENANT not in named and query.get("iss", named) != named:
-            raise ValueError(f"the browser brings the answer of another issuer, {query['iss'][:200]!r}")
+            raise ValueError(f"the browser brings the response of another issuer, {query['iss'][:200]!r}")
         answer = await self._client.fetch_token(
             discovery["token_endpoint"],
             grant_type="authorization_code",
@@ -155,7 +158,7 @@ class Issuer:
         return id_token.identity_of(signed.claims, named)
 
     async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:
-        """The claims of a token that one of the issuer's keys has signed, if need be one published since we looked."""
+        """The claims of a token signed with a key of the issuer. Reads the keys again if the key is not cached."""
         keys = await self._metadata.keys(self._client, keys_address)
         try:
             return id_token.signed_claims(token, keys)

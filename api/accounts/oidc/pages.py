@@ -19,7 +19,7 @@ from scorer.settings import Settings
 router = Router(prefix="/signin/oidc", include_in_schema=False)
 LOGIN_COOKIE = "kennel-oidc"
 LOGIN_LIFETIME = timedelta(minutes=10)
-"""How long a login at the issuer may take."""
+"""The time limit for a login at the issuer."""
 
 
 def _issuer(request: Request, settings: Settings) -> Issuer:
@@ -33,7 +33,7 @@ async def start_oidc_sign_in(
     sign_in: AppSignInActions,
     next: str = HOME,  # noqa: A002
 ) -> Response:
-    """Send the browser to the issuer."""
+    """Redirect the browser to the issuer."""
     await run_in_threadpool(sign_in.count_visit)
     login = OidcLogin.begin(safe_redirect_path(next))
     response = see_other(await _issuer(request, settings).authorization_url(login))
@@ -43,7 +43,7 @@ async def start_oidc_sign_in(
 
 @router.get("/return")
 async def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSignInActions) -> Response:
-    """Open a session for the person whom the issuer has authenticated."""
+    """Open a session for the person that the issuer authenticated."""
     await run_in_threadpool(sign_in.count_visit)
     cookie = request.cookies.get(session_cookies.cookie_name(request, LOGIN_COOKIE), "")
     login = OidcLogin.from_cookie(cookie)

@@ -1,4 +1,4 @@
-"""Pages of second factors: the second step of signing in, and setting codes, passkeys and recovery codes up."""
+"""Pages of second factors: the second step of signing in, and setting up codes, passkeys and recovery codes."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -22,15 +22,14 @@ from scorer.db.tables import WebSession
 router = Router(include_in_schema=False)
 HERE = "/account/second-factor"
 DONE_MESSAGES = {
-    "totp": "From now on you are asked for a code. Make recovery codes for the day on which you have lost your phone.",
-    "passkey": "From now on you may use this passkey. Make recovery codes for the day on which you have lost it.",
-    "removed": "It is removed.",
+    "totp": "Codes set up. Sign-in now asks for a code. Create recovery codes in case you lose your phone.",
+    "passkey": "Passkey added. You can now sign in with it. Create recovery codes in case you lose it.",
+    "removed": "Second factor removed.",
 }
 
 
 @router.api_route("/signin/second-factor", methods=["GET", "HEAD"])
 def second_step_form(actions: AppSecondFactorActions, next: str = HOME) -> Response:  # noqa: A002
-    """The form for a code or a passkey."""
     return _second_step(actions, next=next)
 
 
@@ -40,7 +39,7 @@ def _second_step(actions: AppSecondFactorActions, **values: Any) -> Response:
 
 @router.post("/signin/second-factor")
 def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFactorActions) -> Response:
-    """Open the session that has waited for a code."""
+    """Open the session that waits for a code."""
     onward = text(fields, "next")
     with refusal_on(_second_step, actions, next=onward):
         cookies = actions.finish_with_code(text(fields, "code"))
@@ -51,7 +50,7 @@ def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFacto
 
 @dataclass(frozen=True)
 class SecondFactorsPage:
-    """One's second factors, shown after whatever was asked for."""
+    """The page of your second factors, which every action shows again."""
 
     session: DbSession
     viewer: SignedIn
@@ -61,20 +60,18 @@ class SecondFactorsPage:
 
     @property
     def acting(self) -> Acting:
-        """The viewer, in the transaction of the request."""
         return Acting(self.session, self.viewer.account, self.now)
 
     def require_password(self, fields: Fields) -> None:
-        """Refuse a form without the account's password."""
+        """``Forbidden`` without the account's password."""
         self.actions.require_password(self.viewer, text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
 
     @property
     def web_session(self) -> WebSession:
-        """The viewer's session."""
         return self.session.get_one(WebSession, self.viewer.session_id)
 
     def render(self, *, key: str | None = None, **outcome: Any) -> Response:
-        """The page with the outcome of what was just done. It shows a new key or codes, so it is not cached."""
+        """The page with the outcome of an action. It shows a new key or codes, so it is not cached."""
         key = key or second_factors.new_totp_key(self.web_session)
         session, account = self.session, self.viewer.account
         return render_page(
@@ -96,7 +93,7 @@ OwnPage = Annotated[SecondFactorsPage, Depends()]
 
 @router.api_route(HERE, methods=["GET", "HEAD"])
 def show_second_factors(request: Request, page: OwnPage, done: str = "", next: str = "") -> Response:  # noqa: A002
-    """One's second factors. ``next``: the page that waits until one is set up."""
+    """``next`` is the page to continue with after setting up a second factor."""
     response = page.render(done=DONE_MESSAGES.get(done), waiting=remembered_path(request) if done else "")
     if next:
         session_cookies.set_next_cookie(response, request, next)
@@ -105,7 +102,6 @@ def show_second_factors(request: Request, page: OwnPage, done: str = "", next: s
 
 @router.post(f"{HERE}/totp")
 def add_totp(fields: FormFields, page: OwnPage) -> Response:
-    """Set one-time codes up."""
     key = text(fields, "key", max_length=64)
     with refusal_on(lambda **refused: page.render(key=page.web_session.totp_key, **refused), place="totp"):
         page.require_password(fields)
@@ -116,7 +112,7 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
 
 @router.post(f"{HERE}/recovery-codes")
 def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
-    """Make recovery codes; only this response shows them."""
+    """Create recovery codes; only this response shows them."""
     with refusal_on(page.render, place="recovery"):
         page.require_password(fields)
         codes = second_factors.new_recovery_codes(page.acting)
@@ -125,7 +121,6 @@ def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
 
 @router.post(f"{HERE}/{{factor_id}}/remove")
 def remove_second_factor(factor_id: RowId, fields: FormFields, page: OwnPage) -> Response:
-    """Remove a second factor."""
     with refusal_on(page.render, place="factors"):
         page.require_password(fields)
         second_factors.remove(page.acting, factor_id)

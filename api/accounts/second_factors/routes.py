@@ -1,4 +1,4 @@
-"""Second factors: the second step of signing in, and setting one's codes, passkeys and recovery codes up."""
+"""Second factors: the second step of signing in, and setting up codes, passkeys and recovery codes."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ router = ApiRouter(tags=["second factors"])
 
 @router.post("/session/passkey-options")
 def passkey_options(actions: AppSecondFactorActions) -> dict[str, Any]:
-    """What a browser needs to use a passkey as the second step of signing in (WebAuthn's request options)."""
+    """Get WebAuthn's request options for a passkey as the second step of signing in."""
     return actions.passkey_options()
 
 
@@ -35,7 +35,8 @@ def passkey_options(actions: AppSecondFactorActions) -> dict[str, Any]:
 def finish_sign_in(
     body: SecondFactorProof, request: Request, response: Response, actions: AppSecondFactorActions
 ) -> SessionView:
-    """The second step of signing in, with the cookie of the first: a code, a recovery code, or a passkey's answer."""
+    """Complete the second step of signing in: send a code, a recovery code or a passkey's response, with the cookie of
+    the first step."""
     cookies = (
         actions.finish_with_passkey(body.passkey) if body.passkey is not None else actions.finish_with_code(body.code)
     )
@@ -46,10 +47,10 @@ def finish_sign_in(
 
 @router.get("/me/second-factors")
 def list_second_factors(session: DbSession, viewer: SignedIn, settings: AppSettings) -> SecondFactorsView:
-    """Your second factors, and how many recovery codes are left."""
+    """List your second factors, with the number of remaining recovery codes."""
     factors = second_factors.list_factors(session, viewer.account)
     return SecondFactorsView(
-        factors=[SecondFactorView.model_validate(each) for each in factors],
+        factors=[SecondFactorView.model_validate(factor) for factor in factors],
         recovery_codes=second_factors.count_recovery_codes(session, viewer.account),
         required=second_factors.is_required(viewer.account, settings.require_second_factor),
     )
@@ -57,8 +58,8 @@ def list_second_factors(session: DbSession, viewer: SignedIn, settings: AppSetti
 
 @router.post("/me/second-factors/totp-key")
 def make_totp_key(session: DbSession, viewer: SignedIn, response: Response) -> TotpKeyView:
-    """A new key for an authenticator, in place of an earlier one of this session. It counts once it has come back with
-    a code."""
+    """Create a key for an authenticator app. It replaces an earlier key of this session and counts once you confirm it
+    with a code."""
     key = second_factors.new_totp_key(session.get_one(WebSession, viewer.session_id))
     response.headers["Cache-Control"] = "no-store"
     return TotpKeyView(key=key, address=second_factors.totp_address(key, viewer.account))
@@ -66,7 +67,7 @@ def make_totp_key(session: DbSession, viewer: SignedIn, response: Response) -> T
 
 @router.post("/me/second-factors/totp", status_code=204)
 def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSignInActions, now: Now) -> None:
-    """Set one-time codes up, with the newest key of this session and the code that your authenticator shows for it."""
+    """Set up one-time codes with the newest key of this session and the current code of your authenticator app."""
     actions.require_password(viewer, body.password.get_secret_value())
     web_session = session.get_one(WebSession, viewer.session_id)
     second_factors.add_totp(session, web_session, body.key, code=body.code, now=now)
@@ -76,7 +77,7 @@ def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSi
 def new_passkey_options(
     body: PasswordProof, session: DbSession, viewer: SignedIn, actions: AppSignInActions, settings: AppSettings
 ) -> dict[str, Any]:
-    """What a browser needs to make a passkey (WebAuthn's creation options)."""
+    """Get WebAuthn's creation options for a passkey."""
     actions.require_password(viewer, body.password.get_secret_value())
     web_session = session.get_one(WebSession, viewer.session_id)
     return passkeys.registration_options(session, web_session, passkeys.relying_party(settings.public_url))
@@ -84,7 +85,7 @@ def new_passkey_options(
 
 @router.post("/me/second-factors/passkeys", status_code=204)
 def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> None:
-    """Add the passkey that the browser has made with the options; these have asked for the password."""
+    """Add a passkey that the browser created with the options. Getting the options requires the password."""
     web_session = session.get_one(WebSession, viewer.session_id)
     party = passkeys.relying_party(settings.public_url)
     passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)
@@ -94,7 +95,7 @@ def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings
 def remove_second_factor(
     factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
 ) -> None:
-    """Remove a second factor; with the last one the recovery codes end."""
+    """Remove a second factor. Removing the last one also ends the recovery codes."""
     actions.require_password(viewer, body.password.get_secret_value())
     second_factors.remove(acting, factor_id)
 
@@ -103,7 +104,7 @@ def remove_second_factor(
 def make_recovery_codes(
     body: PasswordProof, response: Response, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
 ) -> RecoveryCodesView:
-    """New recovery codes in place of all earlier ones. Only this answer contains them."""
+    """Create recovery codes, which replace all earlier ones. Only this response contains them."""
     actions.require_password(viewer, body.password.get_secret_value())
     response.headers["Cache-Control"] = "no-store"
     return RecoveryCodesView(codes=second_factors.new_recovery_codes(acting))

@@ -1,4 +1,4 @@
-"""The second step of signing in: a code or a passkey, for a session that waits for it."""
+"""The second step of signing in: a code or a passkey for a session that waits for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from scorer.identifiers import digest_of, new_secret
 
 @dataclass(frozen=True)
 class SecondFactorActions:
-    """What a browser may do whose session waits for the second factor. ``secret`` is its session's."""
+    """The actions of a browser with a session that waits for the second factor. ``secret`` is the session's."""
 
     begin: Transaction
     rates: RateLimiter
@@ -31,25 +31,25 @@ class SecondFactorActions:
     secret: str
 
     def kinds(self) -> set[str]:
-        """The kinds of second factor that the waiting account has; ``Unauthenticated`` if no session waits."""
+        """The account's kinds of second factors; ``Unauthenticated`` if no session waits."""
         with self.begin() as session:
             waiting = sessions.waiting(session, self.secret, self.now)
             return {factor.kind for factor in second_factors.list_factors(session, waiting.account)}
 
     def passkey_options(self) -> dict[str, Any]:
-        """What the browser needs to use a passkey."""
+        """WebAuthn's request options."""
         with self.begin() as session:
             waiting = sessions.waiting(session, self.secret, self.now)
             return passkeys.authentication_options(session, waiting, self.party)
 
     def finish_with_code(self, code: str) -> SessionCookies:
-        """The cookies of the session that has waited; ``Unauthenticated`` for a wrong code."""
+        """The cookies of the completed session; ``Unauthenticated`` for a wrong code."""
         return self._finish(
             lambda session, waiting, _: second_factors.use_code(session, waiting.account, code, now=self.now)
         )
 
     def finish_with_passkey(self, credential: str) -> SessionCookies:
-        """The cookies of the session that has waited; ``Unauthenticated`` for another's passkey."""
+        """The cookies of the completed session; ``Unauthenticated`` for somebody else's passkey."""
         return self._finish(
             lambda session, waiting, challenge: passkeys.authenticate(
                 session, waiting.account, credential, challenge=challenge, party=self.party, now=self.now
@@ -58,12 +58,12 @@ class SecondFactorActions:
 
     def _finish(self, prove: Callable[[Session, WebSession, bytes | None], None]) -> SessionCookies:
         cookies = SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
-        with self.begin() as session:  # commits, so that a failure uses the challenge up too
+        with self.begin() as session:  # commits: a failure also uses up the challenge
             waiting = sessions.waiting(session, self.secret, self.now)
             challenge, waiting.challenge = waiting.challenge, None
             account_id = waiting.account_id
             is_known = sessions.is_known_device(session, waiting.account, self.browser.device, now=self.now)
-        # Strangers who know the password share a limit that does not keep the owner out of a known browser.
+        # Known browsers have their own limit: strangers who know the password can't lock the owner out of them.
         device = digest_of(self.browser.device or "").hex() if is_known else ""
         self.rates.hit("second-factor", account_id, device)
         with self.begin() as session:
@@ -84,7 +84,6 @@ def second_factor_actions(
     browser: CurrentBrowser,
     now: Now,
 ) -> SecondFactorActions:
-    """The actions of this request's browser."""
     secret = session_cookies.session_secret(request) or ""
     return SecondFactorActions(begin, rates, relying_party(settings.public_url), browser, now, secret)
 

@@ -10,30 +10,30 @@ from scorer.accounts.passkeys import MAX_CREDENTIAL_LENGTH
 
 
 class SecondFactorProof(Request):
-    """A code or a passkey's answer."""
+    """A code or a passkey's response."""
 
-    code: str = Field("", max_length=40, description="Of the authenticator, or a recovery code.")
+    code: str = Field("", max_length=40, description="A code from the authenticator app, or a recovery code.")
     passkey: str | None = Field(
         None, max_length=MAX_CREDENTIAL_LENGTH, description="The browser's `PublicKeyCredential` as JSON text."
     )
 
 
 class NewTotp(PasswordProof):
-    """A key for one-time codes (TOTP: SHA-1, six digits, 30 s), and the present code."""
+    """A key for one-time codes (TOTP: SHA-1, 6 digits, 30 s), and the current code."""
 
-    key: str = Field(max_length=64, description="In base32.")
+    key: str = Field(max_length=64, description="The key in base32.")
     code: str = Field(max_length=10)
 
 
 class TotpKeyView(BaseModel):
     """A key for one-time codes."""
 
-    key: str = Field(description="In base32.")
-    address: str = Field(description="`otpauth://...`, which authenticators open.")
+    key: str = Field(description="The key in base32.")
+    address: str = Field(description="An `otpauth://` address that authenticator apps open.")
 
 
 class NewPasskey(Request):
-    """A passkey that the browser has made."""
+    """A passkey that the browser created."""
 
     name: str = Field("", max_length=100, examples=["laptop"])
     credential: str = Field(
@@ -55,11 +55,11 @@ class SecondFactorsView(BaseModel):
     """Your second factors."""
 
     factors: list[SecondFactorView]
-    recovery_codes: int = Field(description="How many are left.")
-    required: bool = Field(description="Whether your role may do nothing without one here.")
+    recovery_codes: int = Field(description="The number of unused recovery codes.")
+    required: bool = Field(description="Whether your role requires a second factor on this service.")
 
 
 class RecoveryCodesView(BaseModel):
-    """New recovery codes, shown once; each works once."""
+    """Recovery codes. They are shown only once, and each works once."""
 
     codes: list[str]

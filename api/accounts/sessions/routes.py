@@ -1,4 +1,4 @@
-"""Sessions: signing in and out with a password, and listing and ending one's sessions."""
+"""Sessions: signing in and out with a password, and listing and ending your sessions."""
 
 from fastapi import Request, Response
 
@@ -16,8 +16,9 @@ router = ApiRouter(tags=["sessions"])
 
 @router.post("/session", status_code=201)
 def sign_in(body: SignIn, request: Request, response: Response, actions: AppSignInActions) -> SessionView:
-    """Sign in: the session is a cookie, HttpOnly and SameSite=Lax. Every request but GET needs the CSRF token as
-    well."""
+    """Sign in with a password. The session is a cookie (HttpOnly, SameSite=Lax). Every request except GET also needs
+    the
+    CSRF token."""
     cookies = actions.sign_in(body.login, body.password.get_secret_value())
     session_cookies.set_session_cookies(response, request, cookies)
     response.headers["Cache-Control"] = "no-store"
@@ -26,16 +27,16 @@ def sign_in(body: SignIn, request: Request, response: Response, actions: AppSign
 
 @router.delete("/session", status_code=204)
 def sign_out(request: Request, response: Response, acting: ActingSignedIn, viewer: SignedIn) -> None:
-    """Sign out: this session ends."""
+    """Sign out. This ends the current session."""
     sessions.end(acting, viewer.session_id or 0)
     session_cookies.delete_session_cookie(response, request)
 
 
 @router.get("/sessions")
 def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
-    """Your open sessions, the last used first."""
+    """List your open sessions, most recently used first."""
     page = wanted.of_all(accounts.sessions_of(acting.session, acting.actor.id, acting.now))
-    views = [OpenSessionView.model_validate(each) for each in page.rows]
+    views = [OpenSessionView.model_validate(row) for row in page.rows]
     return OpenSessionPage(sessions=views, next_after=page.next_after)
 
 

@@ -1,4 +1,4 @@
-"""Sign-up, sign-in, sign-out, password reset and address confirmation. All pages work without scripts."""
+"""Pages for signing up, in and out, password resets and address confirmation. All work without scripts."""
 
 from typing import Any
 from urllib.parse import quote
@@ -20,11 +20,11 @@ from scorer.accounts.sign_up import Application
 router = Router(include_in_schema=False)
 MAX_PASSWORD_LENGTH = 1024
 NO_LINK = {"link": ""}
-"""The secret of a mailed link is in the address's fragment: no server sees it before the form is sent."""
+"""The secret of a mailed link is in the fragment of the address: no server gets it before the form is sent."""
 
 
 def after_sign_in(cookies: SessionCookies, onward: str) -> str:
-    """Where a new session leads: to ``onward``, or to the second step."""
+    """The next page after signing in: the second step, or ``onward``."""
     return f"/signin/second-factor?next={quote(onward, safe='')}" if cookies.awaits_second_factor else onward
 
 
@@ -35,7 +35,6 @@ def sign_up_form(
     settings: AppSettings,
     next: str | None = None,  # noqa: A002
 ) -> Response:
-    """The form for an account."""
     if viewer is not None:
         return see_other("/account")
     onward = referring_path(request) if next is None else safe_redirect_path(next)
@@ -48,7 +47,7 @@ def sign_up_form(
 def sign_up(
     request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer, settings: AppSettings
 ) -> Response:
-    """Make the account and sign in."""
+    """Create the account and sign in."""
     values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     with refusal_on(
         render_page, "accounts/sign_in/sign_up.html", viewer=viewer, **_sign_up_values(settings), given=values
@@ -86,7 +85,6 @@ def sign_in_form(
     settings: AppSettings,
     next: str | None = None,  # noqa: A002
 ) -> Response:
-    """The form for handle and password."""
     onward = referring_path(request) if next is None else safe_redirect_path(next)
     if viewer is not None:
         return see_other(onward)
@@ -97,7 +95,6 @@ def sign_in_form(
 def sign_in(
     request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer, settings: AppSettings
 ) -> Response:
-    """Open a session."""
     values = {name: text(fields, name) for name in ("login", "next")}
     with refusal_on(render_page, "accounts/sign_in/show.html", viewer=viewer, given=values, oidc=_oidc(settings)):
         cookies = actions.sign_in(values["login"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
@@ -108,7 +105,7 @@ def sign_in(
 
 @router.api_route("/signin/link", methods=["GET", "HEAD"])
 def sign_in_link_form(viewer: CurrentViewer, next: str = HOME) -> Response:  # noqa: A002
-    """The form for a sign-in link; viewing it does not use up the link."""
+    """Viewing the form does not use up the link."""
     return render_page(
         "accounts/sign_in/sign_in_link.html", viewer=viewer, given={**NO_LINK, "next": safe_redirect_path(next)}
     )
@@ -116,7 +113,7 @@ def sign_in_link_form(viewer: CurrentViewer, next: str = HOME) -> Response:  # n
 
 @router.post("/signin/link")
 def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Open a session in place of the present session."""
+    """Open a session, which replaces the current one."""
     values = {name: text(fields, name).strip() for name in ("link", "next")}
     with refusal_on(render_page, "accounts/sign_in/sign_in_link.html", viewer=viewer, given=values):
         cookies = actions.sign_in_by_link(values["link"])
@@ -127,7 +124,6 @@ def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActi
 
 @router.post("/signout")
 def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """End the session."""
     sessions.end(acting, viewer.session_id or 0)
     response = see_other(HOME)
     session_cookies.delete_session_cookie(response, request)
@@ -136,53 +132,47 @@ def sign_out(request: Request, acting: ActingSignedIn, viewer: SignedIn) -> Resp
 
 @router.api_route("/reset", methods=["GET", "HEAD"])
 def ask_reset_form(viewer: CurrentViewer) -> Response:
-    """The form for a forgotten password."""
     return render_page("accounts/sign_in/forgotten_password.html", viewer=viewer, given={"email": ""})
 
 
 @router.post("/reset")
 def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Mail a reset link if the address is known; the answer is the same if it is not."""
+    """Mail a reset link if the address is known; the response does not show whether it is."""
     values = {"email": text(fields, "email")}
     with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
         actions.ask_reset(values["email"])
-    message = "If an account has this address, a mail is on its way to it. Its link works for an hour."
-    return render_page(
-        "rendering/message.html", viewer=viewer, title="Please look into your mail", message=message, way=None
-    )
+    message = "If an account has this address, Kennel has sent a mail to it. The link in the mail works for one hour."
+    return render_page("rendering/message.html", viewer=viewer, title="Check your mail", message=message, way=None)
 
 
 @router.api_route("/new-password", methods=["GET", "HEAD"])
 def reset_form(viewer: CurrentViewer) -> Response:
-    """The form for a new password; viewing it does not use up the link."""
+    """Viewing the form does not use up the link."""
     return render_page("accounts/sign_in/new_password.html", viewer=viewer, given=NO_LINK)
 
 
 @router.post("/new-password")
 def reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Set the new password."""
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/new_password.html", viewer=viewer, given=values):
         actions.reset(values["link"], text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
-    message = (
-        "Your new password is set. Sessions, tokens and webhooks that your account had under the old one have ended."
-    )
-    return render_page("rendering/message.html", title="Done", message=message, way=("/signin", "Sign in"))
+    message = "Your new password is set. All earlier sessions, tokens and webhooks of your account have ended."
+    return render_page("rendering/message.html", title="Password changed", message=message, way=("/signin", "Sign in"))
 
 
 @router.api_route("/confirm", methods=["GET", "HEAD"])
 def confirm_form(viewer: CurrentViewer) -> Response:
-    """A form with a button: mail scanners follow links, but press no buttons."""
+    """A form with a button, because mail scanners open links but don't submit forms."""
     return render_page("accounts/sign_in/confirm_address.html", viewer=viewer, given=NO_LINK)
 
 
 @router.post("/confirm")
 def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Confirm the address, and lead back to what the person came for."""
+    """Confirm the address and continue with the page that the person came for."""
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/confirm_address.html", viewer=viewer, given=values):
         account = actions.confirm(values["link"])
-    message = f"{account.email} is now the address of {account.handle}."
+    message = f"{account.email} is now the mail address of {account.handle}."
     onward = remembered_path(request)
     way = (onward, "Continue") if onward else (HOME, "All competitions")
     response = render_page("rendering/message.html", viewer=viewer, title="Address confirmed", message=message, way=way)

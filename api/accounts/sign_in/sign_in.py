@@ -1,6 +1,6 @@
-"""Signing up and in, passwords and mail addresses, with their rate limits; for the API and the pages.
+"""Signing up and in, passwords and mail addresses with their rate limits, for the API and the pages.
 
-Hashing a password takes time and memory on purpose, so no transaction is open meanwhile.
+Hashing a password is slow on purpose, so it happens outside transactions.
 """
 
 from contextlib import suppress
@@ -32,7 +32,7 @@ from scorer.identifiers import digest_of, new_secret
 
 @dataclass(frozen=True)
 class SignInActions:
-    """What one browser may do about signing in at one moment. Every action counts against the rate limits first."""
+    """The sign-in actions of a browser. Every action first counts for the rate limits."""
 
     begin: Transactions
     rates: AppRateLimiter
@@ -42,11 +42,11 @@ class SignInActions:
 
     @property
     def rate_limit_key(self) -> str:
-        """The browser's network, under which rate limits count it."""
+        """The browser's network."""
         return network_of(self.browser.address)
 
     def sign_in(self, login: str, password: str) -> SessionCookies:
-        """The cookies of a new session; ``Unauthenticated`` for an unknown name and for a wrong password alike."""
+        """The cookies of a new session; the same ``Unauthenticated`` for an unknown name and for a wrong password."""
         login = login.strip()
         cookies = self._new_cookies()
         with self.begin() as session:
@@ -55,7 +55,7 @@ class SignInActions:
         browser = self._count_attempt(who, known_device=attempt.known_device)
         matched = attempt.password_hash if password_hashing.matches(password, attempt.password_hash) else None
         renewed = password_hashing.upgraded_hash(password, matched) if matched else None
-        # A failure is committed too, for the audit log.
+        # A failure is also committed, for the audit log.
         with self.begin() as session:
             opened = sessions.sign_in(
                 session, login, matched, renewed=renewed, secret=cookies.session, browser=self.browser, now=self.now
@@ -64,16 +64,18 @@ class SignInActions:
                 cookies = self._opened(session, opened, cookies)
         if opened is None:
             if not attempt.known_device:
-                with suppress(TooMany):  # this one was let in
+                with suppress(TooMany):  # this attempt was within the limit
                     self.rates.hit("sign-in-account", who)
-            raise Unauthenticated("wrong-login", "There is no account with this name and this password.")
+            raise Unauthenticated("wrong-login", "Wrong name or password. Try again, or reset your password.")
         self.rates.reset("sign-in", browser, who)
         return cookies
 
     def _count_attempt(self, who: int | str, *, known_device: bool) -> str:
-        """Count an attempt to sign in, and return under which name its browser is counted: one that the account knows
-        by itself, so that no stranger can keep it out; all others by address, and after many failures of all of them
-        by network, too, with a limit that one person does not need."""
+        """Count an attempt to sign in and return the key that its browser counts under.
+
+        A browser that the account knows counts by itself: strangers can't lock it out. All other browsers count by
+        address. After many failures they also count by network, with a limit that a single person never reaches.
+        """
         if known_device:
             browser = digest_of(self.browser.device or "").hex()
         else:
@@ -85,16 +87,15 @@ class SignInActions:
         return browser
 
     def _new_cookies(self) -> SessionCookies:
-        """Secrets for a new session; a browser that has signed in before keeps that of its device, which it may share
-        with other accounts."""
+        """Secrets for a new session. A known browser keeps its device secret, which several accounts may share."""
         return SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
 
     def count_visit(self) -> None:
-        """Count a request that makes the service call an issuer."""
+        """Count a request that makes the service call the issuer."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
 
     def open_session(self, account: Account) -> SessionCookies:
-        """The cookies of a new session for an account that was authenticated in another way."""
+        """The cookies of a new session for an account that is already authenticated."""
         with self.begin() as session:
             return self._begin(session, account)
 
@@ -116,13 +117,13 @@ class SignInActions:
         return self._opened(session, opened, cookies)
 
     def _opened(self, session: Session, opened: WebSession, cookies: SessionCookies) -> SessionCookies:
-        """The cookies of an opened session. Its browser is known from now on, or once the second factor was given."""
+        """The cookies of a session. Remembers the browser, unless the session waits for the second factor."""
         if not opened.awaits_second_factor:
             sessions.remember_device(session, opened.account, cookies.device, now=self.now)
         return replace(cookies, awaits_second_factor=opened.awaits_second_factor)
 
     def sign_up(self, wanted: Application, password: str) -> Account:
-        """A new participant. The result does not reveal whether the mail address is known already."""
+        """Create a participant. The result does not reveal whether the mail address is already known."""
         self.rates.hit("sign-up", self.rate_limit_key)
         self._count_mail(wanted.email)
         password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)
@@ -138,8 +139,8 @@ class SignInActions:
             )
 
     def ask_confirmation(self, viewer: Viewer, email: str, password: str) -> None:
-        """Send a link that makes ``email`` the address of the viewer's account, for a viewer who knows the password if
-        there is one."""
+        """Send a link that makes ``email`` the address of the viewer's account. Requires the password if the account
+        has one."""
         self._count_mail(email, viewer)
         self.require_password(viewer, password)
         with self.begin() as session:
@@ -149,7 +150,7 @@ class SignInActions:
             )
 
     def ask_reset(self, email: str) -> None:
-        """Send a link for a new password if an account has the address; the viewer does not learn whether one does."""
+        """Send a link for a new password if an account has the address, without revealing whether one has."""
         self._count_mail(email, limit="mail-reset")
         with self.begin() as session:
             password_resets.request_reset(
@@ -168,20 +169,19 @@ class SignInActions:
         return account
 
     def require_password(self, viewer: Viewer, password: str) -> None:
-        """``Forbidden`` for a viewer who does not know the password, if there is one: a borrowed browser is not its
-        owner."""
+        """``Forbidden`` for a wrong password, if the account has one: the viewer may be using somebody else's
+        browser."""
         if viewer.account.password_hash is not None and self._matched(viewer, password) is None:
-            raise Forbidden("wrong-password", "The present password is not right.")
+            raise Forbidden("wrong-password", "The current password is wrong.")
 
     def _matched(self, viewer: Viewer, password: str) -> str | None:
-        """The hash of the viewer's password if this is it."""
+        """The hash of the viewer's password if ``password`` matches it."""
         stored_hash = viewer.account.password_hash
         self.rates.hit("sign-in", *requester_of(viewer.account, self.browser))
         return stored_hash if password_hashing.matches(password, stored_hash) else None
 
     def change_password(self, viewer: Viewer, old: str, new: str, *, keep: Kept) -> None:
-        """Set a new password for a viewer who knows the old one; their credentials end but those to ``keep`` and this
-        session."""
+        """Set a new password if the old one is right. All credentials end except those to ``keep`` and this session."""
         matched = self._matched(viewer, old)
         new_hash = password_hashing.new_password_hash(
             new, handle=viewer.account.handle, email=viewer.account.email or ""

@@ -1,4 +1,4 @@
-"""The allowlist: who may enter a competition that is by invitation. For organizers."""
+"""The allowlist of a competition by invitation: the people who may enter. For organizers."""
 
 from sqlalchemy.orm import Session
 
@@ -16,7 +16,7 @@ router = ApiRouter(prefix="/competitions/{slug}/allowlist", tags=["competitions"
 
 @router.get("")
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> AllowlistPage:
-    """Everybody who is invited, the last invited first. Organizers only."""
+    """List all invited people, newest invitation first. Organizers only."""
     return _page(acting.session, competition_state.state_of(acting.session, slug, acting.now), wanted)
 
 
@@ -24,8 +24,8 @@ def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> AllowlistPage:
 def invite(
     slug: str, body: NewAllowlistEntries, acting: ActingOrganizer, settings: AppSettings, wanted: Paging
 ) -> AllowlistPage:
-    """Let people enter, and send them a notice, or a mail with a link to sign up if they have no account. People who
-    are invited already get nothing again. Answers as the list of all who are invited. Organizers only."""
+    """Invite people to enter. They get a notice, or a mail with a sign-up link if they have no account. People who are
+    already invited get nothing. The response lists all invited people. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     allowlist.invite_people(acting, state, body.who, new_secret=new_secret, site=settings.public_url)
     return _page(acting.session, state, wanted)
@@ -33,15 +33,17 @@ def invite(
 
 @router.delete("/{who}", status_code=204)
 def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
-    """Remove somebody by the handle or mail address that they are invited by; their entries stay. Organizers only."""
+    """Remove a person from the allowlist by the handle or mail address of the invitation. Their entries stay.
+    Organizers
+    only."""
     allowlist.withdraw(acting, competition_state.state_of(acting.session, slug, acting.now), who)
 
 
 def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> AllowlistPage:
     listed = list_allowlist(session, state.competition.id, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda each: each.id)
+    page = wanted.of_following(listed, lambda entry: entry.id)
     views = [
-        AllowlistEntryView(who=each.who, invited_by=each.author.handle, invited_at=each.created_at)
-        for each in page.rows
+        AllowlistEntryView(who=entry.who, invited_by=entry.author.handle, invited_at=entry.created_at)
+        for entry in page.rows
     ]
     return AllowlistPage(allowlist=views, next_after=page.next_after)

@@ -1,6 +1,4 @@
-"""Announcements of a competition: the page for everybody, with the organizers' form, and the Atom feed (RFC
-4287).
-"""
+"""Announcements of a competition: the public page with the organizers' form, and the Atom feed (RFC 4287)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,8 +23,7 @@ router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 
 @router.api_route("/announcements", methods=["GET", "HEAD"])
 def show_announcements(slug: str, acting: ActingVisitor, viewer: CurrentViewer, done: str = "") -> Response:
-    """The announcements, newest first."""
-    return _page(acting, slug, viewer, done="Everybody who takes part is told." if done else None)
+    return _page(acting, slug, viewer, done="Announcement sent to all participants." if done else None)
 
 
 def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **outcome: Any) -> Response:
@@ -44,7 +41,6 @@ def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **ou
 
 @router.post("/announcements")
 def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Announce something."""
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
     with refusal_on(_page, acting, slug, viewer, typed={"title": title, "text": body}):
@@ -54,7 +50,6 @@ def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: Sig
 
 @router.api_route("/announcements.atom", methods=["GET", "HEAD"])
 def show_feed(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
-    """The announcements as an Atom feed."""
     state = visible_state(acting, slug)
     body = feed_of(settings.public_url, state.competition, announcements.list_announcements(acting.session, state))
     headers = {"Cache-Control": "private, no-cache", "ETag": etag_of(body)}
@@ -65,7 +60,7 @@ NAMESPACE = "http://www.w3.org/2005/Atom"
 
 
 def feed_of(site: str, competition: Competition, announcements: Sequence[Announcement]) -> bytes:
-    """The feed of a competition on the site with this address; newest first."""
+    """``site`` is the address of the service; ``announcements`` are newest first."""
     here = f"{site}/competitions/{competition.slug}"
     updated = announcements[0].created_at if announcements else competition.created_at
     feed = Element("feed", xmlns=NAMESPACE)
@@ -75,13 +70,13 @@ def feed_of(site: str, competition: Competition, announcements: Sequence[Announc
     SubElement(SubElement(feed, "author"), "name").text = competition.title
     SubElement(feed, "link", rel="self", href=f"{here}/announcements.atom")
     SubElement(feed, "link", rel="alternate", href=f"{here}/announcements")
-    for each in announcements:
+    for announcement in announcements:
         entry = SubElement(feed, "entry")
-        _add(entry, "id", f"{here}/announcements#a{each.id}")
-        _add(entry, "title", each.title)
-        _add(entry, "updated", machine(each.created_at))
-        SubElement(entry, "link", rel="alternate", href=f"{here}/announcements#a{each.id}")
-        _add(entry, "content", each.text, type="text")
+        _add(entry, "id", f"{here}/announcements#a{announcement.id}")
+        _add(entry, "title", announcement.title)
+        _add(entry, "updated", machine(announcement.created_at))
+        SubElement(entry, "link", rel="alternate", href=f"{here}/announcements#a{announcement.id}")
+        _add(entry, "content", announcement.text, type="text")
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + tostring(feed)
 
 

@@ -1,4 +1,4 @@
-"""Announcements: what the organizers tell everybody."""
+"""Announcements: the organizers' messages to all participants."""
 
 from datetime import datetime
 
@@ -16,12 +16,14 @@ from scorer.leaderboard.standings import visible_state
 class NewAnnouncement(Request):
     """An announcement."""
 
-    title: str = Field(min_length=1, max_length=announcements.MAX_TITLE_LENGTH, examples=["The close moves by a day"])
-    text: str = Field(min_length=1, max_length=announcements.MAX_TEXT_LENGTH, description="Markdown.")
+    title: str = Field(
+        min_length=1, max_length=announcements.MAX_TITLE_LENGTH, examples=["The deadline moves by one day"]
+    )
+    text: str = Field(min_length=1, max_length=announcements.MAX_TEXT_LENGTH, description="The text in Markdown.")
 
 
 class AnnouncementView(RecordView):
-    """What the organizers have told everybody."""
+    """An announcement."""
 
     id: int
     title: str
@@ -38,18 +40,18 @@ router = ApiRouter(prefix="/competitions/{slug}/announcements", tags=["competiti
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
-    """The announcements of a competition, newest first."""
+    """List the announcements of a competition, newest first."""
     state = visible_state(acting, slug)
     listed = announcements.list_announcements(acting.session, state, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda each: each.id)
-    views = [AnnouncementView.model_validate(each) for each in page.rows]
+    page = wanted.of_following(listed, lambda announcement: announcement.id)
+    views = [AnnouncementView.model_validate(announcement) for announcement in page.rows]
     return AnnouncementPage(announcements=views, next_after=page.next_after)
 
 
 @router.post("", status_code=201)
 def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> AnnouncementView:
-    """Tell everybody something: on the competition's page and in its feed, by notice, mail and webhook. Organizers
-    only."""
+    """Publish an announcement on the competition's page and in its feed, and send it by notice, mail and webhook.
+    Organizers only."""
     state = state_of(acting.session, slug, acting.now)
     announcement = announcements.announce(acting, state, body.title, text=body.text)
     return AnnouncementView.model_validate(announcement)

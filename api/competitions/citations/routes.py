@@ -1,4 +1,4 @@
-"""How to cite a competition and an entry, as BibTeX."""
+"""Citations of competitions and entries as BibTeX."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,9 @@ SPECIAL: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    **{each: f"\\{each}" for each in "&%$#_{}"},
+    **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-"""What TeX takes for something else than itself."""
+"""Characters with a special meaning in TeX."""
 
 
 router = ApiRouter(tags=["results"])
@@ -28,20 +28,19 @@ BIBTEX = file_answer(MEDIA_TYPE)
 
 @router.get("/competitions/{slug}/citation", response_class=Response, responses=BIBTEX)
 def cite_competition(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
-    """The competition as BibTeX."""
+    """Get a BibTeX entry for the competition."""
     state = standings.visible_state(acting, slug)
     return Response(of_competition(state.competition, settings.public_url), media_type=MEDIA_TYPE)
 
 
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
 def cite_submission(submission_id: str, acting: ActingReader, settings: AppSettings) -> Response:
-    """A scored entry as BibTeX, with the scores that its receipt has. For its team and organizers."""
+    """Get a BibTeX entry for a scored entry, with the scores of its receipt. For its team and organizers."""
     receipt = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
     return Response(of_receipt(receipt), media_type=MEDIA_TYPE)
 
 
 def of_competition(competition: Competition, site: str) -> str:
-    """The entry of a competition."""
     year = {} if competition.opens_at is None else {"year": str(competition.opens_at.year)}
     title = _escaped(competition.title)
     fields = {"title": f"{{{title}}}", "key": title, **year, "url": f"{site}/competitions/{competition.slug}"}
@@ -49,14 +48,13 @@ def of_competition(competition: Competition, site: str) -> str:
 
 
 def of_receipt(receipt: Receipt) -> str:
-    """The entry of a scored submission, with the scores that its receipt has."""
     fields = {
         "author": f"{{{_escaped(receipt.team)}}}",
         "title": f"Entry {_escaped(receipt.submission)} of {{{_escaped(receipt.title)}}}",
         "year": str(receipt.accepted_at.year),
         "url": f"{receipt.issuer}/competitions/{receipt.competition}",
         "note": _escaped(
-            ", ".join(f"{each.track} MiFID {each.mifid:.6g}" for each in receipt.scores if each.mifid is not None)
+            ", ".join(f"{score.track} MiFID {score.mifid:.6g}" for score in receipt.scores if score.mifid is not None)
         ),
     }
     return _entry(f"kennel-{receipt.competition}-{receipt.submission}", fields)
@@ -68,4 +66,4 @@ def _entry(key: str, fields: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(SPECIAL.get(each, each) for each in text)
+    return "".join(SPECIAL.get(character, character) for character in text)

@@ -1,4 +1,4 @@
-"""Downloads of data files: streamed, or redirected to the blob store where participants can reach it."""
+"""Downloads of data files: streamed, or redirected to the blob store if participants can reach it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from scorer.blobs import Blobs
 from scorer.db.tables import DataFile
 
 URL_LIFETIME = timedelta(hours=6)
-"""How long a presigned address of the store works, and so a broken download can be resumed."""
+"""How long a presigned address of the store works, and with it the resumption of a download."""
 
 
 def download(request: Request, file: DataFile, store: Blobs, *, without_tls: bool = True) -> Response:
-    """One file, or a redirect to a presigned address of it; ``without_tls``: to one with ``http:``, too."""
-    # Clients name the saved file after the address, so a blob with another name is streamed.
+    """The file, or a redirect to its presigned address. ``without_tls`` also allows an ``http:`` address."""
+    # Clients name the saved file after the address: stream a blob with another name.
     address = store.presigned_get(file.blob_key, URL_LIFETIME) if file.blob_key.endswith(f"/{file.name}") else None
     if address is not None and (without_tls or address.startswith("https:")):
         return RedirectResponse(address, 302, headers={"Cache-Control": "no-store"})
@@ -31,7 +31,7 @@ def _content(file: DataFile) -> Content:
 
 
 def download_all(request: Request, name: str, files: Sequence[DataFile], *, store: Blobs) -> Response:
-    """All files as one uncompressed zip, built while it is sent; a single file that is a zip is sent as it is."""
+    """All files as one uncompressed zip, built while it is sent. A single zip is sent unchanged."""
     if len(files) == 1 and files[0].name.endswith(".zip"):
         return range_response(request, _content(files[0]), store)
     entries = [ZipEntry(file.name, file.bytes, file.crc32, file.created_at) for file in files]

@@ -1,4 +1,4 @@
-"""Data files: files that organizers offer and participants download."""
+"""Data files, which organizers offer and participants download."""
 
 import secrets
 from datetime import datetime
@@ -37,21 +37,21 @@ router = ApiRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> DataFilePage:
-    """The files that a competition offers: training images, a sample submission and others. Everyone who sees the
-    competition may read this list."""
+    """List the files of a competition, such as training images and a sample submission. For everybody who can see the
+    competition."""
     state = standings.visible_state(acting, slug)
     page = wanted.of_all(state.files)
-    return DataFilePage(files=[_view(slug, each) for each in page.rows], next_after=page.next_after)
+    return DataFilePage(files=[_view(slug, file) for file in page.rows], next_after=page.next_after)
 
 
 @router.get("/{name}", response_class=Response, responses=FILE)
 def show(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
-    """A file, for people who have accepted the rules. `Range` and `If-Range` resume a broken download."""
+    """Download a file. You need to accept the rules first. `Range` and `If-Range` resume an interrupted download."""
     state = standings.visible_state(acting, slug)
     return download(request, data_files.find_file(acting.session, state, name, account=acting.actor), store)
 
 
-@router.put("/{name}", openapi_extra=file_body("None with `source=train`.", is_required=False))
+@router.put("/{name}", openapi_extra=file_body("The file; leave it out with `source=train`.", is_required=False))
 async def offer(
     slug: str,
     name: str,
@@ -62,11 +62,11 @@ async def offer(
     author: Organizer,
     now: Now,
     source: Annotated[
-        Literal["body", "train"], Query(description="`train`: the training images that are attached.")
+        Literal["body", "train"], Query(description="`train` offers the attached training images.")
     ] = "body",
 ) -> DataFileView:
-    """Offer a file to participants: the body is the file. With `source=train` there is no body, and the attached
-    training images are offered. An earlier file of that name is replaced."""
+    """Offer a file to participants. The request body is the file; with `source=train` it is empty, and the attached
+    training images are offered. The file replaces an earlier one with the same name."""
     data_files.require_name(name)
     if source == "train":
         return await run_in_threadpool(_offer_training, slug, name, begin, store=store, author=author, now=now)

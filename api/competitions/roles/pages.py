@@ -1,4 +1,4 @@
-"""Who organizes and reviews a competition: the organizers' page, and the page on which a person accepts a role."""
+"""The organizers and reviewers of a competition: the organizers' page, and the page where a person accepts a role."""
 
 from typing import Any, get_args
 
@@ -16,15 +16,14 @@ from scorer.db.competition_roles import current_roles
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
 DONE_MESSAGES = {
-    "offered": "They are told, and have the role once they accept it.",
-    "ended": "The role has ended.",
-    "accepted": "The role is yours.",
+    "offered": "Role offered. The person gets the role when they accept it.",
+    "ended": "Role ended.",
+    "accepted": "Role accepted.",
 }
 
 
 @router.api_route("/people", methods=["GET", "HEAD"])
 def show_people(slug: str, acting: ActingOrganizer, viewer: KnownViewer, done: str = "") -> Response:
-    """Who organizes and reviews, or is asked to."""
     return _people(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -44,17 +43,16 @@ def _people(acting: Acting, slug: str, viewer: Viewer, *, handle: str = "", **ou
 
 @router.post("/people")
 def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Offer somebody a role."""
     handle = text(fields, "handle")
     with refusal_on(_people, acting, slug, viewer, handle=handle):
-        role = one_of(fields, "role", RoleName, message="Please say whether they organize or review.")
+        role = one_of(fields, "role", RoleName, message="Choose a role.")
         competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role=role)
     return see_other(f"/competitions/{slug}/people?done=offered")
 
 
 @router.post("/people/{handle}/end")
 def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End somebody's role, or take back its offer."""
+    """End a person's role, or withdraw the offer."""
     with refusal_on(_people, acting, slug, viewer):
         competition_roles.end(acting, slug, handle)
     return see_other(
@@ -64,7 +62,7 @@ def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer
 
 @router.api_route("/role", methods=["GET", "HEAD"])
 def show_own_role(slug: str, acting: ActingKnownViewer, viewer: KnownViewer, done: str = "") -> Response:
-    """The role that a person holds or is offered."""
+    """The viewer's role or offered role."""
     return _own_role(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -75,7 +73,7 @@ def _own_role(acting: Acting, slug: str, viewer: Viewer, **outcome: Any) -> Resp
 
 @router.post("/role")
 def answer_offer(slug: str, fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """Accept the offered role, or (``accept=no``) decline it or lay it down."""
+    """Accept the offered role; with ``accept=no``, decline it or give up the current role."""
     accepted = text(fields, "accept") == "yes"
     with refusal_on(_own_role, acting, slug, viewer):
         if accepted:

@@ -1,4 +1,4 @@
-"""The fields of a competition in a form: how they are shown, and what is typed into them."""
+"""The form of a competition's fields: showing and parsing them."""
 
 import hashlib
 import re
@@ -22,28 +22,28 @@ INTEGER = re.compile(r"(-?[0-9]{1,9})(\.0*)?")
 FLAGS = {"yes": True, "no": False}
 Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
 HINTS = {
-    "slug": "Its name in addresses and commands: small letters, digits, single hyphens.",
-    "daily_limit": "Of each team; empty for no limit.",
-    "public.extractor": "The extractor behind the scores that everybody sees.",
-    "private.extractor": "Behind the scores that decide; only organizers see which, until a board is published.",
+    "slug": "The name in addresses and commands: lower-case letters, digits and single hyphens.",
+    "daily_limit": "Per team; empty for no limit.",
+    "public.extractor": "The extractor of the public scores.",
+    "private.extractor": "The extractor of the deciding scores. Only organizers can see it until a board is published.",
 }
-"""Where the words of the specification are those of JSON, or of something else."""
+"""Replacements for descriptions of the specification that do not fit a form."""
 CONSTRAINTS = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
-"""Attributes of HTML by those of JSON Schema."""
+"""JSON Schema keywords and their HTML attributes."""
 SPECIFICATION = CompetitionSpec.model_json_schema()["properties"]
 Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class FormField:
-    """A field of the form. ``fixed``: why it cannot change any more; ``later``: when it may, once it is open."""
+    """``fixed`` says why the field can't change any more; ``later`` how it may change once the competition is open."""
 
     name: str
     label: str
     kind: Kind
     value: str
     digest: str
-    """Of the value in the database, so that it can be seen what was typed over, and what others change meanwhile."""
+    """The digest of the value in the database. It shows which fields the user and others have changed."""
     hint: str
     constraints: Mapping[str, str | int]
     fixed: str | None
@@ -62,28 +62,28 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("opens_at", "Opens", "time"),
         ("team_merge_deadline", "Teams may merge until", "time"),
         ("closes_at", "Closes", "time"),
-        ("upload_grace_seconds", "Seconds of grace for uploads", "number"),
+        ("upload_grace_seconds", "Grace period for uploads in seconds", "number"),
         ("review_days", "Days of review", "number"),
         ("appeal_days", "Days of appeal", "number"),
     ),
-    "Who may enter, and how often": (
-        ("invitation_only", "By invitation", "flag"),
-        ("max_team_size", "Members of a team", "number"),
-        ("daily_limit", "Entries in a UTC day", "number"),
-        ("pending_limit", "Entries in progress at once", "number"),
-        ("rejected_limit", "Rejected zips in a UTC day", "number"),
+    "Entering": (
+        ("invitation_only", "By invitation only", "flag"),
+        ("max_team_size", "Members per team", "number"),
+        ("daily_limit", "Entries per UTC day", "number"),
+        ("pending_limit", "Entries in progress", "number"),
+        ("rejected_limit", "Rejected zips per UTC day", "number"),
         ("late_submissions", "Entries after the close", "flag"),
     ),
-    "What is won": (
-        ("final_picks", "Final picks of a team", "number"),
+    "Ranking and prizes": (
+        ("final_picks", "Final picks per team", "number"),
         ("medals.gold", "Gold to place", "number"),
         ("medals.silver", "Silver to place", "number"),
         ("medals.bronze", "Bronze to place", "number"),
         ("prizes", "Prizes", "prizes"),
     ),
-    "Images and measuring": (
-        ("image_count", "Images in an entry", "number"),
-        ("image_size", "Pixels of a side", "number"),
+    "Images and scoring": (
+        ("image_count", "Images per entry", "number"),
+        ("image_size", "Width and height in pixels", "number"),
         ("score_decimals", "Decimals of a score", "number"),
         ("public.extractor", "Public extractor", "extractor"),
         ("private.extractor", "Private extractor", "extractor"),
@@ -101,12 +101,12 @@ def form_field(
     fixed: Mapping[str, str] = {},
     later: Mapping[str, str] = {},
 ) -> FormField:
-    """A field with its value, or with what was ``typed`` over it."""
+    """A field with its value, or with the ``typed`` value."""
     name, label, kind = declared
     field, _, inner = name.partition(".")
     schema = SPECIFICATION[field]
     choices: list[dict[str, Any]] = schema.get("anyOf", [schema])
-    constraints = {html: each[name] for each in choices for name, html in CONSTRAINTS.items() if name in each}
+    constraints = {html: choice[name] for choice in choices for name, html in CONSTRAINTS.items() if name in choice}
     hint = HINTS.get(name) or ("" if inner else schema.get("description", ""))
     value = values[name]
     shown, digest = typed.get(name, value), digest_of(value)
@@ -114,8 +114,7 @@ def form_field(
 
 
 def extractor_choices(workers: Sequence[WorkerReport]) -> dict[str, str]:
-    """What a field of the kind ``extractor`` offers, with labels that say whether one of these workers has the
-    weights."""
+    """The options of a field of the kind ``extractor``, with labels for weights that none of the workers has."""
     return {
         name: f"{name} (no worker has its weights)" if missing_weights(name, workers) else name
         for name in (spec.identity for spec in EXTRACTORS.values())
@@ -123,17 +122,15 @@ def extractor_choices(workers: Sequence[WorkerReport]) -> dict[str, str]:
 
 
 def typed_in(fields: FormFields, name: str) -> str:
-    """What a field of the form says. Browsers end lines by two characters, which are one here."""
+    """The value of a field, with the browsers' CRLF as LF."""
     return text(fields, name, max_length=2 * MAX_TEXT_LENGTH).replace("\r\n", "\n").strip()
 
 
 def digest_of(value: str) -> str:
-    """A short hash of a field's value."""
     return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 def shown_values(values: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a specification as its form shows them."""
     shown = {name: _shown(values[name]) for name, _, kind in DECLARED if "." not in name and kind != "prizes"}
     shown |= {f"medals.{medal}": str(last) for medal, last in values["medals"].items()}
     shown |= {f"{kind}.extractor": values[kind]["extractor"] for kind in TRACK_KINDS}
@@ -149,14 +146,14 @@ def _shown(value: Any) -> str:
 
 
 def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str] = {}) -> Model:
-    """What was typed, as fields of a specification; of medals, which are one field, those that were not typed are as
-    ``shown``. ``Invalid`` for what is no value of its field."""
+    """Parse typed values as fields of a specification; ``Invalid`` for an invalid value. The medals are a single field,
+    so the untyped ones come from ``shown``."""
     kinds = {name: kind for name, _, kind in DECLARED}
     wanted: dict[str, Any] = {}
     for name, value in typed.items():
         field, _, inner = name.partition(".")
         if field == "medals":
-            wanted[field] = {each.partition(".")[2]: _number_in(typed.get(each, shown[each])) for each in MEDALS}
+            wanted[field] = {name.partition(".")[2]: _number_in(typed.get(name, shown[name])) for name in MEDALS}
         elif inner:
             wanted[field] = {inner: value or None}
         else:
@@ -164,8 +161,10 @@ def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str
     try:
         return model.model_validate(wanted)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise Invalid("bad-settings", "This is no value for it.", faults=faults) from None
+        faults = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
+        raise Invalid(
+            "bad-settings", "Some settings are invalid. Correct them and save again.", faults=faults
+        ) from None
 
 
 def _parsed(kind: Kind, value: str) -> Any:
@@ -181,7 +180,7 @@ def _parsed(kind: Kind, value: str) -> Any:
 
 
 def _number_in(value: str) -> int | str:
-    """The number that is typed; what is none stays as it is, and is refused."""
+    """The typed number; other text stays, and validation refuses it."""
     number = INTEGER.fullmatch(value)
     return int(number[1]) if number else value
 
@@ -189,5 +188,7 @@ def _number_in(value: str) -> int | str:
 def _prize_in(line: str) -> dict[str, Any]:
     prize = PRIZE_LINE.fullmatch(line.strip())
     if prize is None:
-        raise Invalid("bad-settings", f"A prize is a line such as 1: $5,000. This is none: {line.strip()[:100]}")
+        raise Invalid(
+            "bad-settings", f"{line.strip()[:100]!r} is not a prize. Write one prize per line, such as 1: $5,000."
+        )
     return {"place": int(prize[1]), "amount": prize[2]}

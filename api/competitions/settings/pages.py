@@ -1,4 +1,4 @@
-"""The settings of a competition: what organizers change, what is missing before entries are taken, deleting a draft."""
+"""The settings of a competition: the form, the open tasks before entries are accepted, and deleting a draft."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,12 +44,15 @@ from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Phase
 
 router = Router(prefix="/competitions/{slug}/settings", include_in_schema=False)
-DONE_MESSAGES = {"changed": "Settings saved.", "created": "The draft is there. It opens at the time you give it."}
+DONE_MESSAGES = {
+    "changed": "Settings saved.",
+    "created": "Draft created. The competition opens at the time that you set.",
+}
 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
-    """The form, with what cannot change any more, and why."""
+    """The form, with the fixed fields and the reasons."""
     return _page(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
 
 
@@ -57,7 +60,7 @@ def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: st
 def change_settings(
     slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Change what was typed over, whatever others have changed elsewhere; all of it, or nothing."""
+    """Save the changed fields, all or none of them. Others may change different fields at the same time."""
     shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
     typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
     with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, typed=typed), begin() as session:
@@ -70,10 +73,10 @@ def change_settings(
 def delete_draft(
     slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Delete a draft, if its slug was typed once more."""
+    """Delete a draft if the form has its slug."""
     with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, place="delete"), begin() as session:
         if text(fields, "confirm").strip() != slug:
-            raise Invalid("not-confirmed", f"To delete the draft, please type its slug: {slug}.")
+            raise Invalid("not-confirmed", f"The slug does not match. To delete the draft, type {slug}.")
         setup.delete_draft(Acting(session, author, now), slug)
     return see_other("/")
 
@@ -94,7 +97,7 @@ def _page(
     later = {} if state.phase is Phase.DRAFT else LATER
 
     def shown(declared: Sequence[Declared]) -> list[FormField]:
-        return [form_field(each, values, typed, fixed=fixed, later=later) for each in declared]
+        return [form_field(declared_field, values, typed, fixed=fixed, later=later) for declared_field in declared]
 
     return render_page(
         "competitions/settings/show.html",
@@ -108,22 +111,23 @@ def _page(
 
 
 def _changes_of(state: CompetitionState, typed: Mapping[str, str], shown: Mapping[str, str]) -> CompetitionChanges:
-    """What was typed; ``Conflict`` if somebody else has changed the same field since the form was shown."""
+    """The typed changes; ``Conflict`` if somebody else has changed the same field since the form was loaded."""
     values = shown_values(setup.values_of(state))
     if any(digest_of(values[name]) != shown[name] for name in typed):
-        raise Conflict("changed-meanwhile", "Somebody else has changed this meanwhile: please look at it again.")
+        raise Conflict(
+            "changed-meanwhile", "Somebody else has changed these settings in the meantime. Check them and save again."
+        )
     return parsed(CompetitionChanges, typed, values)
 
 
 new_competition = Router(prefix="/new-competition", include_in_schema=False)
 ASKED = {"title", "slug", "image_count", "image_size", "public.extractor", "private.extractor"}
-FORM = tuple(each for each in DECLARED if each[0] in ASKED)
+FORM = tuple(field for field in DECLARED if field[0] in ASKED)
 DEFAULTS = {name: str(SPECIFICATION.get(name, {}).get("default", "")) for name, _, _ in FORM}
 
 
 @new_competition.api_route("", methods=["GET", "HEAD"])
 def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) -> Response:
-    """The form."""
     return _new_page(session, viewer)
 
 
@@ -131,7 +135,7 @@ def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) 
 def create_competition(
     fields: FormFields, begin: Transactions, author: CompetitionCreator, viewer: SignedIn, now: Now
 ) -> Response:
-    """Create the draft, and go on to its settings."""
+    """Create the draft and continue with its settings."""
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
     with refusal_on(in_transaction(begin, _new_page), viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)
@@ -147,7 +151,7 @@ def _new_page(session: Session, /, viewer: Viewer, typed: Mapping[str, str] = {}
     return render_page(
         "competitions/settings/new.html",
         viewer=viewer,
-        fields=[form_field(each, DEFAULTS | defaults, typed) for each in FORM],
+        fields=[form_field(field, DEFAULTS | defaults, typed) for field in FORM],
         extractors=extractor_choices(workers),
         **outcome,
     )

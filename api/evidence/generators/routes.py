@@ -19,7 +19,9 @@ from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
 from scorer.metrics.copying.latent_recovery import TargetKind
 
 router = ApiRouter(tags=["generators"])
-Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="Numbers of a latent vector.")]
+Dimension = Annotated[
+    int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="The number of dimensions of a latent vector.")
+]
 
 
 @router.put(
@@ -35,10 +37,12 @@ async def hand_in(
     settings: AppSettings,
     account: Submitter,
     latent: Dimension,
-    distribution: Annotated[Distribution, Query(description="Of each number: normal, or uniform on [-1, 1].")],
+    distribution: Annotated[
+        Distribution, Query(description="The distribution of each number: standard normal, or uniform on [-1, 1].")
+    ],
 ) -> GeneratorView:
-    """Upload the generator that made the entry, as ONNX: the body is the file itself. A worker searches it for
-    training and held-out images; a newer file replaces an older one. For the entry's team until the final board is
+    """Upload the generator that made the entry. The request body is the ONNX file itself. A worker searches it for
+    training and held-out images. A newer file replaces an older one. For the entry's team until the final board is
     published, and for organizers."""
     require_bytes(declared_bytes(request), settings.generator_max_bytes)
     declared = DeclaredLatent(latent, distribution)
@@ -50,8 +54,9 @@ async def hand_in(
 
 @router.get("/submissions/{submission_id}/generator")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
-    """The newest generator of an entry, and how far its audit is or why the file was refused. The result is for
-    reviewers and organizers, and for the entry's team once the final board is published or the entry is ruled on."""
+    """Get the newest generator of an entry, with the progress of its audit or the reason for its refusal. The result is
+    for reviewers and organizers. The entry's team gets it once the final board is published or the entry has a
+    ruling."""
     return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
 
 
@@ -59,7 +64,8 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Genera
 def pairs(
     submission_id: str, group: TargetKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Images that the generator was searched for, and below each the nearest one found, in one PNG: training images,
-    held-out images (organizers only), or the generator's own."""
+    """Get pairs of the audit in one PNG: images that the generator was searched for, each above its nearest output.
+    They
+    are training images, held-out images (organizers only), or the generator's own images."""
     key = generator_audits.pairs_key(session, submission_id, group, account=account)
     return picture_response(request, etag_of(key, group), lambda: generator_audits.pairs_sheet(store.read(key), group))

@@ -1,4 +1,4 @@
-"""Receives a generator file, as a request's body or in the form of a page: streams it into the store, records it."""
+"""Receives a generator file from a request's body or a page's form, streams it into the store and records it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -33,7 +33,8 @@ async def store_generator(
     account: Account,
     settings: Settings,
 ) -> GeneratorView:
-    """Store a stream as an entry's generator. What can be refused before the transfer is; a refused file is deleted."""
+    """Store a stream as an entry's generator. Errors are raised before the transfer if possible; a refused file is
+    deleted."""
 
     def admit(now: datetime) -> None:
         with begin() as session:
@@ -79,7 +80,7 @@ def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
     distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= dimension <= MAX_LATENT_DIMENSION:
-        raise Invalid("bad-latent", f"A latent vector has between 1 and {MAX_LATENT_DIMENSION:,} numbers.")
+        raise Invalid("bad-latent", f"Enter the dimensions of a latent vector, from 1 to {MAX_LATENT_DIMENSION:,}.")
     if distribution not in get_args(Distribution):
-        raise Invalid("bad-latent", "Please say how the numbers of a latent vector are distributed.")
+        raise Invalid("bad-latent", "Choose the distribution of the latent vector's numbers.")
     return DeclaredLatent(dimension, cast(Distribution, distribution))

@@ -1,4 +1,4 @@
-"""Schemas of generator uploads and audits, and how responses are made."""
+"""Schemas of generator uploads and audits."""
 
 from datetime import datetime
 from typing import Any
@@ -22,82 +22,92 @@ from scorer.metrics.copying.recovery_power import DetectableShares
 
 
 class PairShown(BaseModel):
-    """A searched image, and the nearest one that the generator makes."""
+    """A searched image and the generator's nearest image."""
 
-    error: float = Field(description="Mean squared error, pixels in -1..1.")
-    name: str | None = Field(description="Of the reference image; null for one of the generator's own.")
+    error: float = Field(description="The mean squared error for pixels in -1 to 1.")
+    name: str | None = Field(description="The name of the reference image; null for the generator's own images.")
 
 
 class PairsView(BaseModel):
-    """Pairs of one group by growing error: the four best, the four in the middle, the four worst."""
+    """Pairs of one group in order of error: the 4 best, 4 from the middle, and the 4 worst."""
 
-    sheet: str = Field(description="Address of a PNG with all of them: searched images above, found ones below.")
+    sheet: str = Field(description="The address of a PNG with all pairs: searched images above, found images below.")
     pairs: list[PairShown]
 
 
 class FeaturesView(BaseModel):
-    """The 1-nearest-neighbour two-sample test of newly drawn images against the entry's, by their features."""
+    """The 1-nearest-neighbour two-sample test of newly drawn images against the entry's images, on their features."""
 
-    accuracy: float = Field(description="The share of images that are nearest to one of their own kind.")
-    expected: float = Field(description="What it would be by chance.")
+    accuracy: float = Field(description="The share of images with a nearest neighbour of their own kind.")
+    expected: float = Field(description="The accuracy by chance.")
     p_value: float
-    count: int = Field(description="Images of each kind.")
+    count: int = Field(description="The number of images of each kind.")
 
 
 class GeneratorMatchView(BaseModel):
-    """Whether the generator is the entry's."""
+    """Whether the generator made the entry."""
 
     verdict: MatchVerdict = Field(
-        description="another-generator: too few of the entry's images are among those it makes; other-distribution: "
-        "they are, but newly drawn images differ from the entry's; inconclusive: the search failed on its own images."
+        description="`another-generator`: it can't produce enough of the entry's images. `other-distribution`: it"
+        " can, but "
+        "newly drawn images differ from the entry's. `inconclusive`: the search failed on its own images."
     )
     sentence: str
-    count: int = Field(description="Images of the entry that were looked for.")
-    found: float = Field(description="The share of them found verbatim.")
-    low: float = Field(description="The 95 % interval of that share begins here.")
-    high: float = Field(description="The 95 % interval ends here.")
+    count: int = Field(description="The number of the entry's images that were searched for.")
+    found: float = Field(description="The share of these images that was found verbatim.")
+    low: float = Field(description="The lower end of the share's 95 % interval.")
+    high: float = Field(description="The upper end of the share's 95 % interval.")
     found_of_own: float = Field(description="The same share of the generator's own images.")
     found_of_held_out: float = Field(description="The same share of held-out images.")
-    p_value: float = Field(description="One-sided: the entry's images are found less often than the generator's own.")
-    detectable: DetectableShares = Field(description="Shares of images of another origin that would show.")
+    p_value: float = Field(
+        description="One-sided, for the entry's images being found less often than the generator's own."
+    )
+    detectable: DetectableShares = Field(description="The detectable shares of images from another origin.")
     features: FeaturesView | None
 
 
 class PowerView(BaseModel):
-    """Shares of remembered training images, of all of them, that the audit would find."""
+    """The shares of memorised training images that the audit would detect."""
 
-    random: DetectableShares = Field(description="By the training images drawn at random.")
+    random: DetectableShares = Field(description="From randomly drawn training images.")
     near: DetectableShares | None = Field(
-        description="By those near to the entry, if it is near to all that are remembered; null: none were looked for."
+        description=(
+            "From training images near the entry, if the entry is near all memorised images; null if not searched."
+        )
     )
 
 
 class StartsView(BaseModel):
-    """The share of images found after 1, 2 ... starts of the search."""
+    """The share of images found after 1, 2, ... starts of the search."""
 
     verbatim: list[float] = Field(description="With an error below 0.025.")
     plausible: list[float] = Field(description="With an error below 0.1.")
 
 
 class StabilityView(BaseModel):
-    """The same images of the generator's own, searched from the same starts each."""
+    """A search for the same images of the generator's own, each from the same starts."""
 
     starts: int
     targets: int
-    low: list[float] = Field(description="25th percentile of all errors, before the first and after each iteration.")
+    low: list[float] = Field(
+        description="The 25th percentile of all errors, before the first and after each iteration."
+    )
     median: list[float]
-    high: list[float] = Field(description="75th percentile.")
-    found: list[float] = Field(description="For each image the share of starts that found it verbatim, ascending.")
+    high: list[float] = Field(description="The 75th percentile.")
+    found: list[float] = Field(
+        description="For each image, the share of starts that found it verbatim, in ascending order."
+    )
 
 
 class RecoveredView(BaseModel):
-    """The result of latent recovery on the generator, judged with the present limits."""
+    """The result of latent recovery on the generator, with the current limits."""
 
     verdict: Verdict
     explanation: str
     p_value: float | None = Field(
-        description="Of the two-sided KS test of training against held-out errors. Where images near to the entry were "
-        "compared, too: that of the deciding test of the two, times two."
+        description="The p-value of the two-sided KS test of training against held-out errors. If images near the"
+        " entry "
+        "were also compared, it is twice the p-value of the deciding test."
     )
     gap: float | None = Field(
         description="The signed MRE-gap: above 0, training images are recovered better than held-out ones."
@@ -105,31 +115,31 @@ class RecoveredView(BaseModel):
     recovered_share: float | None = Field(
         description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
-    match: GeneratorMatchView | None = Field(description="null: no entry was compared.")
+    match: GeneratorMatchView | None = Field(description="Null if no entry was compared.")
     power: PowerView
-    histogram: ErrorHistogram | None = Field(description="null: no errors were recorded.")
-    starts: dict[TargetKind, StartsView] = Field(description="Empty: one start.")
-    stability: StabilityView | None = Field(description="null: not asked for by the operator.")
-    report: dict[str, Any] = Field(description="Every quantity of the audit with its unit, direction and sentence.")
-    pairs: dict[TargetKind, PairsView] = Field(description="Held-out images are shown to organizers only.")
+    histogram: ErrorHistogram | None = Field(description="Null if no errors were recorded.")
+    starts: dict[TargetKind, StartsView] = Field(description="Empty if there was only one start.")
+    stability: StabilityView | None = Field(description="Null if the operator did not request it.")
+    report: dict[str, Any] = Field(description="All quantities of the audit with unit, direction and sentence.")
+    pairs: dict[TargetKind, PairsView] = Field(description="Only organizers get held-out images.")
     measured_at: datetime
 
 
 class FormerView(BaseModel):
-    """A generator that another one has replaced, and its verdict."""
+    """A replaced generator and its verdict."""
 
     sha256: str
     handed_in_by: str
     handed_in_at: datetime
-    verdict: Verdict | None = Field(description="null: the file was refused.")
+    verdict: Verdict | None = Field(description="Null if the file was refused.")
 
 
 class GeneratorView(BaseModel):
-    """The newest generator of an entry, and how far its audit is."""
+    """The newest generator of an entry, and the progress of its audit."""
 
     bytes: int
     sha256: str
-    latent: int = Field(description="Numbers of a latent vector.")
+    latent: int = Field(description="The number of dimensions of a latent vector.")
     distribution: Distribution
     handed_in_by: str
     handed_in_at: datetime
@@ -137,23 +147,23 @@ class GeneratorView(BaseModel):
     stage: str | None
     fraction: float | None
     queue_position: int | None
-    refusal: str | None = Field(description="Why the file cannot be used; another one can be uploaded.")
+    refusal: str | None = Field(description="Why the file was refused. You can upload another file.")
     faults: list[str]
     result: RecoveredView | None = Field(
-        description="For reviewers and organizers; for the entry's team once the final board is published or the entry "
-        "is ruled on."
+        description="For reviewers and organizers. For the entry's team once the final board is published or the entry "
+        "has a ruling."
     )
-    former: list[FormerView] = Field(description="Replaced ones, newest first; for reviewers and organizers.")
+    former: list[FormerView] = Field(description="Replaced generators, newest first. For reviewers and organizers.")
 
 
 def visible_generator_view(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
-    """The generator of an entry that this person may see."""
+    """The generator of an entry, if this person may see it."""
     status = generator_audits.audit_status(session, submission, account)
     return None if status is None else generator_view(submission.id, status)
 
 
 def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
-    """A generator, with as much of its result as ``status`` may show."""
+    """A generator with the visible part of its result."""
     generator = status.generator
     recovery = status.recovery
     return GeneratorView.model_validate(
@@ -164,7 +174,7 @@ def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
             "handed_in_by": generator.author.handle,
             "handed_in_at": generator.created_at,
             "faults": list(status.faults),
-            "former": [_former(*each) for each in status.former],
+            "former": [_former(*replaced) for replaced in status.former],
             "result": None if recovery is None else _result(submission_id, recovery, held_out=status.sees_held_out),
         }
     )
@@ -180,7 +190,7 @@ def _former(generator: GeneratorFile, recovery: Recovery) -> FormerView:
 
 
 def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> RecoveredView:
-    """The result of an audit; ``held_out``: with the pairs of held-out images."""
+    """``held_out`` includes the pairs of held-out images."""
     report = dict(recovery.report or {})
     pairs = report.pop("pairs")
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
@@ -197,7 +207,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
         stability=report.pop("stability"),
         report=report,
         pairs={
-            group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**each) for each in pairs[group]])
+            group: PairsView(sheet=f"{address}/{group}", pairs=[PairShown(**pair) for pair in pairs[group]])
             for group in TARGET_KINDS
             if group in pairs and (held_out or group not in HELD_OUT_GROUPS)
         },

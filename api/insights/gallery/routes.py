@@ -1,4 +1,4 @@
-"""For organizers: images of entries at some ranks of a board, and entries that several teams have submitted."""
+"""For organizers: images of entries at some ranks of a board, and entries that several teams submitted."""
 
 from fastapi import Request, Response
 
@@ -20,11 +20,11 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["insights"])
 def index(
     slug: str, acting: ActingOrganizer, wanted: Paging, track: TrackKind = "public", seed: Seed = 0
 ) -> ExhibitPage:
-    """The entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with ten images each. Organizers only."""
+    """List the entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with 10 images each. Organizers only."""
     page = wanted.of_all(
         gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, account=acting.actor)
     )
-    views = [ExhibitView.of_entry(slug, each, seed) for each in page.rows]
+    views = [ExhibitView.of_entry(slug, entry, seed) for entry in page.rows]
     return ExhibitPage(entries=views, next_after=page.next_after)
 
 
@@ -38,7 +38,7 @@ def images(
     viewer: Organizer,
     seed: Seed = 0,
 ) -> Response:
-    """Ten of an entry's images side by side in one PNG, drawn by `seed`. Organizers only."""
+    """Get 10 of an entry's images side by side in one PNG, chosen with `seed`. Organizers only."""
     entry = access.find_submission(session, submission_id, viewer)
     if entry.competition.slug != slug:
         raise access.unknown_submission(submission_id)
@@ -48,7 +48,7 @@ def images(
 
 @router.get("/twins")
 def twins(slug: str, acting: ActingOrganizer, wanted: Paging) -> TwinsPage:
-    """Entries of different teams with the same zip, or with the same images under other names. Organizers only."""
+    """List entries of different teams with the same zip, or with the same images under other names. Organizers only."""
     page = wanted.of_all(gallery.shared_submissions_of(acting.session, state_of(acting.session, slug, acting.now)))
     views = [TwinsView.model_validate(shared) for shared in page.rows]
     return TwinsPage(twins=views, next_after=page.next_after)

@@ -1,4 +1,4 @@
-"""Human ratings: the organizers' page about their studies, and the page on which people rate."""
+"""Human ratings: the organizers' page of studies, and the page where people rate."""
 
 import secrets
 from dataclasses import dataclass
@@ -38,15 +38,14 @@ router = Router(include_in_schema=False)
 NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
 MAX_NAME_LENGTH = 100
 DONE_MESSAGES = {
-    "started": "The study begins as soon as its images are cut. This page shows how far that is.",
-    "ended": "The study has ended; its ratings stay.",
-    "dismissed": "No more ratings are taken from this rater; what they said stays.",
+    "started": "Study created. It starts once its images are prepared; this page shows the progress.",
+    "ended": "Study ended. Its ratings are kept.",
+    "dismissed": "Rater dismissed. Their ratings are kept.",
 }
 
 
 @router.api_route("/competitions/{slug}/ratings", methods=["GET", "HEAD"])
 def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
-    """The rating studies of a competition."""
     return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -61,8 +60,8 @@ def _page(acting: Acting, slug: str, viewer: Viewer, *, link: str | None = None,
         viewer=viewer,
         state=state,
         standings=[
-            (each, *human_ratings.mean_ratings(session, each.study), raters(session, each.study.id))
-            for each in standings
+            (status, *human_ratings.mean_ratings(session, status.study), raters(session, status.study.id))
+            for status in standings
         ],
         stages=STAGES,
         kinds=human_ratings.RATING_KINDS,
@@ -76,7 +75,6 @@ def _page(acting: Acting, slug: str, viewer: Viewer, *, link: str | None = None,
 
 @router.post("/competitions/{slug}/ratings")
 def start_study(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Start a study."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     with refusal_on(_page, acting, slug, viewer, place="new"):
         human_ratings.start_study(acting, state, _study_spec_of(fields), seed=secrets.randbits(62))
@@ -92,14 +90,14 @@ def _study_spec_of(fields: Fields) -> StudySpec:
         return StudySpec(**numbers, submissions=chosen or None)
     except ValidationError as error:
         faults = [f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()]
-        raise Invalid("bad-study", f"Not all numbers are as they should be: {'; '.join(faults)}.") from None
+        raise Invalid("bad-study", f"Some numbers are invalid: {'; '.join(faults)}.") from None
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters")
 def invite_rater(
     slug: str, study_id: RowId, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
-    """Make a link for one rater; only this response shows it."""
+    """Create a link for one rater; only this response shows it."""
     study = human_ratings.find_study(acting, slug, study_id)
     secret = new_rater_secret()
     name = text(fields, "name", max_length=MAX_NAME_LENGTH)
@@ -111,7 +109,7 @@ def invite_rater(
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
 def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End a rater's access; the ratings stay."""
+    """End a rater's access. Their ratings stay."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.dismiss(acting, study, rater_id)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
@@ -119,7 +117,7 @@ def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrg
 
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End a study; its ratings stay."""
+    """End a study. Its ratings stay."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
@@ -127,7 +125,7 @@ def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: Signe
 
 @dataclass(frozen=True)
 class RatingContext:
-    """A rater, the path of their page and API, and the signed-in viewer (None: a rating link authorises)."""
+    """A rater, the path of their page and API, and the signed-in viewer (None with a rating link)."""
 
     rater: Rater
     path: str
@@ -137,12 +135,12 @@ class RatingContext:
 def rating_context_by_role(
     study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownViewer
 ) -> RatingContext:
-    """A rater who is signed in and rates by role."""
+    """A signed-in rater with a role."""
     return RatingContext(rater, f"/ratings/{study_id}", viewer)
 
 
 def rating_context_by_link(rater: Annotated[Rater, Depends(rater_by_link)]) -> RatingContext:
-    """A rater with a personal link; a signed-in session is ignored."""
+    """A rater with a rating link; a signed-in session is ignored."""
     return RatingContext(rater, RATE_PATH, None)
 
 
@@ -162,7 +160,7 @@ def show_rating_by_link(
     session: DbSession,
     kind: RatingKind | None = None,
 ) -> Response:
-    """The next item to rate, for the holder of a link; the form that takes the link if none is open that works."""
+    """The next item to rate for a rater with a link, or the form for the link if the browser has no valid one."""
     if secret is None:
         return _rating_link_form()
     with refusal_on(_rating_link_form):
@@ -172,7 +170,7 @@ def show_rating_by_link(
 
 @router.post(f"{RATE_PATH}/link")
 def open_rating_link(request: Request, fields: FormFields, session: DbSession) -> Response:
-    """Let this browser rate by a link: the link's secret becomes a cookie."""
+    """Let this browser rate: the link's secret becomes a cookie."""
     secret = text(fields, "link").strip()
     with refusal_on(_rating_link_form):
         human_ratings.rater_of_link(session, secret)
@@ -189,7 +187,9 @@ def _rating_link_form(**outcome: Any) -> Response:
 def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:
     study = context.rater.study
     kinds: list[RatingKind] = [
-        each for each, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True) if count
+        rating_kind
+        for rating_kind, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True)
+        if count
     ]
     kind = kind if kind in kinds else kinds[0]
     items = human_ratings.next_items(session, context.rater, kind, limit=1)
@@ -210,19 +210,19 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
 
 @router.post("/ratings/{study_id}")
 def save_rating_by_role(context: RatingByRole, fields: FormFields, session: DbSession, now: Now) -> Response:
-    """Store one rating sent by the page's form, without a script."""
+    """Store a rating from the page's form, which works without scripts."""
     return _save_rating(session, context, fields, now=now)
 
 
 @router.post(RATE_PATH)
 def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
-    """Store one rating sent by the page's form, without a script."""
+    """Store a rating from the page's form, which works without scripts."""
     return _save_rating(session, context, fields, now=now)
 
 
 def _save_rating(session: Session, context: RatingContext, fields: Fields, *, now: datetime) -> Response:
     item, value, kind = (text(fields, name, max_length=18) for name in ("item", "value", "kind"))
     if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
-        raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
+        raise Invalid("bad-rating", "The rating is not valid. Choose a number from 1 to 5.")
     human_ratings.rate(session, context.rater, {int(item): int(value)}, now=now)
     return see_other(f"{context.path}?kind={kind}")

@@ -1,4 +1,4 @@
-"""Human ratings: studies, which organizers hold, and the items that raters get and rate."""
+"""Human ratings: the organizers' studies, and the items that people rate."""
 
 import base64
 import secrets
@@ -39,7 +39,7 @@ STUDIES_PATH = "/competitions/{slug}/ratings"
 
 @router.post(STUDIES_PATH, status_code=202)
 def start(slug: str, body: StudySpec, acting: ActingOrganizer) -> StudyView:
-    """Begin a rating study: a worker cuts its images. Organizers only."""
+    """Start a rating study. A worker prepares its images. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     study = human_ratings.start_study(acting, state, body, seed=secrets.randbits(62))
     return _view(human_ratings.study_status(acting.session, study), {})
@@ -47,15 +47,16 @@ def start(slug: str, body: StudySpec, acting: ActingOrganizer) -> StudyView:
 
 @router.get(STUDIES_PATH)
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> StudyPage:
-    """The rating studies of a competition, newest first. Organizers only."""
+    """List the rating studies of a competition, newest first. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     page = wanted.of_all(human_ratings.list_studies(acting.session, state))
-    return StudyPage(studies=[_view(each, {}) for each in page.rows], next_after=page.next_after)
+    return StudyPage(studies=[_view(status, {}) for status in page.rows], next_after=page.next_after)
 
 
 @router.get(f"{STUDIES_PATH}/{{study_id}}")
 def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
-    """One study: progress, agreement, and the mean of every entry with its standard error. Organizers only."""
+    """Get a study's progress, agreement, and the mean rating of every entry with its standard error. Organizers
+    only."""
     study = human_ratings.find_study(acting, slug, study_id)
     means, agreement = human_ratings.mean_ratings(acting.session, study)
     view = _view(human_ratings.study_status(acting.session, study), agreement)
@@ -65,7 +66,7 @@ def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
 
 @router.post(f"{STUDIES_PATH}/{{study_id}}/raters", status_code=201)
 def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, settings: AppSettings) -> InvitedView:
-    """Make a link with which one person rates without an account. Organizers only."""
+    """Create a link that lets one person rate without an account. Organizers only."""
     study = human_ratings.find_study(acting, slug, study_id)
     secret = new_rater_secret()
     rater = human_ratings.invite_rater(acting, study, body.name, secret=secret)
@@ -74,7 +75,7 @@ def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, 
 
 @router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
 def end(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
-    """Take no more ratings. Organizers only."""
+    """End a study. It accepts no more ratings. Organizers only."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return _view(human_ratings.study_status(acting.session, study), {})
@@ -106,7 +107,7 @@ def _view(status: StudyStatus, agreement: dict[RatingKind, float | None]) -> Stu
 
 
 def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
-    """The routes of a rater: equal for members and for people with a link, who differ in ``rater_dependency``."""
+    """The routes of a rater, for members and for people with a link; ``rater_dependency`` finds the rater."""
     rating = ApiRouter(prefix=prefix, tags=["ratings"])
     AnyRater = Annotated[Rater, Depends(rater_dependency)]  # noqa: N806 - a type
 
@@ -118,18 +119,18 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
         kind: RatingKind,
         limit: Annotated[int, Query(ge=1, le=MAX_BATCH_LENGTH)] = 10,
     ) -> BatchView:
-        """The next items to rate, with their images. No item comes twice."""
+        """Get the next items to rate, with their images. No item appears twice."""
         return _batch(session, store, rater, kind=kind, limit=limit, exclude=())
 
     @rating.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
-        """Record ratings, and return further items. Repeating a request changes nothing."""
+        """Record ratings and get further items. Repeating a request has no effect."""
         human_ratings.rate(session, rater, body.ratings, now=now)
         return _batch(session, store, rater, kind=body.kind, limit=body.more, exclude=body.at_hand)
 
     @rating.get("/items/{item_id}/picture", response_class=Response, responses=PICTURE)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
-        """The image of one item."""
+        """Get the image of an item."""
         item = human_ratings.item_of(session, rater, item_id)
         place = item.blob_key, item.start
         return picture_response(request, etag_of(*place), lambda: store.read_part(*place, item.length))
@@ -140,8 +141,8 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
 def _batch(session: Session, store: Blobs, rater: Rater, *, kind: RatingKind, limit: int, exclude: Any) -> BatchView:
     items = human_ratings.next_items(session, rater, kind, limit=limit, exclude=exclude) if limit else ()
     views = [
-        ItemView(id=each.id, png=base64.b64encode(store.read_part(each.blob_key, each.start, each.length)).decode())
-        for each in items
+        ItemView(id=item.id, png=base64.b64encode(store.read_part(item.blob_key, item.start, item.length)).decode())
+        for item in items
     ]
     return BatchView(items=views, rated=count_by(session, rater.id).get(kind, 0))
 

@@ -1,4 +1,4 @@
-"""Who rates in a study of human ratings: a member by role, or an invited person by a secret link."""
+"""Finds the rater of a request: a member by role, or an invited person by a secret link."""
 
 import secrets
 from typing import Annotated
@@ -15,27 +15,26 @@ from scorer.insights import human_ratings
 from scorer.settings import Settings
 
 RATE_PATH = "/rate"
-"""Where people with a rating link rate, on pages and below the API."""
+"""The path for people with a rating link, on pages and below the API."""
 
 
 def new_rater_secret() -> str:
-    """The secret of a rating link."""
     return secrets.token_urlsafe(24)
 
 
 def rating_link(secret: str, settings: Settings) -> str:
-    """A rating link. Its secret is the fragment, which browsers send to no server: the page turns it into a cookie."""
+    """A rating link. Its secret is the fragment, which browsers send to no server; the page turns it into a cookie."""
     return f"{settings.public_url}{RATE_PATH}#{secret}"
 
 
 def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownViewer, *, viewer: KnownViewer) -> Rater:
-    """The rater that a signed-in person is by their role; rating needs the scope ``organize``."""
+    """The rater of a signed-in person with a role; rating needs the scope ``organize``."""
     api_tokens.require_scope(viewer.scopes, "read" if request.method in SAFE_METHODS else "organize")
     return human_ratings.rater_of_member(acting, study_id)
 
 
 def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:
-    """The rater whose link the browser has opened."""
+    """The rater of the link that the browser opened."""
     if secret is None:
-        raise Unauthenticated("no-rating-link", "Please open the link that you were given for rating.")
+        raise Unauthenticated("no-rating-link", "Open your rating link first.")
     return human_ratings.rater_of_link(session, secret)

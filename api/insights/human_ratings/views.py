@@ -13,11 +13,11 @@ from scorer.insights.human_ratings import MAX_BATCH_LENGTH, MeanRating, RatingKi
 class NewRater(Request):
     """A rater to invite."""
 
-    name: str = Field(min_length=1, max_length=100, description="What organizers call them; never in a release.")
+    name: str = Field(min_length=1, max_length=100, description="A name for organizers. It is never in a data release.")
 
 
 class InvitedView(BaseModel):
-    """An invited rater; the link is shown once."""
+    """An invited rater. The link is shown only once."""
 
     id: int
     name: str
@@ -25,13 +25,15 @@ class InvitedView(BaseModel):
 
 
 class KindView(BaseModel):
-    """The progress of one kind of rating, and how far raters agree."""
+    """The progress of one kind of rating, and the agreement of raters."""
 
     kind: RatingKind
     items: int
     ratings: int
     wanted: int
-    agreement: float | None = Field(description="Krippendorff's alpha, interval: 1 all agree, 0 as by chance.")
+    agreement: float | None = Field(
+        description="Krippendorff's alpha for interval data: 1 is full agreement, 0 is chance."
+    )
 
 
 class StudyView(RecordView):
@@ -50,7 +52,7 @@ class StudyView(RecordView):
     created_at: datetime
     ended_at: datetime | None
     kinds: list[KindView]
-    means: Sequence[MeanRating] | None = Field(None, description="Only of one study, not in a list.")
+    means: Sequence[MeanRating] | None = Field(None, description="Only for a single study, not in a list.")
 
 
 class StudyPage(Page):
@@ -61,24 +63,24 @@ class ItemView(BaseModel):
     """An item to rate. Nothing in it identifies its entry."""
 
     id: int
-    png: str = Field(description="The picture in base64, so that a batch is one answer.")
+    png: str = Field(description="The picture in base64.")
 
 
 class BatchView(BaseModel):
-    """The next items to rate, and how many you have rated."""
+    """The next items to rate, and the number of items that you have rated."""
 
     items: list[ItemView]
-    rated: int = Field(description="Items of this kind that you have rated.")
+    rated: int = Field(description="The number of items of this kind that you have rated.")
 
 
 class NewRatings(Request):
-    """Ratings from 1 to 5 by item id, and how many further items to send."""
+    """Ratings from 1 to 5 by item id, and the number of further items to send."""
 
     kind: RatingKind
     ratings: dict[Annotated[int, Field(ge=1, le=2**62)], Annotated[int, Field(ge=1, le=5)]] = Field(
         max_length=MAX_BATCH_LENGTH
     )
     at_hand: list[Annotated[int, Field(ge=1, le=2**62)]] = Field(
-        [], max_length=MAX_BATCH_LENGTH, description="Items that the rater's screen has already."
+        [], max_length=MAX_BATCH_LENGTH, description="Items that the rater already has."
     )
-    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="How many further items to send.")
+    more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="The number of further items to send.")

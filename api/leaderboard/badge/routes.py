@@ -1,4 +1,4 @@
-"""A team's place on a board as a badge, for pages elsewhere."""
+"""Badges with a team's rank on a board, for other sites."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -20,12 +20,12 @@ from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 
 LETTER, WIDE_LETTER, PADDING = 6.6, 12.0, 12.0
-"""Pixels: of a letter of 11 px on average, of one of East Asian width, and beside a text."""
+"""In pixels: the average width of a letter at 11 px, of a letter with East Asian width, and the padding of a text."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A text, its width in pixels without padding, and the middle of its field."""
+    """A text with its width without padding and the middle of its field, in pixels."""
 
     text: str
     width: float
@@ -56,10 +56,10 @@ def show(
     viewer: CurrentViewer,
     cache: AppResponseCache,
     now: Now,
-    team: Annotated[str, Query(max_length=200, description="The team, by its name.")],
+    team: Annotated[str, Query(max_length=200, description="The name of the team.")],
     track: TrackKind = "public",
 ) -> Response:
-    """A team's place and score as everybody sees them on the board: an SVG for pages elsewhere."""
+    """Get an SVG badge with a team's public rank and score, for other sites."""
     state = standings.visible_state(Acting(session, None, now), slug)
     etag = etag_of("badge", standings.board_version(session, state, track, account=None), state.competition.title, team)
     headers = {**HEADERS, "ETag": etag}
@@ -77,7 +77,7 @@ def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team:
 
 
 def badge_svg(label: str, message: str, medal: str | None) -> str:
-    """The badge; its right field has the colour of the ``medal``, if there is one."""
+    """The colour of the right field is that of the ``medal``, if there is one."""
     short = label if len(label) <= MAX_LABEL_LENGTH else f"{label[: MAX_LABEL_LENGTH - 1]}…"
     left = _width_of(short) + PADDING
     right = _width_of(message) + PADDING
@@ -86,4 +86,4 @@ def badge_svg(label: str, message: str, medal: str | None) -> str:
 
 
 def _width_of(text: str) -> float:
-    return sum(WIDE_LETTER if east_asian_width(each) in "WF" else LETTER for each in text)
+    return sum(WIDE_LETTER if east_asian_width(letter) in "WF" else LETTER for letter in text)

@@ -1,12 +1,12 @@
-"""Webhooks: signed POSTs of notices to an address that a person registers.
+"""Webhooks: signed POSTs of notices to a registered address.
 
-A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. It is signed as
-[Standard Webhooks](https://www.standardwebhooks.com) are: its libraries verify the headers `webhook-id`,
+A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. It is signed as in
+[Standard Webhooks](https://www.standardwebhooks.com): its libraries verify the headers `webhook-id`,
 `webhook-timestamp` and `webhook-signature` with the webhook's secret.
 
-Answer with 2xx within five seconds. Other answers are tried again for a day, with growing intervals; 410 stops the
-webhook. A delivered notice is not sent again. Where delivery is in doubt it is, with the same `webhook-id`: ignore one
-that you know.
+Answer with 2xx within 5 seconds. After other answers, Kennel tries again for one day, with growing intervals. The
+answer 410 stops the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel sends the notice
+again with the same `webhook-id`: ignore an id that you already know.
 """
 
 import secrets
@@ -28,9 +28,9 @@ REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 
 @router.get("")
 def index(acting: ActingReader, wanted: Paging) -> WebhookPage:
-    """Your webhooks."""
+    """List your webhooks."""
     page = wanted.of_all(notifications.active_webhooks(acting.session, acting.actor.id))
-    views = [WebhookView.model_validate(each) for each in page.rows]
+    views = [WebhookView.model_validate(webhook) for webhook in page.rows]
     return WebhookPage(webhooks=views, next_after=page.next_after)
 
 
@@ -38,7 +38,7 @@ def index(acting: ActingReader, wanted: Paging) -> WebhookPage:
 def create(
     body: NewWebhook, response: Response, acting: ActingSignedIn, viewer: SignedIn, settings: AppSettings
 ) -> NewWebhookView:
-    """A session is needed: a leaked API token must not be able to make a webhook."""
+    """Requires a session, because a leaked API token must not be able to create a webhook."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
     local = settings.webhooks_local
@@ -49,23 +49,23 @@ def create(
 
 @router.delete("/{webhook_id}", status_code=204)
 def end(webhook_id: RowId, acting: ActingSignedIn) -> None:
-    """Remove a webhook; its pending deliveries are dropped."""
+    """Remove a webhook. Its pending deliveries are dropped."""
     webhooks.end(acting, webhook_id)
 
 
 @router.get("/{webhook_id}/deliveries")
 def deliveries(webhook_id: RowId, acting: ActingReader, wanted: Paging) -> DeliveryPage:
-    """The latest deliveries of a webhook and their outcome, newest first."""
+    """List the latest deliveries of a webhook with their outcome, newest first."""
     before, limit = wanted.after, wanted.one_more
     latest = webhooks.deliveries(acting.session, acting.actor, webhook_id, before=before, limit=limit)
-    page = wanted.of_following(latest, lambda each: each.id)
-    views = [DeliveryView.model_validate(each) for each in page.rows]
+    page = wanted.of_following(latest, lambda delivery: delivery.id)
+    views = [DeliveryView.model_validate(delivery) for delivery in page.rows]
     return DeliveryPage(deliveries=views, next_after=page.next_after)
 
 
 @router.post("/{webhook_id}/ping", status_code=202)
 def ping(webhook_id: RowId, acting: ActingSignedIn, rates: AppRateLimiter) -> DeliveryView:
-    """Send a webhook a test delivery."""
+    """Send a test notice to a webhook."""
     rates.hit("webhook-ping", acting.actor.id)
     delivery = webhooks.ping(acting, webhook_id)
     return DeliveryView.model_validate(delivery)

@@ -26,7 +26,7 @@ LABEL_NAMES: Mapping[str, str] = {
     "unlabelled": "unlabelled",
     "plain": "entries",
 }
-"""Decided labels as legends name them, in their order; ``plain`` where the viewer may not see labels."""
+"""The legends' names of decided labels, in their order; ``plain`` if the viewer may not see labels."""
 CHOICES: Mapping[str, str] = {
     "all": "all",
     "labelled": "labelled",
@@ -43,14 +43,12 @@ def title_of(figure: Figure) -> str:
 
 
 def shown_track_title(name: str) -> str:
-    """The title of the figure of a shown track."""
     return f"FID and {name}"
 
 
 def sentence_of(figure: Figure) -> str:
-    """A figure's numbers in sentences."""
     if not len(figure):
-        return "There is nothing to show yet."
+        return "Nothing to show yet."
     return _SENTENCES[figure.name](figure)
 
 
@@ -64,10 +62,10 @@ def _number(value: float | None, decimals: int = 3) -> str:
 
 def _distances(figure: Figure) -> str:
     statistics = figure.summary.statistics
-    parts = [f"{_entries(figure)} by their mean distance to the nearest reference images."]
+    parts = [f"{_entries(figure)} by mean distance to their nearest reference images."]
     if figure.tau is not None:
         below = int(np.count_nonzero(figure.column("distance") < figure.tau))
-        parts.append(f"{below:,} lie below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
+        parts.append(f"{below:,} are below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
     if statistics.get("auc") is not None:
         parts.append(
             f"A memorising entry is closer than a legitimate one with probability {statistics['auc']:.5f} (AUC);"
@@ -100,7 +98,7 @@ def _fid_correlations(figure: Figure, other: str) -> str:
 def _shown_track(figure: Figure) -> str:
     statistics = figure.summary.statistics
     metric = f"{statistics['metric']} of {statistics['extractor']}, {statistics['better']} is better"
-    missing = f" {statistics['missing']:,} more have no such number." if statistics["missing"] else ""
+    missing = f" {statistics['missing']:,} more do not have this number." if statistics["missing"] else ""
     return f"{figure.shown}: {metric}. {_fid_correlations(figure, figure.shown or '')}{missing}"
 
 
@@ -108,17 +106,17 @@ def _public_private(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
         f"{_entries(figure)}. Spearman's correlation of the FIDs on the public and the final board is"
-        f" {_number(statistics['spearman'])}, Pearson's {_number(statistics['pearson'])}. On the line both"
-        " extractors agree on a number; they need only agree on an order."
+        f" {_number(statistics['spearman'])}, Pearson's {_number(statistics['pearson'])}. On the line, both"
+        " extractors give the same FID. For equal ranks, they only need to agree on the order."
     )
 
 
 def _ranks(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
-        f"{_entries(figure)} ranked by FID alone on each track: on average an entry is"
-        f" {_number(statistics['mean_rank_difference'], 2)} ranks apart; of the first {LEADERS} of both tracks,"
-        f" {statistics['leaders_in_common']} are the same."
+        f"{_entries(figure)} ranked by FID alone on each track. An entry's two ranks differ by"
+        f" {_number(statistics['mean_rank_difference'], 2)} on average. The first {LEADERS} of both tracks"
+        f" have {statistics['leaders_in_common']} entries in common."
     )
 
 
@@ -126,8 +124,8 @@ def _shake_up(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
         f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
-        f" {_number(statistics['mean_move'], 2)} ranks on average; {statistics['medals_in_common']:,} hold a medal"
-        " place on both. Above the line: teams that did worse on the final board."
+        f" {_number(statistics['mean_move'], 2)} ranks on average. {statistics['medals_in_common']:,} have a medal"
+        " rank on both. Teams above the line did worse on the final board."
     )
 
 

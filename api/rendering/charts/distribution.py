@@ -1,5 +1,5 @@
 """Stacked histogram of a track's memorization distances by label: labelled entries above the axis, unlabelled ones
-below it. Positions are per cent of the width, so that text keeps its size on a phone. Pure."""
+below it. Positions are in per cent of the width: text keeps its size on a phone. Pure."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from scorer.submissions.labels import LABELS
 
 UNLABELLED = "unlabelled"
 STACKS = (*LABELS, UNLABELLED)
-"""From the axis up; unlabelled entries hang below it."""
+"""Upwards from the axis; unlabelled entries are below it."""
 BINS = 80
 MIN_RIGHT_EDGE = 1e-3
-"""The least distance at the right edge; entries below it are all copies."""
+"""The smallest distance at the right edge; entries below it are all copies."""
 TOP, AXIS, FLOOR = 26, 186, 266
-"""Pixels: below a line of text; the axis below the labelled entries; below the unlabelled ones."""
+"""In pixels: the top below a line of text, the axis below the labelled entries, the end of the unlabelled ones."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Piece(Box):
 
 @dataclass(frozen=True)
 class Distribution:
-    """What the template draws. ``right`` is the distance at the right edge, ``step`` a fine round step of tau."""
+    """``right`` is the distance at the right edge, ``step`` a small round step of tau."""
 
     pieces: Sequence[Piece]
     ticks: Sequence[AxisMark]
@@ -42,13 +42,15 @@ class Distribution:
     description: str
 
     def x(self, distance: float) -> float:
-        """The position of a distance, in per cent."""
+        """In per cent."""
         return min(100.0, 100.0 * distance / self.right)
 
 
 def distribution_of(distances: NDArray[np.float64], labels: NDArray[np.int8], tau: float | None) -> Distribution:
-    """The chart of a track's entries: their distances (n,), and their labels (n,) as places in ``LABELS``, -1 for none.
-    The axis reaches ``tau``, too."""
+    """Build the chart of a track's entries from distances (n,) and labels (n,) as indices into ``LABELS``, -1 for none.
+
+    The axis includes ``tau``.
+    """
     highest = max(float(distances.max(initial=MIN_RIGHT_EDGE)), tau or 0.0)
     step = _round_below(highest / 500)
     right = math.ceil(highest * 1.04 / step) * step
@@ -67,7 +69,7 @@ def distribution_of(distances: NDArray[np.float64], labels: NDArray[np.int8], ta
 
 
 def _round_below(value: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is no larger."""
+    """The largest value that is 1, 2 or 5 times a power of ten and at most ``value``."""
     power: float = 10.0 ** math.floor(math.log10(value))
     return max(factor * power for factor in (1, 2, 5) if factor * power <= value)
 
@@ -75,7 +77,7 @@ def _round_below(value: float) -> float:
 def _pieces(columns: Sequence[Sequence[int]], edges: Sequence[float], right: float) -> Iterable[Piece]:
     above = max(sum(labelled) for *labelled, _ in columns)
     below = max(unlabelled for *_, unlabelled in columns)
-    # One scale for both sides, or their heights could not be compared.
+    # One scale for both sides makes their heights comparable.
     scale = min((AXIS - TOP) / max(above, 1), (FLOOR - AXIS) / max(below, 1))
     for (*labelled, unlabelled), (left, end) in zip(columns, pairwise(edges), strict=True):
         x = 100 * left / right
@@ -90,7 +92,7 @@ def _pieces(columns: Sequence[Sequence[int]], edges: Sequence[float], right: flo
 
 
 def _described(distances: NDArray[np.float64], stack: NDArray[np.int64]) -> str:
-    """The chart as text, for screen readers: each label with its smallest, middle and largest distance."""
+    """A description for screen readers: the smallest, middle and largest distance of each label."""
     parts = []
     for number, label in enumerate(STACKS):
         own = distances[stack == number]
@@ -99,4 +101,4 @@ def _described(distances: NDArray[np.float64], stack: NDArray[np.int64]) -> str:
             parts.append(
                 f"{len(own):,} {label}, from {own.min():.3f} to {own.max():.3f}, half of them below {middle:.3f}"
             )
-    return "Entries by memorization distance. " + ("; ".join(parts) + "." if parts else "There are none yet.")
+    return "Entries by memorization distance. " + ("; ".join(parts) + "." if parts else "There are no entries yet.")

@@ -30,7 +30,7 @@ def svg_of(figure: Figure, competition: str) -> str:
 
 
 def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
-    """The legend as (kind, text, x, y) in pixels, in as many lines as it needs."""
+    """(kind, text, x, y) with positions in pixels; a long legend continues on further lines."""
     x = LEFT
     y = LEGEND
     placed = []
@@ -46,14 +46,14 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
 
 
 def figure_csv_of(figure: Figure, begin: Transaction) -> Iterator[bytes]:
-    """A figure's rows as CSV, piece by piece."""
+    """A figure's rows as CSV, in chunks."""
     yield rows_csv_of([figure.columns])
     for rows in figure.rows(begin):
         yield rows_csv_of(rows)
 
 
 def rows_csv_of(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows as CSV; cells that a spreadsheet would run as formulas are escaped."""
+    """Rows as CSV, with formulas escaped for spreadsheets."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)

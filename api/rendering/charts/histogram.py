@@ -1,5 +1,6 @@
-"""Histogram of an entry's memorization distances, and below it labelled entries, one strip a label. Positions are per
-cent of the width, so that text keeps its size on a phone. Pure.
+"""Histogram of an entry's memorization distances, and a strip plot of labelled entries with one strip per label.
+
+Positions are in per cent of the width: text keeps its size on a phone. Pure.
 """
 
 from collections import Counter
@@ -14,21 +15,21 @@ from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.review.reviews import LabelName
 
 TOP, FLOOR = 44, 204
-"""Pixels: two lines of labels above the bars."""
+"""In pixels; there are two lines of labels above the bars."""
 MIN_BAR_WIDTH = 0.6
-"""Per cent: equal distances give one bar, which must stay visible."""
+"""In per cent. Equal distances give a single bar, which must stay visible."""
 
 
 @dataclass(frozen=True)
 class Bin(Box):
-    """The bar of a bin; ``near`` if its middle lies below tau."""
+    """``near``: the middle of the bin is below tau."""
 
     near: bool
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """What the template draws; ``max_count`` is the count of the highest bar."""
+    """``max_count`` is the count of the highest bar."""
 
     bars: Sequence[Bin]
     ticks: Sequence[AxisMark]
@@ -41,10 +42,10 @@ class Histogram:
 
 
 def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Histogram | None:
-    """The chart of ``counted["counts"]`` in equal bins from ``low`` to ``high``; None without counts.
+    """Build the chart of ``counted["counts"]`` in equal bins from ``low`` to ``high``; None without counts.
 
-    ``tau`` None or 0 (a benchmark entry is never penalised): no threshold is drawn. ``reach``: the least distance at
-    the right end of the axis.
+    If ``tau`` is None or 0 (a benchmark entry is never penalised), the chart has no threshold. The axis extends at
+    least to ``reach``.
     """
     counts: Sequence[int] = counted.get("counts", ())
     if not any(counts):
@@ -80,12 +81,11 @@ def _bars(counts: Sequence[int], edges: Sequence[float], right: float, *, tau: f
 
 
 def ticks_to(right: float) -> list[AxisMark]:
-    """The ticks of an axis from 0 to ``right``."""
     return [AxisMark(100 * at / right, f"{at:g}", "middle" if at else "start") for at in round_ticks(0.0, right)]
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, tau: float | None) -> str:
-    """The chart as text, for screen readers."""
+    """A description for screen readers."""
     fullest = max(range(len(counts)), key=counts.__getitem__)
     threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
     return (
@@ -97,15 +97,15 @@ def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, ta
 
 
 PLACES = 200
-"""Distinct positions on the axis. Entries at the same one share a mark, whose opacity grows with their number."""
+"""Distinct positions on the axis. Entries at the same position share a mark; its opacity grows with their number."""
 MIN_STRENGTH = 0.4
 STRIP_HEIGHT = 32
-"""Height of a strip in pixels: its name, and its marks below."""
+"""In pixels: a strip's name with its marks below."""
 
 
 @dataclass(frozen=True)
 class StripPlotRow:
-    """One strip: ``marks`` are (position in per cent of the width, opacity of at most 1); ``top`` is in pixels."""
+    """``marks`` are (position in per cent of the width, opacity up to 1); ``top`` is in pixels."""
 
     label: str
     count: int
@@ -115,7 +115,7 @@ class StripPlotRow:
 
 @dataclass(frozen=True)
 class StripPlot:
-    """All strips, and their height in pixels."""
+    """``height`` is in pixels."""
 
     strips: Sequence[StripPlotRow]
     height: int
@@ -123,7 +123,7 @@ class StripPlot:
 
 
 def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripPlot | None:
-    """The chart of (label, distance) on an axis from 0 to ``right``; None without labelled entries."""
+    """Build the chart of (label, distance) pairs on an axis from 0 to ``right``; None without labelled entries."""
     by_label: dict[str, list[float]] = {name: [] for name in get_args(LabelName)}
     for label, distance in labelled:
         by_label[label].append(distance)
@@ -143,7 +143,7 @@ def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripP
 
 
 def marks_of(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
-    """(Position in per cent of an axis from 0 to ``right``, opacity) of each mark; opacity grows with the count."""
+    """(position in per cent of an axis from 0 to ``right``, opacity) of each mark; opacity grows with the count."""
     at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
     max_count = max(at.values())
     return [

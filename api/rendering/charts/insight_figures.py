@@ -1,5 +1,7 @@
-"""Charts of the insight figures: their dots, bars, strips, lines and axes. Across, positions are per cent of the width,
-so that text keeps its size on a phone; down, they are pixels. Pure.
+"""Charts of the insight figures: their dots, bars, strips, lines and axes.
+
+Horizontal positions are in per cent of the width: text keeps its size on a phone. Vertical positions are in pixels.
+Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +18,12 @@ from scorer.insights import figures
 from scorer.insights.figures import Figure
 
 TOP, FLOOR, BELOW = 34, 330, 44
-"""The upper and lower end of the axis down, and the height below it, in pixels."""
+"""The ends of the vertical axis, and the height below it, in pixels."""
 
 
 @dataclass(frozen=True)
 class FigureBar(Box):
-    """The part of a bar that belongs to one kind of entry; ``words`` is its tooltip."""
+    """The part of a bar for one kind of entry; ``words`` is its tooltip."""
 
     kind: str
     words: str
@@ -39,7 +41,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class FidStrip:
-    """A row of dots with its name, quartiles and median; ``y`` in pixels, the others in per cent."""
+    """A row of dots; ``y`` is in pixels, the quartiles and the median are in per cent."""
 
     name: str
     y: float
@@ -50,7 +52,7 @@ class FidStrip:
 
 @dataclass(frozen=True)
 class FigureLine:
-    """A line across the figure, ``x`` in per cent, ``y`` in pixels."""
+    """A line with ``x`` in per cent and ``y`` in pixels."""
 
     x1: float
     y1: float
@@ -61,8 +63,6 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class FigureChart:
-    """What the template draws of a figure."""
-
     name: str
     title: str
     description: str
@@ -78,25 +78,25 @@ class FigureChart:
     tau: AxisMark | None = None
     left_out: int = 0
     legend: Sequence[tuple[str, str, int]] = ()
-    """(kind of entry, its name, count)."""
+    """(kind of entry, name, count)."""
 
     @property
     def floor(self) -> float:
-        """The y of the axis, in pixels."""
+        """The y coordinate of the axis, in pixels."""
         return self.height - BELOW
 
 
 BINS = 48
 FID_STRIP_HEIGHT = 58
 MAX_LOG_RATIO = 1e6
-"""With a larger factor between the least and the greatest value, the least is next to 0 and a logarithmic axis would
-show little else; then the axis is linear."""
+"""The axis is linear if the largest value exceeds the smallest by more than this factor: a logarithmic axis would
+mostly show the range near 0."""
 MAX_DOTS = 3_000
-"""Of more entries, so many are drawn, evenly among them; statistics are of all."""
+"""If there are more entries, the chart shows this many, evenly chosen. Statistics include all entries."""
 
 
 def figure_chart_of(figure: Figure) -> FigureChart | None:
-    """The chart of a figure; None if it has no rows."""
+    """None if the figure has no rows."""
     if not len(figure):
         return None
     chart = _CHARTS[figure.name](figure)
@@ -112,7 +112,7 @@ def _legend(figure: Figure) -> list[tuple[str, str, int]]:
 
 
 def _kinds(figure: Figure) -> NDArray[np.object_]:
-    """The kind of each row; ``plain`` for all where the viewer may not see labels."""
+    """The kind of each row: ``plain`` for all if the viewer may not see labels."""
     if "label" not in figure.columns:
         return np.full(len(figure), "plain", object)
     labels = figure.column("label")
@@ -145,7 +145,7 @@ def _distances(figure: Figure) -> FigureChart:
     for kind in LABEL_NAMES:
         counts[kind] = np.histogram(values[kinds == kind], edges)[0].tolist()
     columns = [{kind: counts[kind][column] for kind in LABEL_NAMES} for column in range(BINS)]
-    down = Scale(0.0, max(sum(each.values()) for each in columns) * 1.08)
+    down = Scale(0.0, max(sum(stack.values()) for stack in columns) * 1.08)
     return replace(
         _blank(figure, across, "memorization distance", down="entries"),
         bars=[
@@ -153,7 +153,7 @@ def _distances(figure: Figure) -> FigureChart:
             for column, (low, high) in enumerate(pairwise(edges))
             for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down=down)
         ],
-        y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # there are no halves of entries
+        y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # entries are whole numbers
         tau=None if figure.tau is None else mark_of("tau", figure.tau, across.share(figure.tau)),
     )
 
@@ -179,7 +179,6 @@ def _pixel(down: Scale, value: float) -> float:
 
 
 def _chosen(figure: Figure) -> list[int]:
-    """The indices of the rows that are drawn."""
     count = len(figure)
     return list(range(count)) if count <= MAX_DOTS else np.linspace(0, count - 1, MAX_DOTS).astype(int).tolist()
 
@@ -188,15 +187,15 @@ def _fid(figure: Figure) -> FigureChart:
     values = figure.column("fid")
     kinds = _kinds(figure)
     present = set(kinds.tolist())
-    rows = {kind: place for place, kind in enumerate(each for each in LABEL_NAMES if each in present)}
+    rows = {kind: place for place, kind in enumerate(kind for kind in LABEL_NAMES if kind in present)}
     across = _of_fids(values)
     strips = []
     for kind, place in rows.items():
         of_kind = values[kinds == kind]
-        low, median, high = (100 * across.share(each) for each in np.quantile(of_kind, (0.25, 0.5, 0.75)))
+        low, median, high = (100 * across.share(quantile) for quantile in np.quantile(of_kind, (0.25, 0.5, 0.75)))
         strips.append(FidStrip(f"{LABEL_NAMES[kind]} ({len(of_kind):,})", _strip_middle(place), low, high, median))
     dots = [
-        # Multiples of the golden ratio spread neighbouring rows over the height of a strip.
+        # Multiples of the golden ratio spread consecutive rows over the height of a strip.
         Dot(
             100 * across.share(float(values[row])),
             _strip_middle(rows[kinds[row]]) + (row * 0.618034 % 1 - 0.5) * 22,
@@ -210,12 +209,12 @@ def _fid(figure: Figure) -> FigureChart:
 
 
 def _strip_middle(place: int) -> float:
-    """The y of a strip's middle, in pixels."""
+    """The y coordinate, in pixels."""
     return TOP + FID_STRIP_HEIGHT * (place + 0.5) + 6
 
 
 def _of_fids(values: NDArray[np.float64]) -> Scale:
-    """A logarithmic scale; a linear one if a value is 0, or nearly 0 beside the others."""
+    """A logarithmic scale, or a linear one if the smallest value is 0 or almost 0 compared with the largest."""
     low, high = float(values.min()), float(values.max())
     return scale_around(low, high, log=0.0 < high < MAX_LOG_RATIO * low)
 
@@ -254,7 +253,7 @@ def _shown_track(figure: Figure) -> FigureChart:
     name = figure.shown or ""
     column = figures.column_of(name)
     values = figure.column(column)
-    # Of what is better low, as of FIDs, factors matter; what is better high has its own end, as coverage has 1.
+    # If lower is better, as for FID, ratios matter: log scale. If higher is better, the metric has an upper bound.
     lower = figure.summary.statistics["better"] == "lower"
     down = _of_fids(values) if lower else scale_around(float(values.min()), float(values.max()))
     across = _of_fids(figure.column("fid"))

@@ -11,12 +11,11 @@ from api.rendering.formatting import GROUPS
 from scorer.metrics.copying.latent_recovery import MIN_ERROR, VERBATIM, error_histogram
 
 TOP, NAME, BARS, APART, BELOW = 22, 16, 30, 10, 24
-"""Pixels: the height of the threshold's text above the rows, of a row's name and its bars, between them and the axis,
-and of the axis below."""
+"""Heights in pixels: the threshold's text above the rows, a row's name, its bars, the gap above the axis, the axis."""
 
 
 class Bar(NamedTuple):
-    """A bar: left end and width in per cent of the axis, height in pixels."""
+    """Left end and width are in per cent of the axis, the height is in pixels."""
 
     x: float
     width: float
@@ -25,7 +24,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HistogramRow:
-    """The bars of one kind of target, which stand on ``floor``; ``median`` is a position in per cent."""
+    """The bars of one kind of target. ``floor`` is their lower edge, ``median`` a position in per cent."""
 
     kind: str
     count: int
@@ -36,8 +35,6 @@ class HistogramRow:
 
 @dataclass(frozen=True)
 class RecoveryErrorsChart:
-    """What the template draws."""
-
     rows: Sequence[HistogramRow]
     ticks: Sequence[AxisMark]
     verbatim: AxisMark
@@ -47,7 +44,7 @@ class RecoveryErrorsChart:
 
 
 def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> RecoveryErrorsChart:
-    """The chart of ``report["errors"]``: errors by kind of target, each at least 0."""
+    """Build the chart of ``report["errors"]``: errors (at least 0) by kind of target."""
     errors = {kind: report["errors"][kind] for kind in GROUPS if kind in report["errors"]}
     histogram = error_histogram(errors)
     scale = Scale(histogram.edges[0], histogram.edges[-1], log=True)
@@ -65,7 +62,7 @@ def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]
     floor = TOP + len(errors) * (NAME + BARS) + APART
     return RecoveryErrorsChart(
         rows=rows,
-        ticks=[_tick(each, scale.share(each)) for each in scale.ticks()],
+        ticks=[_tick(tick, scale.share(tick)) for tick in scale.ticks()],
         verbatim=_limit(100 * scale.share(VERBATIM)),
         floor=floor,
         height=floor + BELOW,
@@ -88,4 +85,4 @@ def _described(errors: Mapping[str, Sequence[float]]) -> str:
         f" {median(values):.3g}"
         for kind, values in errors.items()
     )
-    return f"How far images are from the nearest that the generator makes. {'; '.join(parts)}."
+    return f"Distances from images to the nearest image that the generator produces. {'; '.join(parts)}."

@@ -1,5 +1,7 @@
-"""Linear and logarithmic axes: positions of values, round ticks and labels; rectangles. Across, positions are
-per cent of the width, so that text keeps its size on a phone; down, they are pixels. Pure.
+"""Linear and logarithmic axes: positions of values, round ticks, labels and rectangles.
+
+Horizontal positions are in per cent of the width: text keeps its size on a phone. Vertical positions are in pixels.
+Pure.
 """
 
 import math
@@ -9,14 +11,14 @@ from api.rendering.formatting import DISTANCE_DECIMALS
 
 TICKS = 5
 MANY = 500.0
-"""A logarithmic axis over a larger factor has ticks at powers of ten only."""
+"""A logarithmic axis that spans a larger factor has ticks at powers of ten only."""
 PADDING = 0.04
-"""Space on each side of the values, as a share of their span."""
+"""Space on both sides of the values, as a share of their span."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear axis from ``low`` to ``high``, or, if ``log``, a logarithmic one (then ``low`` is above 0)."""
+    """An axis from ``low`` to ``high``; a logarithmic one needs ``low`` above 0."""
 
     low: float
     high: float
@@ -37,12 +39,12 @@ class Scale:
 
 
 def scale_around(minimum: float, maximum: float, *, log: bool = False) -> Scale:
-    """A scale for values from ``minimum`` to ``maximum``, with some padding on both sides."""
+    """A scale for values from ``minimum`` to ``maximum``, padded on both sides."""
     if log:
         minimum, maximum = math.log10(minimum), math.log10(maximum)
     size = max(abs(maximum), 1.0)
     span = maximum - minimum
-    if span < 1e-9 * size:  # nearly equal values: a span around them, so that they are in the middle
+    if span < 1e-9 * size:  # nearly equal values are in the middle
         span = 0.1 * size
     low = minimum - PADDING * span
     high = maximum + PADDING * span
@@ -58,7 +60,7 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten; the powers alone where those are many."""
+    """1, 2 and 5 times the powers of ten, or only the powers if there are many."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < MANY else (1,)
     values = [factor * 10.0**exponent for exponent in exponents for factor in factors]
@@ -67,7 +69,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle: ``x`` and ``width`` in per cent, ``y`` (its upper edge) and ``height`` in pixels."""
+    """A rectangle with ``x`` and ``width`` in per cent, ``y`` (its upper edge) and ``height`` in pixels."""
 
     x: float
     width: float
@@ -77,7 +79,7 @@ class Box:
 
 @dataclass(frozen=True)
 class AxisMark:
-    """A text at a position on an axis: ``at`` in per cent across, or in pixels down. ``anchor`` is SVG's
+    """A text on an axis: ``at`` is in per cent on a horizontal axis, in pixels on a vertical one. ``anchor`` is SVG's
     ``text-anchor``."""
 
     at: float
@@ -86,13 +88,13 @@ class AxisMark:
 
 
 def mark_of(name: str, value: float, share: float) -> AxisMark:
-    """A distance with its name, at a share (0 to 1) of the width; its text is on the side that has room."""
+    """A distance with its name, at a share (0 to 1) of the width. The text is on the side with room for it."""
     return AxisMark(100 * share, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
 
 
 def anchor_of(share: float, *, start: float, end: float) -> str:
-    """The ``text-anchor`` of a text at ``share`` (0 to 1) of the width that keeps it inside the chart: ``start`` below
-    the share ``start``, ``end`` above the share ``end``, else ``middle``."""
+    """The ``text-anchor`` that keeps a text at ``share`` (0 to 1) of the width inside the chart: ``start`` below the
+    share ``start``, ``end`` above the share ``end``, otherwise ``middle``."""
     if share < start:
         return "start"
     return "end" if share > end else "middle"

@@ -1,6 +1,5 @@
-/* Polling: the page is fetched again every few seconds, and each element with data-refresh is replaced by the element of
-   the same name. Forms are left alone. Once the fetched page has no data-busy, the page is reloaded, unless a form is
-   being filled in. */
+/* Polling: fetches the page again every few seconds and replaces each data-refresh element with its new version. Forms
+   stay untouched. Reloads the page once the fetched one has no data-busy, unless the reader has begun to fill in a form. */
 "use strict";
 
 const POLL_MS = 4000;

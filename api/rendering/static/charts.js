@@ -1,11 +1,10 @@
-/* Tooltips of figures: describe the dot under the pointer, or the one reached with the arrow keys. A figure's numbers
-   are fetched on first use. Without this script the figures are the same, without tooltips. */
+/* Tooltips of figures for the dot under the pointer or selected with the arrow keys. A figure's numbers are fetched on
+   first use. Without this script, the figures have no tooltips. */
 "use strict";
 
 const MAX_DISTANCE = 18; /* pixels */
 const HIDDEN_COLUMNS = new Set(["entry", "penalised"]);
 
-/** A value of a row as text. */
 function formatValue(value) {
   if (typeof value !== "number") return value === null ? "none" : String(value);
   return Number.isInteger(value) ? value.toLocaleString("en") : value.toLocaleString("en", { maximumSignificantDigits: 6 });

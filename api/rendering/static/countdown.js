@@ -1,10 +1,10 @@
-/* Counts the last hour before a deadline down in seconds, by the service's clock: the one of this machine may be wrong. */
+/* Counts down the last hour before a deadline in seconds, with the service's clock: the reader's may be wrong. */
 "use strict";
 
 const timers = [...document.querySelectorAll("[data-countdown]")];
 const ENDED = { Closes: "Closed", Opens: "Open", in: "over" };
 
-/** How many milliseconds the service's clock is ahead of this one. It is told in whole seconds, rounded down. */
+/** Milliseconds by which the service's clock is ahead of this one. The header has whole seconds, rounded down. */
 async function clockDifference() {
   try {
     const response = await fetch("/api/v1/health", { cache: "no-store" });

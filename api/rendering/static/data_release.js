@@ -1,5 +1,5 @@
-/* Keeps the progress of a data release up to date: <div data-release="/api/v1/..."> with [data-stage] and a <progress>
-   in it. When it has ended, the page is reloaded. Without this script the page shows the state of its loading. */
+/* Updates the progress of a data release: <div data-release="/api/v1/..."> contains [data-stage] and a <progress>.
+   Reloads the page at the end. Without this script, the page shows the state at load time. */
 "use strict";
 
 const POLL_MS = 1500;

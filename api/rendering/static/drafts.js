@@ -1,5 +1,5 @@
-/* Keeps what is typed into a form until the service has taken the form: through errors, an expired session, a reload and
-   the browser's Back. Never passwords, codes or files. Nothing outlives the tab or signing out. */
+/* Keeps a form's input until the service has accepted the form: through errors, an expired session, a reload and the
+   browser's Back. Never keeps passwords, codes or files. Closing the tab or signing out removes everything. */
 "use strict";
 
 {
@@ -8,7 +8,7 @@
 
   const ENDS = ["/signout", "/account/deletion"];
 
-  /** Forget the drafts of a form's address, of any account; if the account signs out or is deleted, all drafts. */
+  /** Forget the drafts of a form's address in all accounts; forget all drafts on sign-out or account deletion. */
   window.forgetDrafts = (path) => {
     const prefix = ENDS.includes(path) ? DRAFT : `${DRAFT}${path}:`;
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);
@@ -31,7 +31,7 @@
     return isBox(field) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
   }
 
-  /** What was typed, and no other field: somebody else may change those meanwhile. */
+  /** Only changed fields: somebody else may change the others in the meantime. */
   function draftOf(form, before) {
     const fields = typedFields(form).filter((field) => isChanged(field) || keyOf(field) in before);
     return Object.fromEntries(fields.map((field) => [keyOf(field), valueOf(field)]));
@@ -68,7 +68,7 @@
   }
 
   function noticeOf(discard) {
-    const notice = Object.assign(document.createElement("p"), { className: "hint restored", textContent: "Your unsaved changes are restored. " });
+    const notice = Object.assign(document.createElement("p"), { className: "hint restored", textContent: "Unsaved changes restored. " });
     const button = Object.assign(document.createElement("button"), { type: "button", className: "plain", textContent: "Discard" });
     button.addEventListener("click", () => { discard(); notice.remove(); });
     notice.setAttribute("role", "status");
@@ -80,6 +80,6 @@
     forgetTaken();
     for (const form of document.forms) if (form.getAttribute("method") === "post" && form.querySelector(TYPED)) keepDraft(form);
   } catch {
-    /* No storage: what is typed lives as long as the page. */
+    /* No storage: input lasts as long as the page. */
   }
 }

@@ -1,12 +1,13 @@
-/* Updates a submission's page from server-sent events. <section data-events="/api/v1/..."> names the stream; elements
-   anywhere on the page show the parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate".
-   An element with data-live-for="position" is hidden while there is no position, one with data-live-for="cancel" while the entry cannot
-   be cancelled, one with data-live-for="paused" unless scoring is paused. After the final status the page is reloaded. Without this script it shows the state of its loading. */
+/* Updates a submission's page from server-sent events. <section data-events="/api/v1/..."> names the stream.
+   Elements show parts of the state: data-live="status", "stage", "fraction" (a <progress>), "position", "estimate".
+   Some elements are visible only in certain states: data-live-for="position" with a queue position, data-live-for="cancel" while
+   the entry can be cancelled, data-live-for="paused" while scoring is paused. Reloads the page after the final status. Without
+   this script, the page shows the state at load time. */
 "use strict";
 
 const MINUTE = 60;
 
-/** Seconds in words: "about 4 min". */
+/** For example "about 4 min". */
 function formatDuration(seconds) {
   if (seconds === null) return "";
   if (seconds < MINUTE) return "less than a minute";
@@ -32,7 +33,7 @@ function show(state) {
       else element.value = state.fraction * element.max;
       element.setAttribute("aria-valuetext", text);
     } else if (element.textContent !== text) {
-      element.textContent = text; /* only changes: a screen reader may announce it */
+      element.textContent = text; /* a screen reader may announce every write, so only write changes */
     }
   }
   for (const element of document.querySelectorAll("[data-live-for]")) {

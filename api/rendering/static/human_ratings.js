@@ -1,6 +1,6 @@
-/* Human ratings: images are fetched in batches ahead of the one shown, ratings are sent a few at a time.
-   <section data-items="/api/v1/.../items" data-kind data-item data-csrf> holds the picture and the form; without this
-   script the form sends one rating and loads the next page. The last rating can be undone until it is sent. */
+/* Human ratings: fetches images in batches ahead of the current one and sends a few ratings at a time.
+   <section data-items="/api/v1/.../items" data-kind data-item data-csrf> contains the picture and the form. Without this
+   script, the form sends one rating and loads the next page. The last rating can be undone until it is sent. */
 "use strict";
 
 const PREFETCHED = 12;
@@ -12,7 +12,7 @@ const root = document.querySelector(".rating");
 const form = root.querySelector("form");
 const picture = root.querySelector(".picture");
 const queue = [];
-let unsent = []; /* rated, not sent yet: { item, value } */
+let unsent = []; /* { item, value } */
 let current = { id: Number(root.dataset.item) };
 let rated = Number(root.querySelector("[data-count]").textContent);
 let exchanging = false;
@@ -46,7 +46,7 @@ async function decode(item) {
 }
 
 function byItem(rated) {
-  return Object.fromEntries(rated.map((each) => [each.item.id, each.value]));
+  return Object.fromEntries(rated.map((rating) => [rating.item.id, rating.value]));
 }
 
 function post(fields, keepalive = false) {
@@ -54,14 +54,14 @@ function post(fields, keepalive = false) {
   return fetch(root.dataset.items, { method: "POST", headers: headers(), body, keepalive });
 }
 
-/* Sends the waiting ratings and fetches more items; ratings that could not be sent are kept and sent again. */
+/* Sends the waiting ratings and fetches more items; keeps ratings after a failure and sends them again. */
 async function exchange() {
   if (exchanging || closed) return;
   exchanging = true;
   clearTimeout(timer);
   const sent = unsent;
   unsent = [];
-  const held = [...(current ? [current.id] : []), ...queue.map((each) => each.id)];
+  const held = [...(current ? [current.id] : []), ...queue.map((item) => item.id)];
   const more = exhausted ? 0 : Math.max(0, PREFETCHED - queue.length);
   try {
     const response = await post({ ratings: byItem(sent), at_hand: held, more });
@@ -104,7 +104,7 @@ function pause(milliseconds) {
   return new Promise((done) => setTimeout(done, milliseconds));
 }
 
-/* No item is left: the page is reloaded once every rating is sent. */
+/* Reloads the page once all ratings are sent. */
 async function finish() {
   while (exchanging || unsent.length) {
     if (exchanging) {
@@ -117,7 +117,7 @@ async function finish() {
   location.reload();
 }
 
-/* On leaving, waiting ratings are sent; the service counts a repeated rating once. */
+/* Sends waiting ratings when the reader leaves; the service counts a repeated rating once. */
 function leave() {
   if (unsent.length && !closed) post({ ratings: byItem(unsent) }, true).catch(() => {});
 }
@@ -139,14 +139,14 @@ function rate(value) {
 function undo() {
   const last = unsent.pop();
   if (!last) {
-    announce("That one has gone already.");
+    announce("The last rating is already sent.");
     return;
   }
   if (current) queue.unshift(current);
   show(last.item);
   rated -= 1;
   root.querySelector("[data-count]").textContent = rated;
-  announce(`Taken back: it was ${last.value}.`);
+  announce(`Undone: ${last.value}.`);
 }
 
 function flash(value) {
@@ -166,7 +166,7 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("submit", (event) => {
   if (event.target === form) return;
-  leave(); /* what follows may be the page of another rater */
+  leave(); /* the next page may belong to another rater */
   closed = true;
 });
 document.addEventListener("visibilitychange", () => {

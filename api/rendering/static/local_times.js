@@ -1,4 +1,4 @@
-/* Adds the reader's own time to moments that are given in UTC, where the two differ. */
+/* Adds the reader's local time to times in UTC if the two differ. */
 "use strict";
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -13,7 +13,7 @@ for (const time of document.querySelectorAll("time[data-zoned]")) {
   const local = Object.assign(document.createElement("span"), { className: "muted", textContent: ` (${format.format(moment)}${whose})` });
   time.after(local);
   for (const note of notes) {
-    note.textContent = `Times are in UTC; in brackets those of ${zone}.`;
+    note.textContent = `Times are in UTC; times in brackets are in ${zone}.`;
     note.hidden = false;
   }
 }

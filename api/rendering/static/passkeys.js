@@ -1,9 +1,9 @@
-/* Passkeys (WebAuthn): adding one, and using one as the second step of signing in. */
+/* Passkeys (WebAuthn): adds one, or uses one as the second step of signing in. */
 "use strict";
 
 const API = "/api/v1";
 
-const bytesOf = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+const bytesOf = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 const textOf = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
   .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
@@ -17,7 +17,7 @@ async function post(path, body, form) {
 }
 
 function withBytes(options) {
-  const descriptor = (each) => ({ ...each, id: bytesOf(each.id) });
+  const descriptor = (credential) => ({ ...credential, id: bytesOf(credential.id) });
   return {
     ...options,
     challenge: bytesOf(options.challenge),
@@ -65,7 +65,7 @@ for (const [id, act] of [["add-passkey", addPasskey], ["use-passkey", usePasskey
     try {
       await act(form);
     } catch (error) {
-      alert.textContent = error.name === "NotAllowedError" ? "The browser has stopped it, or it took too long." : error.message;
+      alert.textContent = error.name === "NotAllowedError" ? "The request was cancelled or timed out. Try again." : error.message;
       alert.hidden = false;
     }
   });

@@ -1,5 +1,5 @@
 /* Keyboard shortcuts of review pages: a letter or digit chooses, Enter saves, the right arrow skips. Off while a text
-   field has the focus, and where the reviewer has switched them off. Without this script Tab and Space do it all. */
+   field has the focus, or if the reviewer has switched them off. Without this script, Tab and Space still work. */
 "use strict";
 
 const STORAGE_KEY = "kennel-review-keys-off";
@@ -52,7 +52,7 @@ function restoreSwitch(form) {
       else localStorage.setItem(STORAGE_KEY, "yes");
     });
   } catch {
-    /* No storage: the choice holds for this page. */
+    /* No storage: the choice lasts as long as the page. */
   }
 }
 

@@ -1,6 +1,6 @@
-/* Resumable uploads: tus 1.0.0 in slices, each as long as the connection sends in about two seconds. The service knows
-   what was begun: its offset, its note, and the file's name, size and date. This browser stores an upload's URL until its
-   entry is in, for an answer that is lost. */
+/* Resumable uploads: tus 1.0.0 in slices that take about two seconds each. The service knows each upload's offset and
+   note, and the file's name, size and date. The browser stores the upload's URL until the entry is submitted: the
+   response may get lost. */
 "use strict";
 
 const TUS = "1.0.0";
@@ -16,7 +16,7 @@ const elements = Object.fromEntries(
 );
 let running = null;
 
-/** The service refused the upload: a retry would not help. */
+/** The service refused the upload, and a retry would not help. */
 class Refused extends Error {
   constructor(status, problem) {
     super(problem.title || `The service answered ${status}.`);
@@ -26,7 +26,7 @@ class Refused extends Error {
   }
 }
 
-/** The service can't do it now, and says why. */
+/** The service can't accept the request now. */
 class Temporary extends Error {}
 
 async function request(method, url, headers = {}, body = null) {
@@ -51,7 +51,7 @@ const savedUploads = {
     try { return JSON.parse(localStorage.getItem(this.key(file))); } catch { return null; }
   },
   save(file, upload) {
-    try { localStorage.setItem(this.key(file), JSON.stringify(upload)); } catch { /* no storage: the service knows it */ }
+    try { localStorage.setItem(this.key(file), JSON.stringify(upload)); } catch { /* no storage: the service lists the upload */ }
   },
   remove(file) {
     try { localStorage.removeItem(this.key(file)); } catch { /* it was never stored */ }
@@ -62,7 +62,7 @@ function base64Of(text) {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
-/** The file in the words of Upload-Metadata. */
+/** The file as Upload-Metadata. */
 function describe(file) {
   return `filename ${base64Of(file.name)},lastmodified ${base64Of(String(file.lastModified))}`;
 }
@@ -76,7 +76,7 @@ async function createUpload(file, note) {
   return { url, offset: 0 };
 }
 
-/** The upload of this file that this browser has begun; null if there is none, or it came to nothing. */
+/** The upload of this file that this browser started; null if there is none or the service refused it. */
 async function findSavedUpload(file) {
   const saved = savedUploads.read(file);
   if (!saved) return null;
@@ -90,7 +90,7 @@ async function findSavedUpload(file) {
   return null;
 }
 
-/** The upload of this file, or an unfinished one of another browser, or of a program that does not tell its date. */
+/** The upload of this file from this browser, from another browser, or from a program that sends no file date. */
 async function findUpload(file) {
   const saved = await findSavedUpload(file);
   if (saved) return saved;
@@ -125,7 +125,7 @@ async function sendRest(file, note, onProgress) {
     try {
       response = await request("PATCH", upload.url, headers, file.slice(offset, offset + size));
     } catch (error) {
-      /* A proxy with a smaller limit: no later slice reaches this size. */
+      /* A proxy has a smaller limit: keep later slices below this size. */
       if (!(error instanceof Refused && error.status === 413 && error.fromProxy && size > SLICE.min)) throw error;
       max = size = Math.max(SLICE.min, size >> 1);
       continue;
@@ -141,9 +141,9 @@ async function sendRest(file, note, onProgress) {
   return submissionId;
 }
 
-/** All bytes have arrived, and another tab or an earlier request makes the submission: wait for its id. */
+/** All bytes have arrived and another tab or an earlier request is creating the submission: wait for its id. */
 async function waitForSubmission(url) {
-  announce("Looking through the zip …");
+  announce("Checking the zip …");
   const upload = await (await request("GET", url)).json();
   if (upload.problem) throw new Refused(422, upload.problem);
   if (!upload.submission) await pause(1000);
@@ -168,7 +168,7 @@ async function upload(file, note) {
     } catch (error) {
       if (error instanceof Refused || running.signal.aborted) throw error;
       const seconds = RETRY_SECONDS[Math.min(attempts++, RETRY_SECONDS.length - 1)];
-      const reason = error instanceof Temporary ? error.message : "The connection broke.";
+      const reason = error instanceof Temporary ? error.message : "Connection lost.";
       announce(`${reason} The upload continues in ${seconds} s.`);
       await pause(1000 * seconds);
     }
@@ -205,7 +205,7 @@ async function start() {
   if (!file || running) return;
   elements.problem.hidden = true;
   if (file.size > Number(form.dataset.maxBytes)) {
-    showProblem(new Error("This zip is larger than its images can need."));
+    showProblem(new Error(`This zip has ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
     return;
   }
   running = new AbortController();
@@ -213,12 +213,12 @@ async function start() {
   try {
     const submissionId = await upload(file, elements.note.value.trim());
     savedUploads.remove(file);
-    announce("The entry is in.");
+    announce("Entry submitted.");
     forgetDrafts(new URL(form.action).pathname);
     location.assign(`/submissions/${encodeURIComponent(submissionId)}`);
   } catch (error) {
     if (running.signal.aborted) {
-      announce("Stopped. Upload the same file again to go on from here.");
+      announce("Stopped. Upload the same file again to resume.");
     } else {
       announce("");
       showProblem(error);
@@ -250,5 +250,5 @@ elements.file.addEventListener("change", async () => {
   const upload = file && await findUpload(file).catch(() => null);
   if (!upload || running || elements.file.files[0] !== file) return;
   elements.note.value ||= upload.note;
-  announce("This file was begun earlier: its upload goes on from where it was.");
+  announce("You started uploading this file earlier. The upload resumes from there.");
 });

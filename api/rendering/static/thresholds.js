@@ -1,9 +1,9 @@
-/* The live preview of tau while the slider moves. What a tau does is computed by the server (GET thresholds/impact), for
-   this very tau: numbers on the page always belong to the tau in their heading, and are grey while those of the slider's
-   position are on their way. Without this script the page does the same with a reload. */
+/* The live preview of tau while the slider moves. The server computes the impact (GET thresholds/impact). The numbers
+   always belong to the tau in their heading, and are grey while new ones are loading. Without this script, the page
+   reloads instead. */
 "use strict";
 
-const REQUEST_MS = 100; /* between the beginnings of two requests */
+const REQUEST_MS = 100; /* between the starts of two requests */
 const ANNOUNCE_MS = 500; /* until a screen reader announces a change */
 
 const formatCount = (number) => number.toLocaleString("en-US");
@@ -104,7 +104,7 @@ class ThresholdPreview {
     }
   }
 
-  /** Preview a tau, given as the text that was typed. */
+  /** Preview a tau; text is the input as typed. */
   choose(text, method) {
     const tau = Number(text);
     if (this.form !== null) this.fillForm(text, method);
@@ -127,7 +127,7 @@ class ThresholdPreview {
     this.form.querySelector("[data-chosen]").textContent = formatDistance(Number(text));
   }
 
-  /** Ask for the tau that is wanted now, and after the answer for what is wanted then: one request at a time. */
+  /** Request the wanted tau, then the next one that is wanted by then: one request at a time. */
   async ask() {
     this.asking = true;
     while (this.wanted !== null) {
@@ -141,7 +141,7 @@ class ThresholdPreview {
     this.asking = false;
   }
 
-  /** What a tau does; null if the server does not say, which the page then shows. */
+  /** Null after an error, which the page then shows. */
   async fetchImpact(tau) {
     const { impact, previous, shown } = this.root.dataset;
     const query = new URLSearchParams({ tau, previous, limit: shown });
@@ -152,7 +152,7 @@ class ThresholdPreview {
       if (response.ok) return answer;
       problem = answer.detail ?? response.statusText;
     } catch {
-      problem = "the server does not answer.";
+      problem = "The server does not respond.";
     } finally {
       this.failure.hidden = problem === "";
       this.failure.querySelector("span").textContent = problem;

@@ -1,4 +1,4 @@
-"""Publishing the final board: the checklist, the act of publication, its history."""
+"""The page for publishing a board: the checklist, the publication and its history."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ from scorer.settings import Settings
 router = Router(prefix="/competitions/{slug}/publication", include_in_schema=False)
 MAX_TEXT_LENGTH = 2000
 DONE_MESSAGES = {
-    "provisional": "The provisional board is there for all to see, and everybody who competes is told.",
-    "final": "The final board is there for all to see, and everybody who competes is told.",
-    "withdrawn": "The board is withdrawn, and everybody who competes is told.",
-    "requeued": "The failed jobs are tried again.",
+    "provisional": "Provisional board published. All participants have been notified.",
+    "final": "Final board published. All participants have been notified.",
+    "withdrawn": "Board withdrawn. All participants have been notified.",
+    "requeued": "Failed jobs restarted.",
 }
 
 
@@ -34,8 +34,8 @@ def show_publication(
     done: str = "",
     final: bool | None = None,
 ) -> Response:
-    """The checklist before the next board, or (``final``) before the final one, the history of publications, and which
-    zips leave after the final board."""
+    """The checklist for the next board, or for the final one with ``final``; the history of publications; and the zips
+    to delete after the final board."""
     return _page(acting, slug, viewer, settings=settings, final=final, done=DONE_MESSAGES.get(done))
 
 
@@ -78,7 +78,7 @@ def _page(
 def publish_or_withdraw(
     slug: str, fields: FormFields, acting: ActingOrganizer, settings: AppSettings, viewer: SignedIn
 ) -> Response:
-    """Publish the board (the field ``act`` is ``provisional`` or ``final``), or withdraw it."""
+    """Publish a board (the field ``act`` is ``provisional`` or ``final``), or withdraw it."""
     act = text(fields, "act")
     published, final = act in {"provisional", "final"}, act != "provisional"
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))

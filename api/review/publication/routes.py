@@ -1,4 +1,4 @@
-"""Publishing the private board: the checklist, the act, and restarting failed jobs of the private track."""
+"""Publishing the private board: the checklist, publication, and restarting failed jobs of the private track."""
 
 from datetime import datetime
 
@@ -18,54 +18,55 @@ from scorer.review.zip_retention import ZipRetention
 class NewPublication(Request):
     published: bool
     final: bool = Field(
-        True, description="Whether it is the final board; the provisional one still moves, and teams may appeal."
+        True, description="Whether it is the final board. The provisional board may still change, and teams may appeal."
     )
-    reason: str = Field(min_length=1, max_length=2000, description="Shown to everybody who competes.")
+    reason: str = Field(min_length=1, max_length=2000, description="Shown to all participants.")
     override: str | None = Field(
-        None, max_length=2000, description="Why the board is published though points are open; for the audit log."
+        None, max_length=2000, description="Why you publish the board with open points; for the audit log."
     )
     after: str | None = Field(
         None,
         max_length=40,
-        description="The `version` of the checklist that you have seen: 409 if the board or what is open is another one"
-        " by now.",
+        description="The `version` of the checklist that you have seen. The request fails with 409 if the board or"
+        " the open"
+        " points have changed since.",
     )
 
 
 class PublicationView(RecordView):
     published: bool
-    final: bool = Field(description="Whether it is the final board; false: the provisional one.")
+    final: bool = Field(description="Whether it is the final board; false for the provisional board.")
     reason: str
     created_at: datetime
-    as_of: datetime = Field(description="Nothing newer is on the published final board.")
+    as_of: datetime = Field(description="The time of the published final board; it contains nothing newer.")
 
 
 class PointView(RecordView):
-    """A point of the checklist before publication."""
+    """A point of the checklist."""
 
     name: str = Field(examples=["medals"])
     title: str
     passed: bool
     count: int = Field(description="The number of open cases.")
     words: str
-    link: str = Field(description="The page for working on it, a path on this site.")
-    concerns: list[Concern] = Field(description="The first ten open cases.")
+    link: str = Field(description="The path of the page where you can work on it.")
+    concerns: list[Concern] = Field(description="The first 10 open cases.")
 
 
 class ActView(PublicationView):
-    """An act of publishing or withdrawing the private board."""
+    """A publication or withdrawal of the private board."""
 
     by: str
 
 
 class ChecklistView(BaseModel):
-    """The checklist, the history of publishing and withdrawing, and the retention of zips."""
+    """The checklist, the history of publications and withdrawals, and the retention of zips."""
 
     published: bool
-    version: str = Field(description="Send it as `after` to publish what this shows, and nothing else.")
-    ready: bool = Field(description="Whether nothing is open.")
+    version: str = Field(description="Send it as `after` to publish exactly this state.")
+    ready: bool = Field(description="Whether no points are open.")
     points: list[PointView]
-    boundaries: list[AwardBoundary] = Field(description="What the medals and prizes hang on, best first.")
+    boundaries: list[AwardBoundary] = Field(description="The margins of medals and prizes, best rank first.")
     history: list[ActView]
     zips: ZipRetention
 
@@ -75,9 +76,9 @@ router = ApiRouter(prefix="/competitions/{slug}/publication", tags=["publication
 
 @router.get("")
 def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool = True) -> ChecklistView:
-    """The checklist before the final board is published, or the provisional one (`final=false`): each point with the
-    number of open cases. With the history of publishing and withdrawing, and which zips leave after the final board.
-    Organizers only."""
+    """Get the checklist for publishing the final board, or the provisional one with `final=false`. Each point has its
+    number of open cases. The response also has the history of publications and withdrawals, and the zips that are
+    deleted after the final board. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     seen = checklist(acting.session, state, acting.now, final=final)
     history = [ActView.of(act, by=act.author.handle) for act in state.publications]
@@ -90,8 +91,8 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
 
 @router.post("", status_code=201)
 def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> PublicationView:
-    """Publish the private board, provisional or final, or withdraw it. 409 with the open points unless `override` has
-    a reason for publishing all the same; 409 if the board is not the one of `after` any more. Organizers only."""
+    """Publish the private board as provisional or final, or withdraw it. The request fails with 409 if points are open
+    and `override` gives no reason, and if the board has changed since `after`. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     act = publication.publish(acting, state, **body.model_dump())
     return PublicationView.model_validate(act)

@@ -1,4 +1,4 @@
-"""The review queue, and an entry with all that helps to judge it. Everything works by keyboard, and without scripts."""
+"""The review queue and the review page of an entry. Everything works with the keyboard and without scripts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,15 +48,15 @@ router = Router(include_in_schema=False)
 PAGE_SIZE = 25
 MAX_TEXT_LENGTH = 5000
 TYPED_FIELDS = ("label", "intent", "note", "kind", "reason", "memorising", "ruling", "answer", "days", "text")
-"""What the review page's forms are filled in with; a page with an error shows it again."""
+"""The fields of the review page's forms. A page with an error shows their values again."""
 SkipCount = Annotated[int, Query(ge=0, le=1_000_000)]
 DoneKey = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
-"""The id of the entry that was reviewed just now."""
+"""The id of the entry that was just reviewed."""
 QUEUE_TABS: dict[QueueState, str] = {
     "open": "For you",
-    "waiting": "Waiting for another",
+    "waiting": "Waiting for a second review",
     "disputed": "Disputed",
-    "unruled": "Labelled, not ruled",
+    "unruled": "Labelled without a ruling",
     "decided": "Decided",
 }
 
@@ -96,8 +96,7 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *,
 
 @router.api_route("/competitions/{slug}/review-queue/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, acting: ActingReviewer, skip: SkipCount = 0) -> Response:
-    """Claim the most decisive entry that this reviewer has still to review, after the first ``skip``, and redirect to
-    it."""
+    """Claim the reviewer's most decisive open entry after the first ``skip`` and redirect to it."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
     return see_other(_next(acting, state, skip))
@@ -112,7 +111,7 @@ def _next(acting: Acting, state: CompetitionState, skip: int, *, done: str = "")
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """A request for an entry's review page: the entry, the viewer, the time."""
+    """A request for an entry's review page."""
 
     submission_id: str
     begin: Transactions
@@ -121,7 +120,7 @@ class ReviewContext:
     now: Now
 
     def show(self, *, skip: int = 0, with_impact: bool = False, **outcome: Any) -> Response:
-        """The page as this reviewer may see it; ``with_impact``: for organizers, with the impact of other rulings."""
+        """The page for this reviewer. ``with_impact`` adds the impact of other rulings for organizers."""
         account = self.viewer.account
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
@@ -136,7 +135,9 @@ class ReviewContext:
                 now=self.now,
                 state=state,
                 view=view,
-                tracks=[_charts_of_track(session, state, view, measured=each) for each in view.entry.measurements],
+                tracks=[
+                    _charts_of_track(session, state, view, measured=measured) for measured in view.entry.measurements
+                ],
                 exhibits=evidence_sections_of(session, submission, account),
                 generator=generator_section_of(Acting(session, account, self.now), submission),
                 organizes=organizes,
@@ -154,8 +155,8 @@ class ReviewContext:
             )
 
     def act(self, action: Callable[[Acting], str], fields: Fields, *, place: str, skip: int = 0) -> Response:
-        """Run ``action`` in a transaction and redirect to the path that it returns; if it is refused, the page with the
-        error at ``place``, and what was typed there."""
+        """Run ``action`` in a transaction and redirect to the path that it returns. After a refusal, show the page with
+        the error and the typed values at ``place``."""
         typed = {name: fields.get(name, "") for name in TYPED_FIELDS}
         with refusal_on(self.show, skip=skip, place=place, typed=typed), self.begin() as session:
             address = action(Acting(session, self.viewer.account, self.now))
@@ -164,8 +165,6 @@ class ReviewContext:
 
 @dataclass(frozen=True)
 class TrackCharts:
-    """An entry's charts and pairs on a track."""
-
     measured: MeasurementView
     histogram: Histogram | None
     strip_plot: StripPlot | None
@@ -194,13 +193,13 @@ def show_submission(
     done: DoneKey = "",
     with_impact: Annotated[bool, Query(alias="stakes")] = False,
 ) -> Response:
-    """An entry with all that helps to judge it; ``with_impact``: with the impact of each possible ruling."""
+    """The review page of an entry; ``with_impact`` adds the impact of each possible ruling."""
     return page.show(skip=skip, done=done, with_impact=with_impact)
 
 
 @router.post("/submissions/{submission_id}/review")
 def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Store a review and go on to the next entry."""
+    """Store a review and continue with the next entry."""
     skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
 
     def review(acting: Acting) -> str:
@@ -218,11 +217,11 @@ def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
     label = _label_in(fields)
     if label == "legitimate" or not fields.get("intent"):
         return label, None
-    return label, one_of(fields, "intent", Intent, message="Please say whether copying was meant.")
+    return label, one_of(fields, "intent", Intent, message="Choose whether copying was intended.")
 
 
 def _label_in(fields: Fields) -> LabelName:
-    label: LabelName = one_of(fields, "label", LabelName, message="Please say what the entry is.")
+    label: LabelName = one_of(fields, "label", LabelName, message="Choose a label.")
     return label
 
 
@@ -242,11 +241,10 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
 
 @router.post("/submissions/{submission_id}/review/ruling")
 def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Rule on an entry."""
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
     def rule(acting: Acting) -> str:
-        kind = one_of(fields, "kind", RulingKind, message="Please say what shall become of the entry.")
+        kind = one_of(fields, "kind", RulingKind, message="Choose a ruling.")
         reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
         rulings.rule(acting, page.submission_id, kind, reason=reason, memorising=memorising)
         return f"/submissions/{page.submission_id}/review#ruling"
@@ -258,13 +256,13 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
 def answer_rebuttal(
     page: CurrentReview, rebuttal_id: RowId, author: Organizer, viewer: SignedIn, fields: FormFields
 ) -> Response:
-    """Answer a rebuttal: refuse it, or grant it with the ruling that follows."""
+    """Answer a rebuttal: refuse it, or grant it with a ruling."""
 
     def answer(acting: Acting) -> str:
         answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
         ruling = None
         if text(fields, "ruling") != "refuse":
-            ruling = one_of(fields, "ruling", RulingKind, message="Please say whether the rebuttal is granted.")
+            ruling = one_of(fields, "ruling", RulingKind, message="Choose whether to grant the rebuttal.")
         rebuttals.answer(acting, rebuttal_id, ruling=ruling, text=answer_text)
         return f"/submissions/{page.submission_id}/review#ruling"
 
@@ -273,12 +271,12 @@ def answer_rebuttal(
 
 @router.post("/submissions/{submission_id}/review/code-request")
 def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Ask for the code of an entry within some days."""
+    """Request the code of an entry within a number of days."""
 
     def request(acting: Acting) -> str:
         days, words = text(fields, "days"), text(fields, "text", max_length=code_uploads.MAX_TEXT_LENGTH)
         if not days.isdecimal() or len(days) > 3:
-            raise Invalid("bad-deadline", "Please say how many days the team has.")
+            raise Invalid("bad-deadline", "Enter the number of days that the team has.")
         until = page.now + timedelta(days=int(days))
         code_uploads.request_code(acting, page.submission_id, until=until, text=words)
         return f"/submissions/{page.submission_id}/review#team"

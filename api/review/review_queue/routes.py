@@ -1,4 +1,4 @@
-"""The review queue: flagged entries, one entry with all its evidence, reviews, and images of the closest pairs."""
+"""The review queue: flagged entries, an entry with all its evidence, reviews, and images of the closest pairs."""
 
 from typing import Annotated
 
@@ -50,8 +50,8 @@ def queue(
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ReviewQueueView:
-    """The flagged entries with their reasons, most decisive first; the progress of the review, and how far reviewers
-    agree. Reviewers and organizers only."""
+    """List the flagged entries with their reasons, most decisive first, the progress of the review, and the agreement
+    of reviewers. Reviewers and organizers only."""
     competition = visible_state(acting, slug)
     access.require_reviewer(competition, acting.actor)
     page = review_queue.list_flagged(
@@ -64,10 +64,10 @@ def queue(
 def claim_next(
     slug: str,
     acting: ActingReviewer,
-    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pass over so many.")] = 0,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="The number of entries to skip.")] = 0,
 ) -> NextView:
-    """Claim the most decisive entry that you have still to review, for some minutes: in that time other reviewers are
-    given others first. Nobody is kept from reviewing it. Reviewers and organizers only."""
+    """Claim your most decisive open entry for some minutes. During that time, other reviewers get other entries first,
+    but they can still review it. Reviewers and organizers only."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
     claimed = review_queue.claim_next(acting, state, skip=skip)
@@ -79,7 +79,8 @@ def claim_next(
 
 @router.get("/submissions/{submission_id}/review")
 def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> ReviewEntryView:
-    """An entry with everything that helps to judge it. Reviews of others are shown once no more are accepted."""
+    """Get an entry with everything that helps to judge it. It includes reviews of others once the entry is closed for
+    reviews."""
     submission = access.find_for_review(acting.session, submission_id, acting.actor)
     state = state_of(acting.session, submission.competition.slug, acting.now)
     return entry_view(
@@ -93,18 +94,18 @@ def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> Revie
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
 def review(submission_id: str, body: NewReview, acting: ActingReviewer) -> OpinionsView:
-    """Review an entry: its label, the intent, a note. The second review closes it: agreement decides, disagreement goes
-    to an admin. Until then you can replace yours."""
+    """Review an entry with a label, the intent and a note. You can replace your review until the second one closes the
+    entry: if both agree, the label is decided; if not, an organizer decides."""
     opinions = reviews.review(acting, submission_id, **body.model_dump())
     return opinions_view(access.find_for_review(acting.session, submission_id, acting.actor), opinions)
 
 
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
 def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingReader, images: ZipImages) -> Response:
-    """The closest pairs of a track in one PNG: generated images above, below each the reference image nearest to it
-    (mirrored where that is the better match). For reviewers and organizers. The entry's team sees those of the public
-    track once there is a ruling, or once the competition has closed if the entry is penalised there; those of the
-    private track once a board is published, if it is penalised there."""
+    """Get the closest pairs of a track in one PNG: generated images in the upper row, each above its nearest reference
+    image (mirrored if that matches better). For reviewers and organizers. The entry's team sees the public track's
+    pairs after a ruling, or after the close if the entry is penalised on that track. It sees the private track's pairs
+    once a board is published, if the entry is penalised on that track."""
     submission, measurement = closest_pairs.require_visible_pairs(acting, submission_id, kind)
     etag = etag_of(measurement.id, is_organizer(acting.actor, submission.competition_id))
 
@@ -129,8 +130,8 @@ def shared_images_sheet(
     images: ZipImages,
     reviewer: Reviewer,
 ) -> Response:
-    """Some images that an entry shares with another team's, in one PNG: its own above, below each the other's (mirrored
-    where that is the better match). Reviewers and organizers only."""
+    """Get some images that an entry shares with another team's entry, in one PNG: its own in the upper row, each above
+    the other entry's image (mirrored if that matches better). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = closest_pairs.shared_images_sheet(session, images, submission, other_ref=other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
@@ -141,7 +142,8 @@ labels = ApiRouter(tags=["reviews"])
 
 @labels.put("/competitions/{slug}/submissions/{submission_id}/label")
 def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganizer) -> LabelView:
-    """Set the decided label of an entry; a later one replaces it, the same again changes nothing. Organizers only."""
+    """Set the decided label of an entry. A later label replaces it; repeating the same label changes nothing.
+    Organizers only."""
     state = state_of(acting.session, slug, acting.now)
     label = reviews.decide(acting, state, submission_id, **body.model_dump())
     return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
@@ -149,7 +151,7 @@ def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganize
 
 @labels.put("/submissions/{submission_id}/early-label")
 def label_early(submission_id: str, body: NewEarlyLabel, acting: ActingOrganizer) -> EarlyLabelView:
-    """Give an entry an early label, for comparing extractors. The newest one counts; it never becomes a decision.
-    Organizers only."""
+    """Give an entry an early label for comparing extractors. The newest early label counts. It never becomes a
+    decision. Organizers only."""
     label = reviews.record_early_label(acting, submission_id, body.label)
     return EarlyLabelView.model_validate(label)

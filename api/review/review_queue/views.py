@@ -35,16 +35,16 @@ class LabelView(RecordView):
 
 
 class FlaggedView(RecordView):
-    """A flagged entry."""
-
     submission_id: str
     ref: int
     team: str
     reasons: Sequence[FlagReason]
-    weight: int = Field(description="The sum of its reasons' weights; the heaviest entry comes first.")
+    weight: int = Field(
+        description="The sum of the weights of its reasons. The entry with the highest weight comes first."
+    )
     state: QueueState
     reviews: int
-    label: LabelName | None = Field(description="The decided label; shown once the entry is decided.")
+    label: LabelName | None = Field(description="The decided label, once there is one.")
 
 
 class ReviewQueueView(Page):
@@ -58,24 +58,22 @@ class ReviewQueueView(Page):
 
 
 class NextView(BaseModel):
-    """The entry that you are given to review."""
+    """The next entry to review."""
 
-    entry: FlaggedView | None = Field(description="Null if nothing is left after the first `skip`.")
-    skip: int = Field(description="How many of your open entries precede it; one more skips it.")
-    claimed_until: datetime | None = Field(description="Until when other reviewers are given others first.")
+    entry: FlaggedView | None = Field(description="Null if no entry is left after the first `skip`.")
+    skip: int = Field(description="The number of your open entries before it. Add 1 to skip it.")
+    claimed_until: datetime | None = Field(description="Until when other reviewers get other entries first.")
 
 
 class NewReview(Request):
     """A reviewer's label, intent and note."""
 
     label: LabelName
-    intent: Intent | None = Field(None, description="Whether copying was meant; null for a legitimate entry.")
+    intent: Intent | None = Field(None, description="Whether copying was intended; null for a legitimate entry.")
     note: str = Field("", max_length=5000)
 
 
 class ReviewView(RecordView):
-    """One reviewer's review."""
-
     reviewer: str
     label: LabelName
     intent: Intent | None
@@ -84,7 +82,7 @@ class ReviewView(RecordView):
 
 
 class OpinionsView(RecordView):
-    """The reviews of an entry that you may see: those of others only once no more are accepted."""
+    """The reviews of an entry that you can see. Reviews of others appear once the entry is closed for reviews."""
 
     own: ReviewView | None
     others: list[ReviewView]
@@ -111,26 +109,26 @@ class SharingView(RecordView):
     ref: int
     team: str
     accepted_at: datetime
-    images: int = Field(description="How many images both have.")
-    equal: int = Field(description="How many of these are equal pixel by pixel.")
-    share: float = Field(description="`images` in those of one entry.")
-    words: str = Field(description="The same in a sentence.")
-    came_first: str = Field(description="Which entry of the two teams with these images came first, and by how long.")
+    images: int = Field(description="The number of images that both have.")
+    equal: int = Field(description="How many of these images are equal pixel by pixel.")
+    share: float = Field(description="`images` as a share of the images of one entry.")
+    words: str = Field(description="The same as a sentence.")
+    came_first: str = Field(description="Which team submitted these images first, and how much earlier.")
     examples: list[tuple[int, int]] = Field(
-        description="Some of them: the image's index in this entry and in the other one."
+        description="Some of the images, by their index in this entry and in the other entry."
     )
 
 
 class ImageComparisonView(RecordView):
     """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
 
-    compared: int = Field(description="How many entries it was compared with.")
-    common: int = Field(description="How many of its images so many teams have that they count for no pair of entries.")
+    compared: int = Field(description="The number of entries it was compared with.")
+    common: int = Field(description="The number of its images that are too common to count as shared.")
     created_at: datetime
 
 
 class OtherView(RecordView):
-    """Another entry of the same team, judged on the public track."""
+    """Another entry of the same team, with its result on the public track."""
 
     submission_id: str
     ref: int
@@ -163,7 +161,9 @@ class ReviewEntryView(BaseModel):
     findings: Sequence[FlagReason]
     pairs: dict[TrackKind, list[PairView]]
     doubles: list[DoubleView]
-    sharing: list[SharingView] = Field(description="Beside the doubles; those that share most first.")
+    sharing: list[SharingView] = Field(
+        description="Entries that share images, without `doubles`; the largest share first."
+    )
     comparison: ImageComparisonView | None = Field(description="Null if its images were not compared.")
     others: list[OtherView]
     opinions: OpinionsView
@@ -174,7 +174,6 @@ class ReviewEntryView(BaseModel):
 def review_queue_view(
     state: CompetitionState, queue: FlaggedPage, agreement: Agreement, *, after: int
 ) -> ReviewQueueView:
-    """A page of the queue."""
     return ReviewQueueView(
         competition=state.competition.slug,
         entries=[FlaggedView.model_validate(entry) for entry in queue.entries],
@@ -193,19 +192,18 @@ def entry_view(
     reviewer: Account,
     pairs: Mapping[str, Sequence[PairImages]],
 ) -> ReviewEntryView:
-    """An entry as this reviewer may see it."""
     entry = review_entry.review_entry_for(session, state, submission, reviewer=reviewer)
     return ReviewEntryView(
         entry=submission_view(session, submission, reviewer, ranked=False, for_review=True),
         flagged=FlaggedView.model_validate(entry.flagged) if entry.flagged else None,
         findings=entry.findings,
-        pairs={kind: [pair_view(each) for each in of_track] for kind, of_track in pairs.items()},
+        pairs={kind: [pair_view(pair) for pair in of_track] for kind, of_track in pairs.items()},
         doubles=[DoubleView.of(row, submission_id=row.id) for row in entry.duplicates],
-        sharing=[_sharing(each, entry.came_first[each.of, each.ref]) for each in entry.sharing],
+        sharing=[_sharing(sharing, entry.came_first[sharing.of, sharing.ref]) for sharing in entry.sharing],
         comparison=ImageComparisonView.model_validate(entry.comparison) if entry.comparison else None,
-        others=[_other(each) for each in entry.others],
+        others=[_other(other) for other in entry.others],
         opinions=opinions_view(submission, entry.opinions),
-        early_labels=[EarlyLabelView.model_validate(each) for each in entry.early_labels],
+        early_labels=[EarlyLabelView.model_validate(early_label) for early_label in entry.early_labels],
         case=case_view(session, state, submission, inside=True),
     )
 
@@ -227,12 +225,11 @@ def _other(other: review_entry.OtherEntry) -> OtherView:
 
 
 def opinions_view(submission: Submission, opinions: Opinions) -> OpinionsView:
-    """The reviews of an entry as its viewer may see them."""
     decided = opinions.decided
     return OpinionsView.of(
         opinions,
         own=_review(opinions.own) if opinions.own else None,
-        others=[_review(each) for each in opinions.others],
+        others=[_review(review) for review in opinions.others],
         decided=LabelView.of(decided, submission_id=submission.id) if decided else None,
     )
 

@@ -28,23 +28,24 @@ router = ApiRouter(tags=["rulings"])
 
 @router.post("/submissions/{submission_id}/rulings", status_code=201)
 def rule(submission_id: str, body: NewRuling, acting: ActingOrganizer) -> RulingView:
-    """Keep an entry as it is judged, disqualify it, or waive its penalty. The team is shown the reason, and the board
-    is ranked by the ruling from its next read on. A later ruling replaces it. Organizers only."""
+    """Rule on an entry: keep it as scored, disqualify it, or waive its penalty. The team sees the reason, and the
+    ruling
+    counts from the next read of the board. A later ruling replaces it. Organizers only."""
     ruling = rulings.rule(acting, submission_id, **body.model_dump())
     return ruling_view(ruling, inside=True)
 
 
 @router.post("/competitions/{slug}/teams/{team_id}/rulings", status_code=201)
 def rule_on_team(slug: str, team_id: RowId, body: NewTeamRuling, acting: ActingOrganizer) -> list[RulingView]:
-    """Rule on every scored entry of a team at once; the team is told once. Organizers only."""
+    """Rule on all scored entries of a team in one step. The team gets a single notice. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
     made = rulings.rule_on_team(acting, state, team_id, kind=body.kind, reason=body.reason)
-    return [ruling_view(each, inside=True) for each in made]
+    return [ruling_view(ruling, inside=True) for ruling in made]
 
 
 @router.get("/submissions/{submission_id}/rulings")
 def show(submission_id: str, acting: ActingReader) -> CaseView:
-    """The rulings on an entry and the rebuttals against them; for its team, reviewers and organizers."""
+    """List the rulings on an entry and the rebuttals against them. For its team, reviewers and organizers."""
     submission, inside = access.find_with_rulings(acting.session, submission_id, acting.actor)
     return case_view(
         acting.session, state_of(acting.session, submission.competition.slug, acting.now), submission, inside=inside
@@ -53,8 +54,7 @@ def show(submission_id: str, acting: ActingReader) -> CaseView:
 
 @router.get("/submissions/{submission_id}/rulings/stakes")
 def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> StakePage:
-    """What would change on the boards if the newest ruling on an entry were another. Changes nothing. Organizers
-    only."""
+    """Preview how the boards would change with another ruling on an entry. Organizers only."""
     submission, _ = access.find_with_rulings(acting.session, submission_id, acting.actor)
     state = state_of(acting.session, submission.competition.slug, acting.now)
     page = wanted.of_all(ruling_impact.ruling_impacts_of(acting.session, state, submission))
@@ -63,25 +63,24 @@ def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> St
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
 def rebut(submission_id: str, body: NewRebuttal, acting: ActingSubmitter) -> RebuttalView:
-    """Appeal against a ruling or a penalty, once against each, while the review lasts."""
+    """Appeal against a ruling or a penalty, once against each, during the review."""
     rebuttal = rebuttals.rebut(acting, submission_id, body.text)
     return rebuttal_view(access.find_submission(acting.session, submission_id, acting.actor), Appeal(rebuttal, None))
 
 
 @router.get("/competitions/{slug}/rebuttals")
 def unanswered(slug: str, acting: ActingOrganizer, wanted: Paging) -> RebuttalPage:
-    """The rebuttals without an answer, oldest first. Organizers only."""
+    """List the unanswered rebuttals, oldest first. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
     after, limit = wanted.after or 0, wanted.one_more
     waiting = open_rebuttals(acting.session, state.competition.id, after=after, limit=limit)
-    page = wanted.of_following(waiting, lambda each: each[0].id)
+    page = wanted.of_following(waiting, lambda row: row[0].id)
     views = [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in page.rows]
     return RebuttalPage(rebuttals=views, next_after=page.next_after)
 
 
 @router.post("/rebuttals/{rebuttal_id}/answer", status_code=201)
 def answer(rebuttal_id: RowId, body: NewAnswer, acting: ActingOrganizer) -> AnswerView:
-    """Answer a rebuttal, once: grant it with a new ruling, which is made in the same act, or refuse it. Organizers
-    only."""
+    """Answer a rebuttal once: grant it together with a new ruling, or refuse it. Organizers only."""
     decision = rebuttals.answer(acting, rebuttal_id, ruling=body.ruling, text=body.answer)
     return AnswerView.model_validate(decision)

@@ -1,4 +1,4 @@
-"""The section of an entry's page with the rulings on it, as its team sees them."""
+"""The section with rulings on an entry's page, as the team sees it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,11 @@ NOT_YET = ("review-not-begun", "appeals-not-begun")
 
 @dataclass(frozen=True)
 class RulingsSection:
-    """Rulings and rebuttals. ``label``: what reviewers found, once there is a ruling. ``findings`` and ``pairs`` (by
-    track): what the team may appeal against, as far as it may see it. ``not_yet_reason``: why a rebuttal is not taken
-    yet, if it will be."""
+    """Rulings and rebuttals.
+
+    ``label`` is the reviewers' label, once there is a ruling. ``findings`` and ``pairs`` (by track) are the visible
+    grounds for an appeal. ``not_yet_reason`` says why the team can't appeal yet, if it will be able to.
+    """
 
     view: CaseView
     label: str | None
@@ -35,7 +37,6 @@ class RulingsSection:
 def rulings_section_of(
     acting: Acting, images: StoredImages, state: CompetitionState, *, submission: Submission
 ) -> RulingsSection:
-    """The rulings on an entry, as its team sees them."""
     view = case_view(acting.session, state, submission, inside=False)
     refused = rebuttals.rebuttal_refusal(acting, state, submission)
     not_yet_reason = refused.message if refused is not None and refused.slug in NOT_YET else None

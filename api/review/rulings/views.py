@@ -1,4 +1,4 @@
-"""Schemas of rulings, their impact and rebuttals, and how responses are made."""
+"""Schemas of rulings, their impact and rebuttals."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ class NewTeamRuling(Request):
     """A ruling on all entries of a team."""
 
     kind: RulingKind
-    reason: str = Field(min_length=1, max_length=5000, description="Told to the team.")
+    reason: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
 
 class NewRuling(Request):
@@ -43,8 +43,8 @@ class RulingView(RecordView):
     id: int
     kind: RulingKind
     reason: str
-    memorising: bool | None = Field(None, description="Organizers only.")
-    author: str | None = Field(None, description="Organizers and reviewers only.")
+    memorising: bool | None = Field(None, description="For organizers only.")
+    author: str | None = Field(None, description="For organizers and reviewers only.")
     created_at: datetime
 
 
@@ -62,7 +62,7 @@ class NewAnswer(Request):
     """The organizers' answer to a rebuttal."""
 
     ruling: Literal["keep", "waive"] | None = Field(
-        None, description="Grants the rebuttal: the ruling that follows. Without it, or with null, it is refused."
+        None, description="The ruling that grants the rebuttal; null refuses the rebuttal."
     )
     answer: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
@@ -81,9 +81,9 @@ class RebuttalView(RecordView):
 
     id: int
     submission_id: str
-    ruling_id: int | None = Field(description="The newest ruling when it was written; null where there was none.")
+    ruling_id: int | None = Field(description="The newest ruling at the time of the rebuttal; null if there was none.")
     track: TrackKind | None = Field(
-        description="The track of the penalty that it is against; null: a disqualification."
+        description="The track of the penalty; null for an appeal against a disqualification."
     )
     text: str
     written_by: str
@@ -96,38 +96,37 @@ class RebuttalPage(Page):
 
 
 class CaseView(BaseModel):
-    """Rulings on an entry and rebuttals against them, newest first. The first ruling counts."""
+    """Rulings on an entry and rebuttals against them, newest first. The newest ruling counts."""
 
     rulings: list[RulingView]
     rebuttals: list[RebuttalView]
     rebuttals_from: datetime | None = Field(
-        description="The start of the time in which rebuttals are accepted: of the review, or of the provisional board."
+        description="Rebuttals are accepted from this time: the start of the review or of the provisional board."
     )
     rebuttals_until: datetime | None = Field(
-        description="Its end for this entry: later than for others where a ruling, threshold or measurement came later."
+        description="Rebuttals are accepted until this time. A later ruling, threshold or measurement extends it."
     )
 
 
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
-    """Rulings and rebuttals of an entry; ``inside``: for reviewers and organizers, with the rulings' authors."""
+    """``inside`` is for reviewers and organizers: it adds the authors of rulings."""
     window = appeal_windows.window_of_entry(session, state, submission)
     made = newest_rows(session, Ruling, submission_ref=submission.ref)
     return CaseView(
-        rulings=[ruling_view(each, inside=inside) for each in made],
-        rebuttals=[rebuttal_view(submission, each) for each in rulings.appeals_of(session, submission.ref)],
+        rulings=[ruling_view(ruling, inside=inside) for ruling in made],
+        rebuttals=[rebuttal_view(submission, appeal) for appeal in rulings.appeals_of(session, submission.ref)],
         rebuttals_from=window.begins,
         rebuttals_until=window.ends,
     )
 
 
 def ruling_view(ruling: Ruling, *, inside: bool) -> RulingView:
-    """A ruling; ``inside``: with its author and whether it counts the label ``other`` as memorising."""
+    """``inside`` adds the author, and whether the label ``other`` counts as memorising."""
     hidden = {} if inside else {"memorising": None}
     return RulingView.of(ruling, author=ruling.author.handle if inside else None, **hidden)
 
 
 def rebuttal_view(submission: Submission, appeal: Appeal) -> RebuttalView:
-    """A rebuttal with its answer."""
     rebuttal, answer = appeal
     handle = rebuttal.author.handle
     return RebuttalView.of(rebuttal, submission_id=submission.id, written_by=handle, answer=answer)

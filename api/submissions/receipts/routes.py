@@ -1,4 +1,4 @@
-"""Receipts: the scores of an entry, signed, and the public keys to check the signature by."""
+"""Receipts with the signed scores of an entry, and the public keys to verify them."""
 
 from typing import Literal
 
@@ -11,10 +11,10 @@ from scorer.submissions.receipts import Receipt
 
 
 class SignedReceiptView(BaseModel):
-    """A receipt to read, and the same receipt signed."""
+    """A readable receipt, and the same receipt signed."""
 
     receipt: Receipt
-    jws: str = Field(description="The receipt as the payload of a JWS in compact form (RFC 7515), signed with Ed25519.")
+    jws: str = Field(description="A JWS in compact form (RFC 7515) with the receipt as payload, signed with Ed25519.")
 
 
 class PublicKeyView(BaseModel):
@@ -24,12 +24,12 @@ class PublicKeyView(BaseModel):
     crv: Literal["Ed25519"]
     alg: Literal["Ed25519"]
     use: Literal["sig"]
-    kid: str = Field(description="Its thumbprint (RFC 7638), which a JWS names.")
+    kid: str = Field(description="The key's thumbprint (RFC 7638). A JWS names it.")
     x: str
 
 
 class KeySetView(BaseModel):
-    """The public halves of all keys that this service has ever signed with, the present one first."""
+    """The public halves of all signing keys of this service, the current key first."""
 
     keys: list[PublicKeyView]
 
@@ -40,8 +40,9 @@ well_known = Router(tags=["results"])
 
 @router.get("/submissions/{submission_id}/receipt")
 def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> SignedReceiptView:
-    """A receipt of the entry's scores that can be shown to anybody: what was measured with what, and the rank at this
-    moment, signed. Private scores are in it once they are published. For its team and organizers."""
+    """Get a signed receipt of the entry's scores that you can show to anybody. It has the measurements, their
+    provenance, and the current rank. It includes private scores once they are published. For the entry's team and
+    organizers."""
     receipt = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
     jws = receipts.sign(acting.session, TypeAdapter(Receipt).dump_json(receipt), now=acting.now)
     return SignedReceiptView(receipt=receipt, jws=jws)
@@ -49,5 +50,5 @@ def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> Sig
 
 @well_known.get("/.well-known/kennel-keys.json")
 def keys(session: DbSession, viewer: CurrentViewer) -> KeySetView:
-    """The public keys to check receipts by, as a JWK set. Keys that no longer sign stay in it."""
+    """Get the public keys that verify receipts, as a JWK set. It keeps keys that no longer sign."""
     return KeySetView(keys=[PublicKeyView.model_validate(key) for key in receipts.public_keys(session)])

@@ -1,4 +1,4 @@
-"""The upload page: a script resumes interrupted uploads; without it a plain form works."""
+"""The upload page. A script resumes interrupted uploads; without scripts, a plain form works."""
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
@@ -40,7 +40,7 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
 def show_submit_form(slug: str, acting: ActingSignedIn, settings: AppSettings, viewer: SignedIn) -> Response:
-    """The form, or the reason why uploads are not taken at the moment."""
+    """The form, or the reason why you can't upload at the moment."""
     return _page(acting, settings, slug, viewer=viewer)
 
 
@@ -95,7 +95,7 @@ async def submit_zip(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    """Accept the plain form: the zip is streamed into the blob store."""
+    """Accept the plain form and stream its zip into the blob store."""
     note = ""
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
@@ -112,7 +112,7 @@ async def submit_zip(
 
 def _entry_of(file_name: str, note: str) -> NewSubmission:
     if len(note) > MAX_NOTE_LENGTH:
-        raise Invalid("too-long", f"The note may have {MAX_NOTE_LENGTH:,} characters.")
+        raise Invalid("too-long", f"The note has {len(note):,} characters; the limit is {MAX_NOTE_LENGTH:,}.")
     return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
 
 

@@ -1,4 +1,4 @@
-"""Resumable uploads: tus 1.0.0 for any client, a presigned PUT where the store offers one."""
+"""Resumable uploads: tus 1.0.0 for all clients, a presigned PUT if the store supports it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ resumable = ApiRouter(tags=["uploads"], route_class=tus.TusRoute)
 Bytes = Annotated[int | None, Header(ge=0, le=2**62)]
 JSON_BODY = {
     "requestBody": {
-        "description": "Without it, a creation in tus's headers.",
+        "description": "Leave it out to create the upload with tus headers.",
         "content": {"application/json": {"schema": NewUpload.model_json_schema()}},
     }
 }
@@ -67,11 +67,11 @@ async def requested_upload_of(
     upload_metadata: Annotated[str, Header(max_length=8000)] = "",
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> UploadRequest:
-    """The upload that a request announces, in JSON or in tus headers."""
+    """The announced upload, from JSON or from tus headers."""
     if tus.is_tus_request(request):
         tus.require_offered_extensions(request)
         if upload_length is None:
-            raise tus.TusError(400, "no-length", "Say how many bytes will come: the header Upload-Length.")
+            raise tus.TusError(400, "no-length", "Send the number of bytes in the header Upload-Length.")
         metadata = tus.metadata_of(upload_metadata)
         entry = NewSubmission(
             metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
@@ -85,7 +85,7 @@ async def requested_upload_of(
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from None
     if body.method == "put" and not store.supports_presigned_put:
-        raise Invalid("no-put", "This service takes no uploads straight into its store; use tus.")
+        raise Invalid("no-put", "This service does not accept uploads directly into its store. Use tus.")
     entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
     return UploadRequest(
         entry, body.length, body.method or ("put" if store.supports_presigned_put else "tus"), body.sha256
@@ -95,7 +95,7 @@ async def requested_upload_of(
 @resumable.options("/competitions/{slug}/uploads", status_code=204, include_in_schema=False)
 @resumable.options("/uploads/{upload_id}", status_code=204, include_in_schema=False)
 def discover(settings: AppSettings) -> Response:
-    """The supported version, extensions and limits of tus."""
+    """Get the supported version, extensions and limits of tus."""
     return Response(status_code=204, headers={**tus.DISCOVERY, "Tus-Max-Size": str(settings.max_upload_bytes)})
 
 
@@ -109,8 +109,8 @@ def create(
     settings: AppSettings,
     response: Response,
 ) -> UploadView | Response:
-    """Begin an upload, by tus or in JSON; the answer to JSON says where to send the bytes. Everything that can be
-    refused without the bytes is refused here. The same `Idempotency-Key` gives the same upload."""
+    """Begin an upload with tus headers or JSON. The response to JSON has the address to send the bytes to. The request
+    fails with every error that can be found without the bytes. The same `Idempotency-Key` gives the same upload."""
     upload = begin_upload(acting, slug, wanted, settings=settings)
     headers = {"Location": upload_path_of(upload)}
     if tus.is_tus_request(request):
@@ -121,15 +121,17 @@ def create(
 
 @resumable.get("/competitions/{slug}/uploads")
 def list_uploads(slug: str, acting: ActingSubmitter, store: BlobStore, wanted: Paging) -> UploadPage:
-    """Your uploads that may still become entries: the page of uploads goes on with them after a reload."""
+    """List your uploads that can still become entries. After a reload, the upload page resumes them."""
     state = visible_state(acting, slug)
     page = wanted.of_all(uploads.list_open_uploads(acting, state))
-    return UploadPage(uploads=[upload_view(each, store, acting.now) for each in page.rows], next_after=page.next_after)
+    return UploadPage(
+        uploads=[upload_view(upload, store, acting.now) for upload in page.rows], next_after=page.next_after
+    )
 
 
 @resumable.head("/uploads/{upload_id}", response_class=Response)
 def tell(upload_id: str, acting: ActingSubmitter) -> Response:
-    """The offset and length of an upload (tus)."""
+    """Get the offset and length of an upload (tus)."""
     upload = uploads.find_upload(acting, upload_id)
     uploads.require_not_refused(upload)
     return Response(headers=tus.headers_of(upload))
@@ -137,7 +139,7 @@ def tell(upload_id: str, acting: ActingSubmitter) -> Response:
 
 @resumable.get("/uploads/{upload_id}")
 def show(upload_id: str, acting: ActingSubmitter, store: BlobStore) -> UploadView:
-    """How far an upload is, and the submission or the refusal that came of it."""
+    """Get an upload's progress, and its submission or the reason for its refusal."""
     return upload_view(uploads.find_upload(acting, upload_id), store, acting.now)
 
 
@@ -160,11 +162,11 @@ async def append(
     upload_offset: Bytes = None,
     upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Append bytes (tus). The newest request wins: an older one that hangs gets 409 when it goes on. With the last byte
-    the submission is made; the header `Kennel-Submission` has its id."""
+    """Append bytes (tus). The newest request wins: an older request that was interrupted fails with 409. The last byte
+    creates the submission, with its id in the header `Kennel-Submission`."""
     tus.require_patch_body(request)
     if upload_offset is None:
-        raise tus.TusError(400, "no-offset", "Say where these bytes belong: the header Upload-Offset.")
+        raise tus.TusError(400, "no-offset", "Send the position of the bytes in the header Upload-Offset.")
     checksum = tus.checksum_of(upload_checksum)
     writer = secrets.token_hex(8)
     adds = declared_bytes(request)
@@ -183,7 +185,7 @@ async def _append(appender: Appender, chunks: AsyncIterator[bytes], checksum: tu
     if checksum is None:
         await appender.append(chunks)
     elif not await appender.append_whole(chunks, checksum.algorithm, checksum.digest):
-        raise tus.TusError(460, "checksum-mismatch", "These are not the bytes that were sent; please repeat them.")
+        raise tus.TusError(460, "checksum-mismatch", "The checksum does not match the received bytes. Send them again.")
 
 
 def _begin_append(
@@ -205,7 +207,7 @@ async def complete(
     settings: AppSettings,
     account: Submitter,
 ) -> UploadView:
-    """Make the submission of an upload whose bytes are complete. Needed after a PUT; harmless after tus."""
+    """Create the submission of a complete upload. Required after a PUT; has no effect after tus."""
     await run_in_threadpool(_complete, begin, store, upload_id, account=account)
     return upload_view(
         await finalise_upload(joins, begin, store, settings=settings, upload_id=upload_id), store, utc_now()
@@ -224,7 +226,7 @@ def _complete(begin: Transaction, store: Blobs, upload_id: str, *, account: Acco
 
 @resumable.put("/uploads/{upload_id}/note")
 def change_note(upload_id: str, body: UploadNote, acting: ActingSubmitter, store: BlobStore) -> UploadView:
-    """Change the note of an upload under way; the bytes that have arrived stay."""
+    """Change the note of an upload in progress. Received bytes stay."""
     upload = uploads.find_upload(acting, upload_id)
     uploads.change_note(acting.session, upload, body.note)
     return upload_view(uploads.current_upload(acting.session, upload_id), store, acting.now)
@@ -232,6 +234,6 @@ def change_note(upload_id: str, body: UploadNote, acting: ActingSubmitter, store
 
 @resumable.delete("/uploads/{upload_id}", status_code=204)
 def end(upload_id: str, acting: ActingSubmitter) -> Response:
-    """Terminate an upload (tus); its bytes are removed."""
+    """Terminate an upload (tus). Its bytes are deleted."""
     uploads.end(acting.session, uploads.find_upload(acting, upload_id))
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Schemas of resumable uploads, and how responses are made."""
+"""Schemas of resumable uploads."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,15 +16,19 @@ MAX_NOTE_LENGTH, MAX_NAME_LENGTH = 2000, 200
 class NewUpload(Request):
     """The announcement of an upload."""
 
-    length: int = Field(ge=1, le=2**62, description="Bytes of the zip.")
+    length: int = Field(ge=1, le=2**62, description="The size of the zip in bytes.")
     file_name: str = Field("submission.zip", max_length=MAX_NAME_LENGTH)
     note: str = Field("", max_length=MAX_NOTE_LENGTH)
-    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Of the zip, in hex: checked at the end.")
-    benchmark: str | None = Field(None, min_length=1, max_length=100, description="Organizers only.")
+    sha256: str | None = Field(
+        None, pattern="^[0-9a-f]{64}$", description="The SHA-256 of the zip in hex, to check at the end."
+    )
+    benchmark: str | None = Field(
+        None, min_length=1, max_length=100, description="The name of a benchmark entry. For organizers only."
+    )
     method: Literal["tus", "put"] | None = Field(
         None,
-        description="`put` straight to the store, where the service offers that; null takes what it offers. Where "
-        "the free bytes of the competition are few, the answer to either is `tus`.",
+        description="`put` uploads directly to the store if the service supports it; null means `put` if supported, "
+        "otherwise `tus`. If the competition has little free space, the service always chooses `tus`.",
     )
 
 
@@ -35,7 +39,7 @@ class UploadNote(Request):
 
 
 class UploadProblem(BaseModel):
-    """Why an upload was refused for good."""
+    """Why an upload was finally refused."""
 
     type: str
     title: str
@@ -43,23 +47,23 @@ class UploadProblem(BaseModel):
 
 
 class UploadView(RecordView):
-    """An upload: where to send the bytes, how many have arrived, and its outcome."""
+    """An upload: the address for its bytes, its progress and its outcome."""
 
     id: str
     competition: str
     method: Literal["tus", "put", "wire"]
     url: str | None = Field(
         description="`tus`: use tus 1.0.0 at this address. `put`: PUT the zip to this address, without an "
-        "`Authorization` header, then POST `complete`. Null when there is nothing left to upload."
+        "`Authorization` header, then POST `complete`. Null if all bytes have arrived."
     )
     state: Literal["receiving", "finishing", "done", "refused"]
     file_name: str
     note: str
-    described: str = Field(description="The header `Upload-Metadata` of tus, as the client sent it.")
+    described: str = Field(description="The tus header `Upload-Metadata` from the client.")
     length: int
-    offset: int = Field(description="Bytes that are stored.")
+    offset: int = Field(description="The number of stored bytes.")
     expires_at: datetime
-    submission: str | None = Field(description="The id of the submission that was made of it.")
+    submission: str | None = Field(description="The id of the resulting submission.")
     problem: UploadProblem | None
 
 
@@ -68,12 +72,11 @@ class UploadPage(Page):
 
 
 def upload_path_of(upload: Upload) -> str:
-    """The path of an upload; without a host, so that it is right behind every proxy."""
+    """The path of an upload, without a host: it also works behind proxies."""
     return f"/api/v1/uploads/{upload.id}"
 
 
 def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
-    """An upload as its team sees it."""
     problem = upload.problem
     finishing = upload.state == "receiving" and upload.completed_at is not None
     fields = {

@@ -1,4 +1,4 @@
-"""Teams as organizers see them: the list, and one team with its members, messages and a ruling on all its entries."""
+"""The organizers' pages of teams: the list, and a team with its members, messages and a ruling on all its entries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from scorer.teams import team_messages
 router = Router(prefix="/competitions/{slug}/teams", include_in_schema=False)
 PAGE_SIZE = 50
 MAX_REASON_LENGTH = 5000
-DONE_MESSAGES = {"sent": "The team is told.", "ruled": "Every scored entry has the ruling, and the team is told."}
+DONE_MESSAGES = {"sent": "Message sent.", "ruled": "Ruling saved for all scored entries. The team has been notified."}
 
 
 @router.api_route("", methods=["GET", "HEAD"])
@@ -37,7 +37,6 @@ def show_teams(
     search: Annotated[str, Query(max_length=100)] = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
 ) -> Response:
-    """The teams and their members."""
     with begin() as session:
         state = state_of(session, slug, now)
         page = list_teams(session, state.competition.id, search.strip(), after=after, limit=PAGE_SIZE + 1)
@@ -55,7 +54,7 @@ def show_teams(
 
 @dataclass(frozen=True)
 class OneTeam:
-    """A request for an organizers' page of one team."""
+    """A request for the organizers' page of a team."""
 
     slug: str
     team_id: RowId
@@ -64,7 +63,7 @@ class OneTeam:
     now: Now
 
     def show(self, **outcome: Any) -> Response:
-        """The page, with the outcome of what was just done."""
+        """The page, with the outcome of an action."""
         with self.begin() as session:
             state = state_of(session, self.slug, self.now)
             team = team_messages.find_team(session, state, self.team_id)
@@ -85,8 +84,8 @@ class OneTeam:
     def act(
         self, action: Callable[[Acting, CompetitionState], object], *, place: str, done: str, typed: str
     ) -> Response:
-        """Run ``action`` in a transaction and redirect; if it is refused, the page with the error at ``place``, and
-        what was typed there."""
+        """Run ``action`` in a transaction and redirect. After a refusal, show the page with the error and the typed
+        text at ``place``."""
         with refusal_on(self.show, place=place, typed=typed), self.begin() as session:
             action(Acting(session, self.viewer.account, self.now), state_of(session, self.slug, self.now))
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
@@ -97,13 +96,12 @@ CurrentTeam = Annotated[OneTeam, Depends()]
 
 @router.api_route("/{team_id}", methods=["GET", "HEAD"])
 def show_team(team: CurrentTeam, author: Organizer, done: str = "") -> Response:
-    """A team with its members and what was written to it."""
+    """A team with its members, messages and entries."""
     return team.show(done=DONE_MESSAGES.get(done))
 
 
 @router.post("/{team_id}/messages")
 def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Write to a team."""
     message = text(fields, "text", max_length=team_messages.MAX_TEXT_LENGTH)
     return team.act(
         lambda acting, state: team_messages.write(acting, state, team.team_id, text=message),
@@ -115,11 +113,10 @@ def write_message(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields
 
 @router.post("/{team_id}/rulings")
 def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Rule on all entries of a team."""
     reason = text(fields, "reason", max_length=MAX_REASON_LENGTH)
 
     def rule(acting: Acting, state: CompetitionState) -> None:
-        kind = one_of(fields, "kind", RulingKind, message="Please say what shall become of the entries.")
+        kind = one_of(fields, "kind", RulingKind, message="Choose a ruling.")
         rulings.rule_on_team(acting, state, team.team_id, kind=kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)

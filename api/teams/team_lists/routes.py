@@ -1,4 +1,4 @@
-"""Teams as organizers see them: their members, messages to them, a ruling on all entries of one."""
+"""Teams for organizers: their members, and messages to them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -28,11 +28,11 @@ class NewMessage(Request):
 
 
 class MessageView(BaseModel):
-    """A message of the organizers to a team."""
+    """A message from the organizers to a team."""
 
     text: str
     created_at: datetime
-    author: str | None = Field(description="For organizers.")
+    author: str | None = Field(description="The author; for organizers only.")
 
 
 class MessagePage(Page):
@@ -40,7 +40,7 @@ class MessagePage(Page):
 
 
 class TeamPage(Page):
-    """Teams in the order in which they came to be."""
+    """Teams, oldest first."""
 
     teams: list[ListedTeam]
 
@@ -53,12 +53,14 @@ MEMBER_COLUMNS = ("team_id", "team", "submissions", "handle", "name", "leads", "
 def index(
     slug: str,
     acting: ActingOrganizer,
-    search: Annotated[str, Query(max_length=100, description="In the team's name, or a member's.")] = "",
+    search: Annotated[str, Query(max_length=100, description="Part of the name of a team or member.")] = "",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    format: Annotated[Literal["json", "csv"], Query(description="CSV has all teams, a line for each member.")] = "json",  # noqa: A002 - the name of the parameter
+    format: Annotated[  # noqa: A002 - the name of the parameter
+        Literal["json", "csv"], Query(description="CSV has all teams, with one line per member.")
+    ] = "json",
 ) -> TeamPage | Response:
-    """The teams and their members, the oldest team first. Organizers only."""
+    """List the teams and their members, oldest team first. Organizers only."""
     competition_id = state_of(acting.session, slug, acting.now).competition.id
     if format == "csv":
         return _members_csv(slug, list_teams(acting.session, competition_id, search))
@@ -78,29 +80,29 @@ def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
 
 @router.get("/teams/{team_id}/messages")
 def messages(slug: str, team_id: RowId, acting: ActingOrganizer, wanted: Paging) -> MessagePage:
-    """What the organizers have written to a team, newest first. Organizers only."""
+    """List the organizers' messages to a team, newest first. Organizers only."""
     team = team_messages.find_team(acting.session, state_of(acting.session, slug, acting.now), team_id)
     return _message_page(acting.session, team, wanted, inside=True)
 
 
 @router.post("/teams/{team_id}/messages", status_code=201)
 def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) -> MessageView:
-    """Write to a team: its members get a notice, and the message stays on its page. Organizers only."""
+    """Send a message to a team. Its members get a notice, and the message stays on the team's page. Organizers only."""
     state = state_of(acting.session, slug, acting.now)
     return _message_view(team_messages.write(acting, state, team_id, text=body.text), inside=True)
 
 
 @router.get("/team/messages")
 def own_messages(slug: str, acting: ActingReader, wanted: Paging) -> MessagePage:
-    """What the organizers have written to your team, newest first."""
+    """List the organizers' messages to your team, newest first."""
     team = teams.own_team(acting.session, visible_state(acting, slug), acting.actor)
     return _message_page(acting.session, team, wanted, inside=False)
 
 
 def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:
     listed = messages_to(session, team.id, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda each: each.id)
-    views = [_message_view(each, inside=inside) for each in page.rows]
+    page = wanted.of_following(listed, lambda message: message.id)
+    views = [_message_view(message, inside=inside) for message in page.rows]
     return MessagePage(messages=views, next_after=page.next_after)
 
 

@@ -1,4 +1,4 @@
-"""The private track's extractor: comparing extractors on labelled entries, and choosing one."""
+"""Compares extractors on labelled entries and chooses the private track's extractor."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
-    """How well each extractor's distance separates labelled entries, and the private track's extractor."""
+    """The private track's extractor, and how well the distances of extractors separate labelled entries."""
     return _page(acting, slug, viewer)
 
 
@@ -46,7 +46,7 @@ def start_comparison(
 ) -> Response:
     """Compare the ticked extractors."""
     state = competition_state.state_of(acting.session, slug, acting.now)
-    wanted = [each[:100] for each in fields.getlist("extractor")]
+    wanted = [name[:100] for name in fields.getlist("extractor")]
     with refusal_on(_page, acting, slug, viewer, place="compare"):
         extractor_comparison.start_comparison(
             acting, state, wanted, early_labels="early_labels" in fields, weights=settings.weights_sha256

@@ -1,4 +1,4 @@
-"""The private track's extractor: comparing candidates and choosing one."""
+"""The private track's extractor: comparing and choosing extractors."""
 
 from api.http.dependencies import ActingOrganizer, AppSettings
 from api.http.routing import ApiRouter
@@ -17,14 +17,14 @@ router = ApiRouter(prefix="/competitions/{slug}/private-extractor", tags=["extra
 
 @router.get("")
 def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
-    """The private track's extractor, how far its scoring is, and the newest comparison. Organizers only."""
+    """Get the private track's extractor, the progress of its scoring, and the newest comparison. Organizers only."""
     return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))
 
 
 @router.post("/comparisons", status_code=202)
 def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonStatus:
-    """Have every labelled entry measured in the feature spaces of other extractors, after all scoring. Measurements
-    that exist are not repeated."""
+    """Measure all labelled entries in the feature spaces of other extractors, after all scoring. Existing measurements
+    are not repeated."""
     state = state_of(acting.session, slug, acting.now)
     extractor_comparison.start_comparison(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return extractor_comparison.comparison_status(acting.session, state)
@@ -34,8 +34,8 @@ def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: A
 def choose(
     slug: str, body: NewPrivateExtractor, acting: ActingOrganizer, settings: AppSettings
 ) -> PrivateExtractorView:
-    """Give the private track another extractor, until a board is published: every entry is scored again, and
-    tau starts anew. The references must be prepared for it; a comparison does that."""
+    """Change the private track's extractor. This is possible until a board is published. All entries are scored again,
+    and tau is reset. The references must be prepared for the extractor, which a comparison does."""
     state = state_of(acting.session, slug, acting.now)
     extractor_choice.replace_extractor(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))

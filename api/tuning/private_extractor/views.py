@@ -1,4 +1,4 @@
-"""Schemas of the private extractor's choice, and how responses are made."""
+"""Schemas of the choice of the private extractor."""
 
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
@@ -12,10 +12,12 @@ from scorer.tuning.extractor_comparison import ComparisonStatus, comparison_stat
 
 
 class NewComparison(Request):
-    """The extractors to compare with the present private one."""
+    """The extractors to compare with the current private extractor."""
 
     extractors: list[str] = Field(min_length=1, max_length=10, examples=[["inception_v3", "nasnetalarge"]])
-    early_labels: bool = Field(False, description="Use early labels where no label is decided; they are marked.")
+    early_labels: bool = Field(
+        False, description="Whether to use early labels for entries without a decided label. They are marked."
+    )
 
 
 class NewPrivateExtractor(Request):
@@ -24,24 +26,25 @@ class NewPrivateExtractor(Request):
     extractor: str = Field(examples=["nasnetalarge"])
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="The track's first tau; null: half the distance of the held-out images."
+        None, ge=0, le=2, description="The track's first tau; null for half the distance of the held-out images."
     )
 
 
 class PrivateExtractorView(BaseModel):
-    """The private track's extractor, how far its scoring is, and the newest comparison."""
+    """The private track's extractor, the progress of its scoring, and the newest comparison."""
 
     extractor: str
     scored: int
     waiting: int
     failed: int
-    candidates: list[str] = Field(description="Every available extractor.")
-    may_choose: bool = Field(description="Until a provisional or final board is published.")
+    candidates: list[str] = Field(description="All available extractors.")
+    may_choose: bool = Field(
+        description="Whether you can change the extractor, which is possible until a board is published."
+    )
     comparison: ComparisonStatus
 
 
 def private_extractor_view(session: Session, state: CompetitionState) -> PrivateExtractorView:
-    """The present extractor of a competition's private track."""
     track = state.tracks["private"]
     scored = progress_of(session, track_id=track.id, queue=Queue.SCORE)
     return PrivateExtractorView(
@@ -49,7 +52,7 @@ def private_extractor_view(session: Session, state: CompetitionState) -> Private
         scored=scored.done,
         waiting=scored.waiting,
         failed=scored.failed,
-        candidates=[each.identity for each in EXTRACTORS.values()],
+        candidates=[spec.identity for spec in EXTRACTORS.values()],
         may_choose=not state.published,
         comparison=comparison_status(session, state),
     )

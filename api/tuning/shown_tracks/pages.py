@@ -1,4 +1,4 @@
-"""Shown tracks: the numbers beside the score, how far each is measured, and a form for another one."""
+"""The page of shown tracks: their progress, and a form to add one."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -19,15 +19,14 @@ from scorer.metrics.metric_catalogue import LIMITS, METRICS
 
 router = Router(prefix="/competitions/{slug}/shown-tracks", include_in_schema=False)
 FIELDS = ("name", "metric", "extractor", "reference", "visibility", *LIMITS)
-"""What the form is filled in with again beside an error."""
+"""The fields that the form shows again after an error."""
 BUSY_STATES = frozenset({"preparing", "measuring"})
 TAKEN_BY = {name: ", ".join(metric.title for metric in METRICS.values() if name in metric.constants) for name in LIMITS}
-"""The metrics that take a constant, by its name."""
+"""The titles of the metrics that use a constant, by the constant's name."""
 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
-    """The numbers that stand beside the ranked ones."""
     return _page(acting, slug, viewer)
 
 
@@ -58,7 +57,6 @@ def _page(acting: Acting, slug: str, viewer: Viewer, *, typed: Mapping[str, str]
 def add_shown_track(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
-    """Show another number."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     typed = {name: fields.get(name, "")[:100] for name in FIELDS}
     with refusal_on(_page, acting, slug, viewer, typed=typed):
@@ -70,7 +68,7 @@ def add_shown_track(
 def _wanted(fields: Fields) -> NewShownTrack:
     reference, visibility = text(fields, "reference"), text(fields, "visibility")
     if reference not in TRACK_KINDS or visibility not in {"everybody", "organizers"}:
-        raise Invalid("bad-request", "Please say against which references, and who sees it.")
+        raise Invalid("bad-request", "Choose the references and the visibility.")
     given = {name: number_field(fields, name, float) for name in LIMITS}
     return NewShownTrack(
         name=text(fields, "name").strip(),
@@ -84,7 +82,6 @@ def _wanted(fields: Fields) -> NewShownTrack:
 
 @router.post("/{shown_track}/removal")
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Show a number no more."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     shown_tracks.remove(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")
@@ -92,7 +89,7 @@ def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, vie
 
 @router.post("/{shown_track}/measurements")
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Measure the entries whose measurement has failed."""
+    """Repeat failed measurements."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     shown_tracks.measure_missing(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")

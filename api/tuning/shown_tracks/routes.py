@@ -1,4 +1,4 @@
-"""Shown tracks: numbers that stand beside the ranked ones. Everybody reads those that they may see."""
+"""Shown tracks: numbers that do not affect the ranking. Viewers get the tracks that are visible to them."""
 
 from pydantic import BaseModel, Field
 
@@ -15,21 +15,24 @@ from scorer.metrics.metric_catalogue import METRICS
 
 
 class NewShownTrackBody(Request):
-    """The number that is shown: a metric in a feature space, against a track's references."""
+    """A metric in a feature space against a track's references."""
 
     name: str = Field(
         pattern=f"^{NAME.pattern}$",
         examples=["fd_dinov2"],
-        description="Its name on boards; in CSV it has the prefix `shown_`.",
+        description="The name on boards. In CSV it has the prefix `shown_`.",
     )
     metric: str = Field(max_length=40, examples=["fid"], description=f"One of {', '.join(METRICS)}.")
     extractor: str = Field(max_length=100, examples=["dinov2"])
-    reference: TrackKind = Field("public", description="The track whose references it is measured against.")
+    reference: TrackKind = Field("public", description="The track that provides the reference images.")
     visibility: Visibility = Field(
-        "organizers", description="`everybody` at once, or `organizers` until the final board is published."
+        "organizers",
+        description=(
+            "Who can see the number: `everybody` from now on, or `organizers` until the final board is published."
+        ),
     )
     constants: dict[str, float] = Field(
-        default_factory=dict, max_length=10, description="The metric's constants, where they are not its defaults."
+        default_factory=dict, max_length=10, description="The metric's constants that differ from its defaults."
     )
 
 
@@ -38,9 +41,9 @@ class ShownTrackPage(Page):
 
 
 class MissingMeasurementsView(BaseModel):
-    """What was queued."""
+    """The queued measurements."""
 
-    entries: int = Field(description="Entries that are measured now: those that had failed.")
+    entries: int = Field(description="The number of entries with a failed measurement that are measured again.")
 
 
 router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["extractors"])
@@ -48,8 +51,8 @@ router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["extractors
 
 @router.get("")
 def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> ShownTrackPage:
-    """The numbers that are shown beside the ranked ones, oldest first; for organizers with those that they alone see,
-    and with how far each is."""
+    """List the shown tracks, oldest first. Organizers also get the tracks that only they can see, and the progress of
+    each track."""
     state = visible_state(acting, slug)
     organizes = is_organizer(acting.actor, state.competition.id)
     page = wanted.of_all(visible_shown_tracks(acting.session, state, acting.actor))
@@ -64,8 +67,8 @@ def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> Shown
 def add_shown_track(
     slug: str, body: NewShownTrackBody, acting: ActingOrganizer, settings: AppSettings
 ) -> ShownTrackView:
-    """Show another number, which ranks nothing: of the entries that are scored by now, and of later ones, measured when
-    nothing else waits."""
+    """Add a shown track: a number that does not affect the ranking. Scored and later entries are measured when no other
+    jobs wait."""
     state = state_of(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
     shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)
@@ -74,13 +77,13 @@ def add_shown_track(
 
 @router.delete("/{shown_track}", status_code=204)
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer) -> None:
-    """Show a number no more. What was measured is kept; added again, it is measured anew."""
+    """Remove a shown track. Its measurements are kept, but if you add the track again, entries are measured again."""
     shown_tracks.remove(acting, state_of(acting.session, slug, acting.now), shown_track)
 
 
 @router.post("/{shown_track}/measurements", status_code=202)
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer) -> MissingMeasurementsView:
-    """Measure the entries that lack the number because their measurement, or the references' preparation, failed."""
+    """Measure the entries without a value because their measurement or the references' preparation failed."""
     state = state_of(acting.session, slug, acting.now)
     entries = shown_tracks.measure_missing(acting, state, shown_track)
     return MissingMeasurementsView(entries=entries)

@@ -1,4 +1,4 @@
-"""Choosing a track's tau: distances by label, and a preview of what any tau would do."""
+"""The page for choosing a track's tau: distances by label, and a preview of the impact of any tau."""
 
 from typing import Annotated, Any
 
@@ -21,15 +21,14 @@ from scorer.tuning.thresholds import Option, TrackEntries, TuningRequest
 
 router = Router(include_in_schema=False)
 MAX_SHOWN_CHANGES = 30
-"""Rows in a list of changes; the API has all of them, by pages."""
+"""Rows in a list of changes; the API has pages of all changes."""
 METHODS = {
-    "margin": ("Margin", "In the paper, the memorization margin d(M) gives tau* as the mean of all distances (method"
-               " Paper). This method separates better: it catches the most memorisers without wronging more than a"
-               " share of the legitimate entries."),
-    "accuracy": ("Accuracy", "As few labelled entries as possible on the wrong side."),
-    "otsu": ("Otsu", "The split that leaves the least variance inside its two parts, labels aside."),
-    "held_out": ("Held-out", "Half the distance of the held-out photographs."),
-    "paper": ("Paper", "The mean of all distances, as the paper's formula says literally."),
+    "margin": ("Margin", "Catches the most memorisers without penalising more than a chosen share of the legitimate"
+               " entries. It separates better than the paper's tau*, the mean of all distances (method Paper)."),
+    "accuracy": ("Accuracy", "The fewest labelled entries on the wrong side."),
+    "otsu": ("Otsu", "The split with the least variance inside its two parts; it ignores labels."),
+    "held_out": ("Held-out", "Half the distance of the held-out images."),
+    "paper": ("Paper", "The mean of all distances, the paper's literal formula."),
 }  # fmt: skip
 
 
@@ -43,7 +42,7 @@ def show_thresholds(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
-    """A preview of ``tau``, or of the tau that ``method`` chooses; without either, of the tau in force."""
+    """A preview of ``tau`` or of the choice of ``method``; by default of the tau in force."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
     return _page(acting, state, track, wanted=wanted, viewer=viewer)
@@ -101,7 +100,7 @@ def _drawing(entries: TrackEntries, tau: float) -> Distribution:
 
 
 def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
-    """The preview shown first: the tau in force, else the first method that can choose one, else tau 0."""
+    """The first preview: the tau in force, otherwise the first method with a choice, otherwise tau 0."""
     if entries.in_force is not None:
         return TuningRequest("manual", tau=entries.in_force.tau)
     possible = [option.method for option in options if option.choice is not None]
@@ -110,7 +109,6 @@ def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
 
 @router.post("/competitions/{slug}/tau")
 def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Choose the tau that the page shows."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()
@@ -127,7 +125,6 @@ def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, vie
 
 @router.post("/competitions/{slug}/tau/undo")
 def undo_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Undo the newest choice."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     kind = _track_of(fields)
     reason = text(fields, "reason", max_length=2000).strip()

@@ -1,4 +1,4 @@
-"""Thresholds: choosing tau, undoing that, what each method would choose, what any tau would change, and the history."""
+"""Thresholds: choosing tau and undoing a choice, the methods' choices, the impact of any tau, and the history."""
 
 from typing import Annotated
 
@@ -32,10 +32,10 @@ router = ApiRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=
 
 @router.post("", status_code=201)
 def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, acting: ActingOrganizer) -> RetuningView:
-    """Choose a track's tau; the answer says what changes. Boards are ranked with it from their next read on: nothing
-    is measured again. 409 if another tau is chosen meanwhile."""
+    """Choose a track's tau. The response has the impact. Boards use the new tau from their next read, without new
+    measurements. The request fails with 409 if there is a newer tau than `after`."""
     if not body.preview and not body.reason.strip():
-        raise Invalid("no-reason", "A new threshold needs a reason; it is kept in the history.")
+        raise Invalid("no-reason", "Give a reason for the new threshold. The history shows it.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
     state = state_of(acting.session, slug, acting.now)
     if body.preview:
@@ -48,7 +48,7 @@ def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, a
 
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, acting: ActingOrganizer) -> RetuningView:
-    """Undo the newest choice of tau: a new row restores the one before it. Undoing again goes one further back."""
+    """Undo the newest choice of tau: a new row restores the previous tau. Undoing again goes back one more step."""
     state = state_of(acting.session, slug, acting.now)
     threshold, retuning = thresholds.undo(acting, state, kind, **body.model_dump())
     return retuning_view(retuning, kind, "undo", threshold=threshold)
@@ -62,7 +62,7 @@ def choices(
     wanted: Paging,
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> OptionPage:
-    """What every automatic method would choose now, or what it lacks. Changes nothing. Organizers only."""
+    """Preview the tau that each automatic method would choose now, or why it can't choose. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     page = wanted.of_all(thresholds.method_options(entries, alpha=alpha))
     return OptionPage(choices=page.rows, next_after=page.next_after)
@@ -72,7 +72,7 @@ def choices(
 def show_impact(
     slug: str, kind: TrackKind, acting: ActingOrganizer, query: Annotated[ImpactSummaryQuery, Query()]
 ) -> RetuningView:
-    """What a tau would change, exactly: counts, and the first rows of each list. Changes nothing. Organizers only."""
+    """Preview the exact impact of a tau: counts, and the first rows of each list. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     impact = thresholds.impact_of(acting.session, entries, query.request(), previous=query.previous, limit=query.limit)
     return retuning_view(impact, kind, query.method)
@@ -82,8 +82,8 @@ def show_impact(
 def list_impact(
     slug: str, kind: TrackKind, name: ListName, acting: ActingOrganizer, query: Annotated[ImpactPageQuery, Query()]
 ) -> ImpactPageView:
-    """A page of what a tau would change: of the entries that it penalises, frees or is near, or of the teams whose
-    rank, medal or prize moves. Organizers only."""
+    """Get a page of a tau's impact: the entries that it newly penalises, frees or is close to, or the teams with a new
+    rank, medal or prize. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     _, _, impact = thresholds.compare(acting.session, entries, query.request(), previous=query.previous)
     return impact_page_view(page_of(acting.session, impact, name, after=query.after, limit=query.limit))
@@ -97,11 +97,11 @@ def history(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
 ) -> ThresholdPage:
-    """The choices of tau of the track, newest first: who chose it, how and why, and which entries it penalised or
-    freed. Organizers only."""
+    """List the track's choices of tau, newest first, with author, method, reason, and the entries that they penalised
+    or freed. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     steps = threshold_history.threshold_history(acting.session, entries, before=after, limit=limit + 1).steps
-    views = [threshold_view(each) for each in steps[:limit]]
+    views = [threshold_view(step) for step in steps[:limit]]
     return ThresholdPage(thresholds=views, next_after=views[-1].id if len(steps) > limit else None)
 
 
@@ -111,10 +111,10 @@ def list_changes(
     kind: TrackKind,
     threshold_id: int,
     acting: ActingOrganizer,
-    after: Annotated[int, Query(ge=0, le=10**9, description="Show entries after this many.")] = 0,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many entries.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ImpactPageView:
-    """A page of the entries that one choice of tau penalised or freed. Organizers only."""
+    """Get a page of the entries that a choice of tau penalised or freed. Organizers only."""
     entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
     page = threshold_history.changes_of_step(acting.session, entries, threshold_id, after=after, limit=limit)
     return impact_page_view(page)

@@ -1,4 +1,4 @@
-"""Schemas of thresholds, and how responses are made."""
+"""Schemas of thresholds."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,61 +17,65 @@ from scorer.tuning.thresholds import Option, Retuning, TuningRequest, choice_as_
 
 
 class NewThreshold(Request):
-    """How to choose tau."""
+    """A choice of tau."""
 
     method: ThresholdMethod = "margin"
-    alpha: float = Field(0.0, ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
-    tau: float | None = Field(None, ge=0, le=2, description="`manual`: the value.")
-    reason: str = Field("", max_length=2000, description="Why; required unless this is a preview.")
-    preview: bool = Field(False, description="Return what would change, and change nothing.")
+    alpha: float = Field(
+        0.0, ge=0, lt=1, description="For `margin`: the share of legitimate entries that it may penalise."
+    )
+    tau: float | None = Field(None, ge=0, le=2, description="For `manual`: the value.")
+    reason: str = Field("", max_length=2000, description="The reason; required unless this is a preview.")
+    preview: bool = Field(False, description="Whether to only return the impact.")
     after: int | None = Field(
-        None, description="The id of the threshold that this decision is based on: 409 if there is a newer one."
+        None,
+        description="The id of the threshold that you decided on. The request fails with 409 if there is a newer one.",
     )
 
 
 class ImpactQuery(BaseModel):
-    """Which tau, compared with which."""
+    """A tau, and the threshold to compare it with."""
 
     method: ThresholdMethod = "manual"
     alpha: Annotated[
-        float, Field(ge=0, lt=1, description="`margin`: the share of legitimate entries it may penalise.")
+        float, Field(ge=0, lt=1, description="For `margin`: the share of legitimate entries that it may penalise.")
     ] = 0.0
-    tau: Annotated[float | None, Field(ge=0, le=2, description="`manual`: the value.")] = None
+    tau: Annotated[float | None, Field(ge=0, le=2, description="For `manual`: the value.")] = None
     previous: Annotated[
         int | None,
-        Field(ge=0, description="The id of the threshold to compare with, 0 for none; left out: the one in force."),
+        Field(
+            ge=0, description="The id of the threshold to compare with, 0 for none; by default the threshold in force."
+        ),
     ] = None
 
     def request(self) -> TuningRequest:
-        """The choice of tau that is asked about."""
         return TuningRequest(self.method, self.alpha, self.tau)
 
 
 class ImpactSummaryQuery(ImpactQuery):
-    """Which tau, and how much of each list."""
+    """A tau, and the number of rows per list."""
 
-    limit: Annotated[int, Field(ge=1, le=LISTED, description="Rows of each list.")] = LISTED
+    limit: Annotated[int, Field(ge=1, le=LISTED, description="The number of rows per list.")] = LISTED
 
 
 class ImpactPageQuery(ImpactQuery):
-    """Which tau, and which page of a list."""
+    """A tau, and the requested page of a list."""
 
-    after: Annotated[int, Field(ge=0, le=10**9, description="Show rows after this many.")] = 0
+    after: Annotated[int, Field(ge=0, le=10**9, description="Skip this many rows.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class NewUndo(Request):
-    """The undoing of the newest choice of tau."""
+    """A request to undo the newest choice of tau."""
 
     reason: str = Field(min_length=1, max_length=2000)
-    after: int | None = Field(None, description="As for a new threshold.")
+    after: int | None = Field(None, description="The same as for a new threshold.")
 
 
 class ImpactCounts(BaseModel):
-    """How many rows each list of an impact has, of which the answer has the first ones."""
+    """The total number of rows in each list of an impact."""
 
-    entries: int = Field(description="Entries that tau is chosen over: those in time, without benchmarks.")
-    below: int = Field(description="Entries that this tau penalises.")
+    entries: int = Field(description="The entries for which tau is chosen: without late entries and benchmarks.")
+    below: int = Field(description="The entries that this tau penalises.")
     penalised: int
     freed: int
     borderline: int
@@ -81,26 +85,29 @@ class ImpactCounts(BaseModel):
 
 
 class RetuningView(BaseModel):
-    """A choice of tau, the data it is based on, and its impact on the board that it was based on. Each list has its
-    first rows here, at most 100; `thresholds/impact/{name}` has all of them, by pages."""
+    """A choice of tau, its statistics, and its impact on the board. Each list has up to 100 rows;
+    `thresholds/impact/{name}` has pages of all rows."""
 
     track: TrackKind
     preview: bool
     threshold_id: int | None
     tau: float
-    previous_id: int | None = Field(description="The threshold that it is compared with: `previous` of later pages.")
+    previous_id: int | None = Field(
+        description="The id of the threshold it is compared with. Send it as `previous` for further pages."
+    )
     previous_tau: float | None
     method: ThresholdMethod | Literal["undo"]
     choice: dict[str, Any] = Field(
-        description="memorization_margin (the paper's d(M)), auc, cohens_d, confusion with the labels, and the interval"
-        " of tau within which nothing changes."
+        description="memorization_margin (the paper's d(M)), auc, cohens_d, the confusion with labels, and the"
+        " interval of"
+        " tau with the same impact."
     )
     counts: ImpactCounts
     penalised: list[PenaltyChange]
     freed: list[PenaltyChange]
-    borderline: list[PenaltyChange] = Field(description="Entries within two standard errors of tau.")
+    borderline: list[PenaltyChange] = Field(description="Entries within 2 standard errors of tau.")
     moves: list[RankChange]
-    medals: list[AwardChange] = Field(description="Teams that gain or lose a medal, or change its colour.")
+    medals: list[AwardChange] = Field(description="Teams that gain or lose a medal, or get another medal.")
     prizes: list[AwardChange]
     reviews: ReviewWorkload
     reviews_before: ReviewWorkload
@@ -111,20 +118,22 @@ class OptionPage(Page):
 
 
 class ThresholdView(RecordView):
-    """A past or present tau, and what it changed among the entries of that time."""
+    """A past or current tau, with its impact on the entries at that time."""
 
     id: int
     tau: float
     method: str
     choice: dict[str, Any]
     reason: str
-    author: str | None = Field(description="Null: set by the preparation of the references.")
+    author: str | None = Field(description="Null if the preparation of the references set it.")
     created_at: datetime
-    standing: bool = Field(description="Not undone.")
+    standing: bool = Field(description="Whether it has not been undone.")
     penalised_count: int
     freed_count: int
-    penalised: list[PenaltyChange] = Field(description="The first 30; `thresholds/{id}/changes` has all of them.")
-    freed: list[PenaltyChange] = Field(description="As `penalised`.")
+    penalised: list[PenaltyChange] = Field(
+        description="The first 30 entries; `thresholds/{id}/changes` has all of them."
+    )
+    freed: list[PenaltyChange] = Field(description="The same for freed entries.")
 
 
 class ThresholdPage(Page):
@@ -141,7 +150,7 @@ class ImpactPageView(Page):
 def retuning_view(
     retuning: Retuning, kind: TrackKind, method: str, *, threshold: Threshold | None = None
 ) -> RetuningView:
-    """A choice and its impact; ``threshold``: the recorded row, None for a preview."""
+    """``threshold`` is the recorded row, None for a preview."""
     impact = retuning.impact
     totals = {name: page.total for name, page in retuning.lists.items()}
     return RetuningView(
@@ -161,12 +170,10 @@ def retuning_view(
 
 
 def impact_page_view(page: ChangesPage) -> ImpactPageView:
-    """A page of a list."""
     return ImpactPageView.model_validate({"total": page.total, "entries": page.rows, "next_after": page.next_after})
 
 
 def threshold_view(step: ThresholdStep) -> ThresholdView:
-    """A tau of the history."""
     row = step.threshold
     return ThresholdView.of(
         row,

@@ -1,4 +1,4 @@
-"""Zips of images: read and checked by the standard library alone, on a participant's machine as in the service.
+"""Zips of images, read and checked with the standard library only: on a participant's machine and in the service.
 
-Participants' files are untrusted: every read and loop is bounded by the image specification before it is made.
+Participants' files are untrusted: the image specification bounds every read and loop in advance.
 """

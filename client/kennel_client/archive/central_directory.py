@@ -1,8 +1,8 @@
 """A zip's central directory, read from an untrusted file with bounded memory and few, large reads.
 
-Not the standard library's ``zipfile``, which reads a directory of any size, makes four small reads for each
-member, does not refuse overlapping members in every supported Python, and raises half a dozen kinds of
-exception for a damaged file.
+The standard library's ``zipfile`` does not suffice: it reads a directory of any size and makes four small reads per
+member. It does not refuse overlapping members in every supported Python version, and raises half a dozen kinds of
+exceptions for a damaged file.
 
 Layout: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7 (local header) to 4.3.16 (end record), 4.5.3 (zip64).
 """
@@ -19,7 +19,7 @@ from kennel_client.archive.faults import faulty_members_error
 from kennel_client.errors import Invalid
 
 LOCAL_HEADER_BYTES = 30
-TAIL_BYTES = 1 << 20  # one read that holds the whole directory of 10,000 images with short names
+TAIL_BYTES = 1 << 20  # one read gets the whole directory of 10,000 images with short names
 MAX_COMMENT_BYTES = 0xFFFF
 STORED, DEFLATED = 0, 8  # methods of compression
 
@@ -29,17 +29,17 @@ _LOCATOR64 = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _MAX16, _MAX32 = 0xFFFF, 0xFFFFFFFF
 _ZIP64, _UNICODE_PATH = 1, 0x7075  # kinds of extra fields: APPNOTE 4.5.3 and 4.6.9
-_BACKSLASHES = re.compile(rb"[\x81-\xfe][\x40-\xfe]|\\")  # alone, or as a byte of a character of two bytes
+_BACKSLASHES = re.compile(rb"[\x81-\xfe][\x40-\xfe]|\\")  # alone, or as one byte of a two-byte character
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """One entry of the directory.
 
-    ``offset`` is where its local header starts, ``limit`` where the next member (or the directory) does:
-    the member must fit between. ``compressed`` and ``size`` are the declared bytes in the zip and unpacked.
-    ``position`` counts the directory's entries from 1. A ``name`` in an unknown encoding has its ASCII characters and
-    its other bytes as ``\\x95``; no other name has a backslash.
+    ``offset`` is the start of its local header; ``limit`` is the start of the next member or of the directory, and the
+    member must end before it. ``compressed`` and ``size`` are the declared bytes in the zip and unpacked. ``position``
+    counts the directory's entries from 1. In a ``name`` with an unknown encoding, bytes other than ASCII are written as
+    ``\x95``; no other name has a backslash.
     """
 
     name: str
@@ -55,27 +55,27 @@ class Member:
 
     @property
     def encoding_known(self) -> bool:
-        """Whether ``name`` is text; if not, two names with different bytes are different whatever their letters."""
+        """Whether ``name`` is text; if not, names with different bytes are different, even if they differ only in
+        case.
+        """
         return "\\" not in self.name
 
     @property
     def label(self) -> str:
-        """The name in messages; one in an unknown encoding with its position."""
+        """The name in messages; with its position if the encoding is unknown."""
         return self.name if self.encoding_known else f"file {self.position:,} in the zip ({self.name})"
 
 
 class Tail:
-    """A seekable file of which the last ``TAIL_BYTES`` are kept in memory."""
+    """A seekable file that keeps its last ``TAIL_BYTES`` in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Read the tail: one seek to the end, one read."""
         self.file = file
         self.length = file.seek(0, 2)
         self.start = max(0, self.length - TAIL_BYTES)
         self.data = read_at(file, self.start, self.length - self.start)
 
     def read(self, offset: int, length: int) -> bytes:
-        """``length`` bytes from ``offset``, fewer at the end of the file."""
         if offset >= self.start:
             return self.data[offset - self.start : offset - self.start + length]
         return read_at(self.file, offset, min(length, self.length - offset))
@@ -83,8 +83,9 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Where the central directory lies, as the zip's end declares: ``size`` bytes from ``offset``, which ``read``
-    returns."""
+    """The position of the central directory as the zip's end declares it: ``size`` bytes from ``offset``; ``read``
+    returns them.
+    """
 
     read: Callable[[int, int], bytes]
     position: int  # of the end record that declares all this
@@ -96,7 +97,9 @@ class Directory:
 
 
 def read_at(file: BinaryIO, offset: int, length: int) -> bytes:
-    """``length`` bytes from ``offset``, fewer only where the file ends: a remote file may answer in parts."""
+    """``length`` bytes from ``offset``, fewer only at the end of the file. Loops because a remote file may return
+    parts.
+    """
     file.seek(offset)
     parts = []
     while length > 0 and (part := file.read(length)):
@@ -122,7 +125,7 @@ def find_directory(file: BinaryIO) -> Directory:
 
 
 def members_of(directory: Directory, *, max_members: int) -> list[Member]:
-    """Every entry of the directory, folders and junk included, in the order of the file's bytes.
+    """All entries of the directory, with folders and junk, in the order of the file's bytes.
 
     Memory grows with ``directory.size``, so bound that first. Raises ``Invalid``: ``not-a-zip`` for a damaged
     directory, ``split-zip``, ``too-many-files`` for more than ``max_members``, ``zip-bomb`` for members that share
@@ -140,7 +143,6 @@ def members_of(directory: Directory, *, max_members: int) -> list[Member]:
 
 
 def too_many_files(max_members: int) -> Invalid:
-    """The error for a directory that lists more than anybody needs."""
     return Invalid("too-many-files", f"The zip lists more than {max_members:,} files.")
 
 
@@ -153,7 +155,7 @@ def _split() -> Invalid:
 
 
 def _end(tail: Tail) -> Directory:
-    """The directory of the end record: the last one whose comment reaches exactly to the file's end."""
+    """The directory of the end record: the last record with a comment that ends exactly at the file's end."""
     data = tail.data[-(_END.size + MAX_COMMENT_BYTES) :]
     at = data.rfind(b"PK\5\6")
     while at >= 0:
@@ -165,14 +167,14 @@ def _end(tail: Tail) -> Directory:
         at = data.rfind(b"PK\5\6", 0, at)
     if extra_bytes := _bytes_after_end(tail):
         extra = f"{extra_bytes:,} extra byte{'' if extra_bytes == 1 else 's'}"
-        raise Invalid("not-a-zip", f"The file has {extra} after the zip's end; remove them, or make the zip again.")
+        raise Invalid("not-a-zip", f"The file has {extra} after the zip's end; remove them, or create the zip again.")
     if tail.read(0, 4) == b"PK\3\4":
         raise _damaged("its end is missing, as if the upload had been cut short")
     raise Invalid("not-a-zip", "The file is not a zip.")
 
 
 def _bytes_after_end(tail: Tail) -> int:
-    """How many bytes follow the tail's last end record, if a directory is where that says; else 0."""
+    """How many bytes follow the tail's last end record, if that record points to a directory; else 0."""
     at = tail.data.rfind(b"PK\5\6")
     if at < 0 or at + _END.size > len(tail.data):
         return 0
@@ -200,7 +202,7 @@ def _zip64_end(tail: Tail, end: Directory) -> Directory:
 
 
 def _entries(data: bytes) -> Iterator[Member]:
-    """The directory's entries one by one, ``limit`` not yet set."""
+    """The directory's entries one by one, with ``limit`` not yet set."""
     at = position = 0
     while at < len(data):
         if len(data) - at < _ENTRY.size or data[at : at + 4] != b"PK\1\2":
@@ -221,7 +223,7 @@ def _entries(data: bytes) -> Iterator[Member]:
 
 
 def _extra_fields(extra: bytes, kind: int) -> Iterator[bytes]:
-    """The contents of all whole extra fields of a kind."""
+    """The contents of all complete extra fields of a kind."""
     at = 0
     while at + 4 <= len(extra):
         found, length = struct.unpack_from("<HH", extra, at)
@@ -231,7 +233,7 @@ def _extra_fields(extra: bytes, kind: int) -> Iterator[bytes]:
 
 
 def _widened(fields: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]:
-    """Size, compressed size and offset, each from the zip64 extra field where it did not fit 32 bits."""
+    """Size, compressed size and offset, each from the zip64 extra field if it did not fit 32 bits."""
     missing = fields.count(_MAX32)
     if not missing:
         return fields
@@ -246,9 +248,9 @@ def _widened(fields: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]
 def _decoded_name(raw: bytes, extra: bytes) -> str:
     """The member's name, with ``/`` between folders.
 
-    That of the Unicode path field if there is one for these bytes; else the bytes, if they are UTF-8, whose flag some
-    archivers don't set. No other encoding is guessed. Some archivers write backslashes between folders; in Shift-JIS,
-    Big5 and GBK the second byte of a character can also be one.
+    Uses the Unicode path field if it has one for these bytes; else the bytes if they are UTF-8, because some archivers
+    don't set its flag. No other encoding is guessed. Some archivers write backslashes between folders; in Shift-JIS,
+    Big5 and GBK the second byte of a character can also be a backslash.
     """
     for name in (*_unicode_paths(raw, extra), raw):
         try:
@@ -259,7 +261,7 @@ def _decoded_name(raw: bytes, extra: bytes) -> str:
 
 
 def _unicode_paths(raw: bytes, extra: bytes) -> Iterator[bytes]:
-    """The UTF-8 names in Unicode path fields (version 1) that were made for a member with this raw name."""
+    """The UTF-8 names in Unicode path fields (version 1) made for a member with this raw name."""
     if b"up" in extra:  # its kind, little-endian
         made_for = b"\1" + zlib.crc32(raw).to_bytes(4, "little")
         for content in _extra_fields(extra, _UNICODE_PATH):
@@ -272,10 +274,10 @@ def _separator_or_character(match: re.Match[bytes]) -> bytes:
 
 
 def _require_disjoint(members: Sequence[Member], end: int) -> list[Member]:
-    """The members (sorted by offset) with their limits, none sharing a byte with another or the directory.
+    """The members (sorted by offset) with their limits; none shares a byte with another or the directory.
 
-    Overlap is how a small zip unpacks to terabytes without nesting (D. Fifield, "A better zip bomb",
-    WOOT 2019). Only the length of the local extra field is unknown here; ``limit`` holds the reader to it.
+    With overlaps, a small zip can unpack to terabytes without nesting (D. Fifield, "A better zip bomb", WOOT 2019).
+    Only the length of the local extra field is unknown here; ``limit`` restricts the reader.
     """
     limits = [member.offset for member in members[1:]] + [end]
     placed = [replace(member, limit=limit) for member, limit in zip(members, limits, strict=False)]

@@ -1,4 +1,4 @@
-"""Error messages of the archive: one sentence for the zip, one line for each faulty member."""
+"""Error messages about zips: one sentence for the zip, one line for each faulty member."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -11,7 +11,7 @@ MAX_NAME_LENGTH = 120  # characters; a member name may be 65,535 bytes long
 
 
 class MemberError(Exception):
-    """One member can't be used; the text ends the sentence that its name begins: "is 32x32, not 64x64"."""
+    """A member can't be used. The text continues the sentence that its name begins: "is 32x32, not 64x64"."""
 
 
 def printable_name(name: str) -> str:
@@ -21,7 +21,7 @@ def printable_name(name: str) -> str:
 
 
 def printable_list(names: Sequence[str]) -> str:
-    """The first ten of names, safe to print, and how many more there are: "a.png, b.png and 3 more"."""
+    """The first ten names, safe to print, and the number of others: "a.png, b.png and 3 more"."""
     shown, more = [printable_name(name) for name in names[:MAX_FAULTS_LISTED]], len(names) - MAX_FAULTS_LISTED
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
@@ -29,23 +29,24 @@ def printable_list(names: Sequence[str]) -> str:
 def faulty_members_error(slug: str, message: str, faults: Sequence[tuple[str, str]]) -> Invalid:
     """The error for a zip with faulty members.
 
-    ``faults`` holds (the member's label, what is wrong) in canonical order. The first ten become the
-    error's ``faults``; ``extra["fault_count"]`` counts them all.
+    ``faults`` holds (the member's label, its fault) in canonical order. The first ten become the error's ``faults``;
+    ``extra["fault_count"]`` is the number of all.
     """
     lines = [f"{printable_name(name)} {wrong}" for name, wrong in faults[:MAX_FAULTS_LISTED]]
     return Invalid(slug, message, faults=lines, fault_count=len(faults))
 
 
 def count_phrase(faults: Sequence[object], total: int) -> str:
-    """A phrase such as "3 of 10,000 images", its noun singular for a ``total`` of 1."""
+    """A phrase such as "3 of 10,000 images"; the noun is singular for a ``total`` of 1."""
     return f"{len(faults):,} of {total:,} image{'' if total == 1 else 's'}"
 
 
 def sound_images(
     labels: Sequence[str], outcomes: Iterable[tuple[int, Result | MemberError]]
 ) -> Iterator[tuple[int, Result]]:
-    """The images that can be used, by index in ``labels``; after the last one ``Invalid`` (``bad-images``) if others
-    can't."""
+    """The usable images, by index in ``labels``; raises ``Invalid`` (``bad-images``) after the last one if others are
+    faulty.
+    """
     wrong: dict[int, MemberError] = {}
     for index, outcome in outcomes:
         if isinstance(outcome, MemberError):

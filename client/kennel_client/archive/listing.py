@@ -1,4 +1,4 @@
-"""The cheap check: a zip's names, count, sizes and compression, judged from its central directory alone."""
+"""The fast check: a zip's names, count, sizes and compression, from its central directory alone."""
 
 import unicodedata
 from collections import Counter
@@ -22,7 +22,7 @@ _JUNK = frozenset({"__macosx", "thumbs.db", "desktop.ini", "icon\r", "@eadir"})
 
 
 def is_junk(path: str) -> bool:
-    """Whether a path inside a zip or folder, with ``/`` between its parts, is ignored: any part begins with a dot
+    """Whether a path inside a zip or folder, with ``/`` between its parts, is ignored: a part begins with a dot
     (``.DS_Store``, ``._a.png``, ``.ipynb_checkpoints``) or is a known name. A path with ``..`` is refused instead.
     """
     parts = [part for part in path.split("/") if part != "."]
@@ -30,17 +30,19 @@ def is_junk(path: str) -> bool:
 
 
 def ignored_sentence(names: Sequence[str]) -> str | None:
-    """The sentence about ignored files for the person who sent them; None if there are none."""
+    """The sentence about ignored files for the uploader; None if there are none."""
     if not names:
         return None
     return f"{len(names):,} file{' was' if len(names) == 1 else 's were'} ignored: {printable_list(names)}."
 
 
-METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one zip or directory, beyond that for each image
+METADATA_BYTES = 64 << 10  # allowance for text, XMP and the like in one zip or directory, and more for each image
 DIRECTORY_BYTES = 1024  # allowance for one image in the directory: name, extra fields, a second entry in __MACOSX
 _ENCRYPTED = 1 | 1 << 6 | 1 << 13  # APPNOTE 4.4.4: encrypted, strongly encrypted, directory masked
-_AES = 99  # the method number of WinZip's encryption, in place of the real method
-STRIP_METADATA = "Strip it, for example with `exiftool -all= *.png` or `mogrify -strip *.png`, and make the zip again."
+_AES = 99  # WinZip's encryption has this method number instead of the real method's
+STRIP_METADATA = (
+    "Strip it, for example with `exiftool -all= *.png` or `mogrify -strip *.png`, and create the zip again."
+)
 _UNREADABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and direction characters, line ends
 
 
@@ -58,22 +60,21 @@ class ImageSpec:
 
     @property
     def pixel_bytes(self) -> int:
-        """Bytes of one image before compression: three a pixel, and one filter byte a row."""
+        """Bytes of one image before compression: three per pixel, and one filter byte per row."""
         return self.size * (1 + 3 * self.size)
 
     @property
     def metadata_bytes(self) -> int:
-        """How much text, XMP and the like the images may have on average."""
+        """The most bytes of text, XMP and the like per image, on average."""
         return self.pixel_bytes + 4096
 
     @property
     def member_bytes(self) -> int:
-        """The most bytes that one image may have."""
         return self.pixel_bytes + self.metadata_bytes + METADATA_BYTES
 
     @property
     def total_bytes(self) -> int:
-        """The most that all files of a zip together may unpack to."""
+        """The most bytes to which all files of a zip together may unpack."""
         return self.count * (self.pixel_bytes + self.metadata_bytes) + METADATA_BYTES
 
     @property
@@ -83,7 +84,7 @@ class ImageSpec:
 
     @property
     def max_members(self) -> int:
-        """The most entries that are read of a directory: images, a second entry of each in __MACOSX, some folders."""
+        """The most directory entries that are read: images, a second entry for each in __MACOSX, some folders."""
         return 2 * self.count + 1000
 
     @property
@@ -94,33 +95,34 @@ class ImageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The images of a zip in canonical order: member names sorted by their UTF-8 bytes; and a sentence about its
-    files that are ignored."""
+    """The images of a zip in canonical order (member names sorted by their UTF-8 bytes), and a sentence about ignored
+    files.
+    """
 
     members: tuple[Member, ...]
     ignored: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names as the zip gives them, folder included, ``/`` between."""
+        """Names as in the zip, with the folder, separated by ``/``."""
         return tuple(member.name for member in self.members)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names as messages have them."""
+        """Names as in messages."""
         return tuple(member.label for member in self.members)
 
 
 def list_images(file: BinaryIO, spec: ImageSpec) -> Listing:
-    """List the images of a participant's zip, reading its end and its central directory only.
+    """List the images of a participant's zip; reads only its end and its central directory.
 
-    ``file`` is seekable and may be remote: it takes one read for 10,000 images, two or three for many more.
-    Any ``*.png`` counts, all at the top or all in one folder; folders and junk files are ignored, but count against
-    every limit of the zip.
+    ``file`` is seekable and may be remote: one read for 10,000 images, two or three for many more. Any ``*.png``
+    counts, if all are at the top or all are in one folder. Folders and junk files are ignored, but count against every
+    limit of the zip.
 
     Raises ``Invalid`` with the slug ``not-a-zip``, ``split-zip``, ``encrypted``, ``unsupported-compression``,
-    ``wrong-names``, ``wrong-count``, ``too-many-files``, ``too-much-metadata`` or ``zip-bomb``; its ``faults`` are the
-    first ten members concerned, ``extra["fault_count"]`` counts them all.
+    ``wrong-names``, ``wrong-count``, ``too-many-files``, ``too-much-metadata`` or ``zip-bomb``. Its ``faults`` are the
+    first ten members concerned; ``extra["fault_count"]`` is the number of all.
     """
     return images_in(find_directory(file), spec)
 
@@ -146,13 +148,15 @@ def images_in(directory: Directory, spec: ImageSpec) -> Listing:
 
 
 def canonical_members(members: Sequence[Member]) -> tuple[list[Member], str | None]:
-    """The members that count, in canonical order, without folders and junk files; and a sentence about the latter."""
+    """The members that count, in canonical order, without folders and junk files; and a sentence about the junk
+    files.
+    """
     files = sorted((m for m in members if _parts(m) and not m.name.endswith("/")), key=lambda m: m.name.encode())
     return [m for m in files if not is_junk(m.name)], ignored_sentence([m.label for m in files if is_junk(m.name)])
 
 
 def refuse_unreadable(members: Sequence[Member]) -> None:
-    """Raise ``Invalid`` if a member is encrypted or compressed by anything but deflate."""
+    """Raise ``Invalid`` if a member is encrypted or compressed with another method than deflate."""
     encrypted = [(m.label, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
     if encrypted:
         raise faulty_members_error("encrypted", "The zip is encrypted; upload it without a password.", encrypted)
@@ -160,14 +164,15 @@ def refuse_unreadable(members: Sequence[Member]) -> None:
         (m.label, f"uses compression method {m.method}") for m in members if m.method not in (STORED, DEFLATED)
     ]
     if unsupported:
-        message = "The zip uses a compression other than deflate; make it with an ordinary zip program."
+        message = "The zip uses a compression other than deflate; create it with a common zip program."
         raise faulty_members_error("unsupported-compression", message, unsupported)
 
 
 def _refuse_metadata(members: Sequence[Member], everything: Sequence[Member], spec: ImageSpec) -> None:
-    """Raise ``Invalid("too-much-metadata")`` for images, or a zip, of more bytes than the specification allows.
+    """Raise ``Invalid("too-much-metadata")`` if an image or the zip has more bytes than the specification allows.
 
-    Only the sizes are known, and pixels seldom take all that they may: the metadata is at least what is beyond that.
+    Only sizes are known, and pixels are seldom incompressible, so bytes beyond the largest possible pixels are
+    certainly metadata.
     """
     sizes = [(m.label, max(m.size, m.compressed)) for m in members]
     large = [(label, f"has {_kilobytes(size - spec.pixel_bytes)}") for label, size in sizes if size > spec.member_bytes]
@@ -184,19 +189,19 @@ def _refuse_metadata(members: Sequence[Member], everything: Sequence[Member], sp
     else:
         ignored = sum(m.size for m in everything) - images
         message = (
-            f"The zip has {_kilobytes(ignored)} in files that are no images of the entry, more than their metadata may "
-            "take. Make the zip again without them."
+            f"The zip has {_kilobytes(ignored)} in files that are not images of the entry, more than their "
+            "metadata may take. Create the zip again without them."
         )
     raise Invalid("too-much-metadata", message)
 
 
 def _kilobytes(size: int) -> str:
-    """A size rounded up. Limits are rounded down: the two never look equal."""
+    """A size rounded up. Limits are rounded down, so that the two never look equal."""
     return f"{-(-size // 1000):,} KB"
 
 
 def path_fault(member: Member) -> str | None:
-    """The fault of a member's path, whatever the folder layout; None if there is none."""
+    """The fault in a member's path, for any folder layout; None if there is none."""
     if _unreadable(member.name):
         return "has unreadable characters in its name"
     if member.name.startswith("/") or member.name[1:2] == ":":
@@ -207,7 +212,7 @@ def path_fault(member: Member) -> str | None:
 
 
 def name_collisions() -> Callable[[Member], str | None]:
-    """A rule against names that an earlier member has, up to Unicode form and case."""
+    """A rule against names that an earlier member has, ignoring Unicode form and case."""
     seen: dict[str, tuple[int, str]] = {}  # by folded name: offset (no two members share one) and name
 
     def rule(member: Member) -> str | None:
@@ -218,8 +223,8 @@ def name_collisions() -> Callable[[Member], str | None]:
         if first[0] == member.offset:
             return None
         if first[1] == member.name:
-            return "is there twice"
-        return f"has the same name as {printable_name(first[1])}, up to case and Unicode form"
+            return "appears twice"
+        return f"has the same name as {printable_name(first[1])}, ignoring case and Unicode form"
 
     return rule
 
@@ -269,5 +274,5 @@ def _counted(members: Sequence[Member]) -> str:
 
 
 def _wrong_count(contents: str, found: int, spec: ImageSpec, *, ignored: str | None = None) -> Invalid:
-    message = f"The zip has {contents}; the competition asks for {spec.count:,}."
+    message = f"The zip has {contents}; the competition requires {spec.count:,}."
     return Invalid("wrong-count", f"{message} {ignored}" if ignored else message, found=found, needed=spec.count)

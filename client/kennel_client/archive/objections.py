@@ -1,4 +1,4 @@
-"""What people would object to in an entry that the service takes: repeated images, and training images among them."""
+"""Objections that reviewers may raise to a valid entry: repeated images, and training images among them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PixelHash:
-    """Hashes of one image's pixels, and of those of its mirror image, left to right."""
+    """Hashes of an image's pixels and of its mirror image (left to right)."""
 
     upright: bytes
     mirrored: bytes
@@ -15,7 +15,7 @@ class PixelHash:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """So many images of an entry to which people would object, and a sentence about them."""
+    """Images of an entry that reviewers may object to: their number, and a sentence about them."""
 
     name: str
     images: int
@@ -23,22 +23,31 @@ class Objection:
 
 
 def objections_to(hashes: Sequence[PixelHash], training: Sequence[PixelHash] = ()) -> list[Objection]:
-    """The objections to an entry, whose images are compared with each other and with training images.
+    """Compare an entry's images with each other and with training images.
 
-    An image is in one of the last two at most, and a symmetric one is no mirror image.
+    An image counts in at most one of the two kinds of training images; a symmetric image does not count as a mirror
+    image.
     """
-    counts = Counter(each.upright for each in hashes)
-    known = {each.upright for each in training}
-    mirrored = {each.mirrored for each in training} - known
+    counts = Counter(pixel_hash.upright for pixel_hash in hashes)
+    known = {pixel_hash.upright for pixel_hash in training}
+    mirrored = {pixel_hash.mirrored for pixel_hash in training} - known
     found = (
-        ("repeated-images", "repeat another one, pixel by pixel", len(hashes) - len(counts)),
+        ("repeated-images", "repeat another image, pixel by pixel", len(hashes) - len(counts)),
         (
             "mirrored-images",
-            "are mirror images of another one",
-            sum(each.mirrored != each.upright and each.mirrored in counts for each in hashes),
+            "are mirror images of another image",
+            sum(pixel_hash.mirrored != pixel_hash.upright and pixel_hash.mirrored in counts for pixel_hash in hashes),
         ),
-        ("training-images", "are training images, pixel by pixel", sum(each.upright in known for each in hashes)),
-        ("mirrored-training-images", "are mirrored training images", sum(each.upright in mirrored for each in hashes)),
+        (
+            "training-images",
+            "are training images, pixel by pixel",
+            sum(pixel_hash.upright in known for pixel_hash in hashes),
+        ),
+        (
+            "mirrored-training-images",
+            "are mirrored training images",
+            sum(pixel_hash.upright in mirrored for pixel_hash in hashes),
+        ),
     )
     return [
         Objection(name, images, f"{images:,} of {len(hashes):,} images {what}.")

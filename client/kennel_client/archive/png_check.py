@@ -1,8 +1,8 @@
-"""A strict check of a PNG without its pixels: RGB, 8 bits, the specified size, the length of its image data, and no
-chunk that changes what a viewer shows.
+"""A strict check of a PNG without decoding its pixels: RGB, 8 bits, the specified size, the length of its image data,
+and no chunk that changes what a viewer shows.
 
-Chunks are parsed here only as far as that needs. Whoever decodes the pixels gets the header and the image data alone,
-so that no other chunk can change or slow the decoding or use memory.
+Parses chunks only as far as needed. The decoder gets only the header and the image data, so that no other chunk can
+change or slow the decoding or use memory.
 
 Specification: W3C, Portable Network Graphics (Third Edition), 2025.
 """
@@ -19,9 +19,9 @@ _OTHER_FORMATS = ((b"\xff\xd8\xff", "a JPEG"), (b"GIF8", "a GIF"), (b"RIFF", "a 
 _COLOURS = {
     0: "is greyscale, not RGB",
     2: None,
-    3: "has a palette, it is not RGB",
+    3: "has a palette and is not RGB",
     4: "is greyscale with an alpha channel, not RGB",
-    6: "has an alpha channel, it is not RGB",
+    6: "has an alpha channel and is not RGB",
 }
 _REFUSED = {
     b"tRNS": "has a transparent colour (tRNS)",
@@ -29,9 +29,9 @@ _REFUSED = {
     b"fcTL": "is animated (fcTL)",
     b"fdAT": "is animated (fdAT)",
     b"iCCP": "has a colour profile (iCCP), which changes the colours that a viewer shows",
-    b"eXIf": "has EXIF data (eXIf), which can turn the image that a viewer shows",
+    b"eXIf": "has EXIF data (eXIf), which can rotate the image in a viewer",
 }
-# Allowed with the values that are assumed anyway: gamma 1/2.2 and sRGB.
+# Allowed with the default values: gamma 1/2.2 and sRGB.
 _ASSUMED = {
     b"gAMA": (
         {struct.pack(">L", gamma) for gamma in (45454, 45455)},
@@ -47,11 +47,11 @@ _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
 
 
 def bare_png(png: bytes, size: int) -> bytes:
-    """An RGB 8-bit PNG of ``size`` x ``size`` with its header and its image data alone, whose pixels are not decoded.
+    """Reduce an RGB 8-bit PNG of ``size`` x ``size`` to its header and image data, without decoding pixels.
 
-    Text, time, resolution, sRGB, chromaticities and other chunks that leave the pixels alone are ignored,
-    as are bytes after IEND: every viewer stops there. Interlacing is fine.
-    Raises ``MemberError`` for anything else; the size is checked before any pixel is unpacked.
+    Text, time, resolution, sRGB, chromaticities and other chunks that don't change pixels are ignored, and so are bytes
+    after IEND, where every viewer stops. Interlacing is allowed. Raises ``MemberError`` for anything else; checks the
+    size before it unpacks any pixel.
     """
     header, parts = _critical(png, size)
     data = b"".join(parts)
@@ -60,7 +60,7 @@ def bare_png(png: bytes, size: int) -> bytes:
 
 
 def _critical(png: bytes, size: int) -> tuple[bytes, list[bytes]]:
-    """Content of the header chunk and of each data chunk; every other chunk is checked."""
+    """Content of the header chunk and of each data chunk; checks every other chunk."""
     if not png.startswith(_SIGNATURE):
         actual = next((f": it is {name}" for magic, name in _OTHER_FORMATS if png.startswith(magic)), "")
         raise MemberError(f"is not a PNG file{actual}")
@@ -104,7 +104,7 @@ def _printable(kind: bytes) -> str:
 
 
 def _refuse_header(header: bytes, size: int) -> None:
-    """Raise ``MemberError`` unless the header (section 11.2.1) is that of an RGB 8-bit image of the size."""
+    """Raise ``MemberError`` unless the header (section 11.2.1) is for an RGB 8-bit image of the size."""
     if len(header) != _IHDR.size:
         raise MemberError("is damaged: its header has a wrong length")
     width, height, depth, colour, compression, filtering, interlace = _IHDR.unpack(header)
@@ -116,7 +116,7 @@ def _refuse_header(header: bytes, size: int) -> None:
     if wrong_colour is not None:
         raise MemberError(wrong_colour)
     if depth != 8:
-        raise MemberError(f"has {depth} bits a channel, not 8")
+        raise MemberError(f"has {depth} bits per channel, not 8")
 
 
 def _refuse_chunk(kind: bytes, content: bytes) -> None:
@@ -127,14 +127,14 @@ def _refuse_chunk(kind: bytes, content: bytes) -> None:
         harmless, wrong = _ASSUMED[kind]
         if content not in harmless:
             raise MemberError(wrong)
-    # Section 5.4: a capital first letter marks a chunk without which the image can't be understood.
-    # A suggested palette is the one such chunk that an RGB image may have, and changes nothing.
+    # Section 5.4: a capital first letter marks a critical chunk, which decoders must understand. RGB images may have a
+    # suggested palette (PLTE), which changes nothing.
     if kind[:1].isupper() and kind not in (b"PLTE", b"IEND"):
-        raise MemberError(f"has a chunk that no decoder knows ({_printable(kind)})")
+        raise MemberError(f"has an unknown critical chunk ({_printable(kind)})")
 
 
 def _refuse_wrong_length(data: bytes, size: int, *, interlaced: bool) -> None:
-    """Raise ``MemberError`` unless the data unpacks to just the image; Pillow shows missing rows black."""
+    """Raise ``MemberError`` unless the data unpacks to exactly the image; Pillow shows missing rows as black."""
     expected = _filtered_bytes(size, interlaced=interlaced)
     inflater = zlib.decompressobj()
     try:

@@ -1,4 +1,4 @@
-"""The pixels of a PNG, decoded by Pillow, which not every participant has."""
+"""PNG pixels decoded with Pillow, an optional dependency of the client."""
 
 import hashlib
 import io
@@ -13,8 +13,9 @@ HASH_BYTES = 16
 
 
 def load_png(png: bytes, size: int) -> Image.Image:
-    """An RGB 8-bit PNG of ``size`` x ``size``, decoded; raises ``MemberError`` as :func:`bare_png` does, and for pixels
-    that cannot be decoded."""
+    """Decode an RGB 8-bit PNG of ``size`` x ``size``. Raises ``MemberError`` as :func:`bare_png` does, and for pixels
+    that cannot be decoded.
+    """
     bare = bare_png(png, size)
     try:
         with Image.open(io.BytesIO(bare), formats=("PNG",)) as image:
@@ -25,7 +26,6 @@ def load_png(png: bytes, size: int) -> Image.Image:
 
 
 def pixel_hash_of(image: Image.Image) -> PixelHash:
-    """The hashes of an RGB image."""
     return PixelHash(_digest(image), _digest(image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)))
 
 

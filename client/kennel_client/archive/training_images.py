@@ -1,4 +1,4 @@
-"""The training images on a participant's machine, for comparing an entry with them; decoded by Pillow."""
+"""The training images on a participant's machine, to compare an entry with them; decoded with Pillow."""
 
 import io
 from typing import BinaryIO
@@ -18,23 +18,23 @@ FORMATS = ("JPEG", "PNG", "WEBP")
 
 
 def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None = None) -> list[PixelHash]:
-    """The hashes of the PNG, JPEG and WebP images of a zip at ``size`` x ``size``; ``progress(done, n)`` now and then.
+    """Hash the PNG, JPEG and WebP images of a zip at ``size`` x ``size``; calls ``progress(done, n)`` now and then.
 
-    Images of another size are resized as a whole by Pillow's bicubic filter to 8 bits, as a participant is likely to
-    have done it; the service compares with what it resizes in float. Raises ``Invalid``: as ``find_directory`` and
-    ``members_of`` do, ``no-images`` or ``bad-images``.
+    Resizes images of another size to 8 bits with Pillow's bicubic filter, without cropping, as participants probably
+    do; the service compares with images that it resizes in float. Raises ``Invalid`` as ``find_directory`` and
+    ``members_of`` do, and ``no-images`` or ``bad-images``.
     """
     directory = find_directory(file)
     listed, _ = canonical_members(members_of(directory, max_members=directory.count))
     members = [member for member in listed if member.name.lower().endswith(SUFFIXES)]
     if not members:
-        raise Invalid("no-images", "There is no PNG, JPEG or WebP.")
+        raise Invalid("no-images", "There is no PNG, JPEG or WebP image in the zip.")
 
     def hash_image(_: int, content: bytes) -> PixelHash:
         return pixel_hash_of(_decoded(content, size))
 
     hashed = map_members(file, members, hash_image, progress=progress)
-    return [each for _, each in sound_images([member.label for member in members], hashed)]
+    return [pixel_hash for _, pixel_hash in sound_images([member.label for member in members], hashed)]
 
 
 def _decoded(content: bytes, size: int) -> Image.Image:

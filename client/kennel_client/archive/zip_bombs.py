@@ -1,4 +1,4 @@
-"""Protection from zip bombs, by the sizes and compression ratios that a central directory declares."""
+"""Protection from zip bombs, based on the sizes and compression ratios in a central directory."""
 
 from collections.abc import Sequence
 
@@ -9,28 +9,29 @@ from kennel_client.errors import Invalid
 MIN_RATIO_LIMIT = 100
 DEFLATE_RATIO = 1032  # zlib.net/zlib_tech.html
 MIN_PACKED_BYTES = 60
-"""The chunks, checksums and Huffman codes of a PNG, however flat: 63 to 110 bytes were measured."""
+"""The smallest chunks, checksums and Huffman codes of a flat PNG: 63 to 110 bytes were measured."""
 
 
 def refuse_bombs(members: Sequence[Member], *, image_bytes: int) -> None:
-    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than PNGs of one flat colour without any
-    compression of their own, with ``image_bytes`` of pixels each."""
+    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than uncompressed PNGs of one flat colour, with
+    ``image_bytes`` of pixels each.
+    """
     limit = max(MIN_RATIO_LIMIT, image_bytes // (image_bytes // DEFLATE_RATIO + MIN_PACKED_BYTES))
     unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
     if unpacked > limit * packed:
         message = (
-            f"The zip would unpack to more than {limit:,} times its size; images of this size don't shrink so far."
+            f"The zip would unpack to more than {limit:,} times its size; images of this size don't compress that far."
         )
         raise Invalid("zip-bomb", message)
 
 
 def refuse_large_members(members: Sequence[Member], *, member_bytes: int, total_bytes: int) -> None:
-    """Raise ``Invalid("zip-bomb")`` if members declare more bytes than anybody's images need."""
+    """Raise ``Invalid("zip-bomb")`` if members declare more bytes than any valid images need."""
     sizes = [(m.label, max(m.size, m.compressed)) for m in members]
     huge = [(label, f"would take {size:,} bytes") for label, size in sizes if size > member_bytes]
     if huge:
         raise faulty_members_error("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
     unpacked = sum(m.size for m in members)
     if unpacked > total_bytes:
-        message = f"The images would unpack to {unpacked:,} bytes; {total_bytes:,} are the most allowed."
+        message = f"The images would unpack to {unpacked:,} bytes; the limit is {total_bytes:,}."
         raise Invalid("zip-bomb", message)

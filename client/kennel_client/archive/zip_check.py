@@ -1,4 +1,4 @@
-"""The check of a whole zip, as the service makes it: every image, and every fault reported."""
+"""The full check of a zip, as the service makes it: checks every image and reports every fault."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,43 +14,43 @@ from kennel_client.archive.zip_reader import MemberProgress, map_members
 
 @dataclass(frozen=True)
 class ZipCheck:
-    """What was checked of a zip in which no fault was found."""
+    """The result of a check without faults."""
 
     spec: ImageSpec
     pixels_decoded: bool
-    """Whether Pillow was there to decode the pixels, as the service does; without it a PNG whose compressed rows have
-    the right length and wrong contents passes here."""
+    """Whether Pillow decoded the pixels, as the service does. Without Pillow, a PNG passes if its compressed rows have
+    the right length but wrong contents.
+    """
     pixel_hashes: tuple[PixelHash, ...] = field(default=(), repr=False)
-    """Of the images in canonical order; none where no pixels were decoded."""
+    """Hashes of the images in canonical order; empty if no pixels were decoded."""
     ignored: str | None = None
-    """A sentence about the files that are ignored."""
+    """A sentence about ignored files."""
 
     def __str__(self) -> str:
-        """For example: "10,000 images of 64x64: names, sizes, headers, checksums, lengths and pixels are fine"."""
+        """For example: "10,000 images of 64x64: names, sizes, headers, checksums, lengths and pixels are valid"."""
         images = f"{self.spec.count:,} images of {self.spec.size}x{self.spec.size}"
         if self.pixels_decoded:
-            return f"{images}: names, sizes, headers, checksums, lengths and pixels are fine"
+            return f"{images}: names, sizes, headers, checksums, lengths and pixels are valid"
         return (
-            f"{images}: names, sizes, headers, checksums and lengths are fine; pixels were not decoded, because Pillow "
-            "is not installed"
+            f"{images}: names, sizes, headers, checksums and lengths are valid; pixels were not decoded, because "
+            "Pillow is not installed"
         )
 
 
 def check_zip(file: BinaryIO, spec: ImageSpec, progress: MemberProgress | None = None) -> ZipCheck:
-    """Check every image of a zip, with their pixels where Pillow is installed; ``progress(done, n)`` now and then.
+    """Check every image of a zip, with pixels if Pillow is installed; calls ``progress(done, n)`` now and then.
 
-    Raises ``Invalid`` as the service rejects it: for its directory (:func:`list_images`), or ``bad-images`` with the
+    Raises ``Invalid`` as the service rejects it: for the directory (:func:`list_images`), or ``bad-images`` with the
     first ten faults by name.
     """
     listing = list_images(file, spec)
     check, pixels_decoded = _image_check(spec.size)
     results = dict(sound_images(listing.labels, map_members(file, listing.members, check, progress=progress)))
-    hashes = tuple(each for _, each in sorted(results.items()) if each is not None)
+    hashes = tuple(pixel_hash for _, pixel_hash in sorted(results.items()) if pixel_hash is not None)
     return ZipCheck(spec, pixels_decoded, hashes, listing.ignored)
 
 
 def has_pillow() -> bool:
-    """Whether pixels can be decoded here."""
     return find_spec("PIL") is not None
 
 

@@ -11,14 +11,14 @@ from typing import BinaryIO, TypeVar
 from kennel_client.archive.central_directory import DEFLATED, LOCAL_HEADER_BYTES, Member, read_at
 from kennel_client.archive.faults import MemberError
 
-WINDOW_BYTES = 4 << 20  # read at once: 18 reads for 10,000 images of 64 x 64
+WINDOW_BYTES = 4 << 20  # per read: 18 reads for 10,000 images of 64 x 64
 MAX_EXTRA_BYTES = 0xFFFF
 _LOCAL = struct.Struct("<4s5H3L2H")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 MemberProgress = Callable[[int, int], None]
-Record = tuple[int, bytes]  # index of the member, its bytes in the zip from its local header on
+Record = tuple[int, bytes]  # index of the member, its bytes in the zip starting with its local header
 
 
 def map_members(
@@ -28,10 +28,10 @@ def map_members(
     *,
     progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
-    """``work(index, unpacked bytes)`` of every member, as (index, result), in no particular order.
+    """Yield (index, ``work(index, unpacked bytes)``) for every member, in any order.
 
-    ``index`` counts in ``members``; a ``MemberError`` of unpacking or of ``work`` takes the result's place.
-    ``work`` runs in threads (the decoders release the interpreter's lock). ``progress(done, total)`` now and then.
+    ``index`` counts in ``members``; a ``MemberError`` from unpacking or ``work`` replaces the result. ``work`` runs in
+    threads, because decoders release the interpreter's lock. Calls ``progress(done, total)`` now and then.
     """
 
     def outcomes(records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
@@ -48,10 +48,10 @@ def map_windows(
     threads: int,
     progress: MemberProgress | None = None,
 ) -> Iterator[tuple[int, Result | MemberError]]:
-    """What ``outcomes`` returns for the records of each window, all in one row.
+    """Yield what ``outcomes`` returns for the records of each window.
 
-    ``outcomes`` runs in threads; the file is read by the caller's thread alone, one window more than there are threads
-    at most. ``progress(done, total)`` after each.
+    ``outcomes`` runs in threads; only the caller's thread reads the file, at most one window ahead of the threads.
+    Calls ``progress(done, total)`` after each window.
     """
     done = 0
     with ThreadPoolExecutor(threads) as pool:
@@ -63,7 +63,7 @@ def map_windows(
 
 
 def unpack(member: Member, record: bytes) -> bytes:
-    """The member's content from its bytes in the zip, its length and CRC checked against the directory.
+    """Unpack a member from its bytes in the zip, and check length and CRC against the directory.
 
     Never unpacks more than one byte beyond ``member.size``. Raises ``MemberError``.
     """
@@ -71,7 +71,7 @@ def unpack(member: Member, record: bytes) -> bytes:
 
 
 def inflate(data: bytes, method: int, size: int, *, crc: int) -> bytes:
-    """A member's content from its compressed bytes; see :func:`unpack`."""
+    """Unpack a member's compressed bytes; see :func:`unpack`."""
     if method == DEFLATED:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
@@ -100,15 +100,15 @@ def _outcome(
 
 
 def packed(member: Member, record: bytes) -> bytes:
-    """The compressed bytes behind the local header, which must name the same member as the directory.
+    """The compressed bytes after the local header, which must name the same member as the directory.
 
     Raises ``MemberError``.
     """
     if len(record) < _LOCAL.size or not record.startswith(b"PK\3\4"):
-        raise MemberError("is not where the zip's directory says")
+        raise MemberError("is not at the position in the zip's directory")
     *_, name_bytes, extra_bytes = _LOCAL.unpack_from(record)
     if record[_LOCAL.size : _LOCAL.size + name_bytes] != member.raw_name:
-        raise MemberError("has another name in the zip's directory than in front of its data")
+        raise MemberError("has another name in the zip's directory than in its own header")
     start = _LOCAL.size + name_bytes + extra_bytes
     data = record[start : start + member.compressed]
     if len(data) < member.compressed:
@@ -117,7 +117,7 @@ def packed(member: Member, record: bytes) -> bytes:
 
 
 def _windows(file: BinaryIO, members: Sequence[Member]) -> Iterator[list[Record]]:
-    """Runs of neighbouring members, each run from one read, in the order of the file."""
+    """Runs of neighbouring members in file order, each run from one read."""
     order = sorted(range(len(members)), key=lambda index: members[index].offset)
     run: list[int] = []
     for index in order:
@@ -130,13 +130,13 @@ def _windows(file: BinaryIO, members: Sequence[Member]) -> Iterator[list[Record]
 
 
 def _stop(member: Member) -> int:
-    """The latest possible end of the member; without the bound, a gap before the next would be read too."""
+    """The latest possible end of the member; without this bound, a gap before the next member would also be read."""
     max_bytes = LOCAL_HEADER_BYTES + len(member.raw_name) + MAX_EXTRA_BYTES + member.compressed
     return min(member.limit, member.offset + max_bytes)
 
 
 def _fits(first: Member, last: Member, following: Member) -> bool:
-    """Whether ``following`` may join the run: close behind it, and the window not full."""
+    """Whether ``following`` can join the run: it starts close behind it, and the window is not full."""
     close = following.offset - _stop(last) <= MAX_EXTRA_BYTES
     return close and _stop(following) - first.offset <= WINDOW_BYTES
 
@@ -150,7 +150,9 @@ def _read_run(file: BinaryIO, members: Sequence[Member], run: Sequence[int]) -> 
 def _bounded_map(
     pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterator[Item], *, ahead: int
 ) -> Iterator[Result]:
-    """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all of them."""
+    """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all items
+    first.
+    """
     waiting: deque[Future[Result]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))

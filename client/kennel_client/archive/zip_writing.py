@@ -9,16 +9,15 @@ from kennel_client.archive.listing import ignored_sentence, is_junk
 from kennel_client.errors import Invalid
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
-"""Endings of the images that a folder or a reference set is searched for."""
+"""Suffixes of images in a folder or reference set."""
 
 
 def zip_folder(folder: Path, destination: BinaryIO) -> str | None:
-    """Zip the PNG, JPEG and WebP images in ``folder`` and the folders within; return the sentence about other files.
+    """Zip the PNG, JPEG and WebP images in ``folder`` and its subfolders; return the sentence about other files.
 
-    Names are relative to ``folder`` and sorted by their bytes, times fixed, contents stored as they are:
-    the same images give the same bytes wherever the folder is. Junk and other files are left out; links to
-    files are followed, links to folders are not. ``destination`` is seekable.
-    Raises ``Invalid``: ``no-folder``, ``no-images`` or ``wrong-names``.
+    Names are relative to ``folder`` and sorted by their bytes, times are fixed, contents are stored uncompressed: the
+    same images always give the same bytes. Omits junk and other files; follows links to files, not to folders.
+    ``destination`` is seekable. Raises ``Invalid``: ``no-folder``, ``no-images`` or ``wrong-names``.
     """
     if not folder.is_dir():
         raise Invalid("no-folder", f"There is no folder {folder}.")
@@ -34,7 +33,7 @@ def zip_folder(folder: Path, destination: BinaryIO) -> str | None:
 
 
 def write_members(destination: BinaryIO, contents: Iterable[tuple[str, bytes]]) -> None:
-    """Write a zip of (name, content), stored as they are, in this order, with one fixed time."""
+    """Write a zip of (name, content) pairs in this order, uncompressed and with one fixed time."""
     with zipfile.ZipFile(destination, "w", zipfile.ZIP_STORED) as archive:
         for name, content in contents:
             member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))

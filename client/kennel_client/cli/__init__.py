@@ -1,1 +1,1 @@
-"""The ``kennel`` command of the client: what participants and organizers do through the API."""
+"""The ``kennel`` command of the client, for participants and organizers; it calls the API."""

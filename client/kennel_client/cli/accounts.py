@@ -1,4 +1,6 @@
-"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``: the token in a file only its owner can read."""
+"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``; the token is in a file that only its owner can
+read.
+"""
 
 import json
 import os
@@ -23,48 +25,46 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @app.command()
 def login(
-    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="Where the service is; asked for if left out.")] = "",
+    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="The service's URL. Default: asks for it.")] = "",
     token_stdin: Annotated[
-        bool, typer.Option("--token-stdin", help="Read the token from standard input: for scripts.")
+        bool, typer.Option("--token-stdin", help="Read the token from standard input, for scripts.")
     ] = False,
     organize: Annotated[
         bool,
-        typer.Option(
-            "--organize", help="Also for `kennel admin`: a token with the scope organize, if your role has it."
-        ),
+        typer.Option("--organize", help="Ask for the scope organize as well, for `kennel admin`, if your role has it."),
     ] = False,
 ) -> None:
-    """Sign in on this machine, with an API token or with your password, which makes a token.
+    """Sign in on this machine with an API token, or with your password, which creates a token.
 
-    Nothing secret stands on the command line: it is asked for, or comes by --token-stdin. The token is kept in a file
-    that only you can read; KENNEL_URL and KENNEL_TOKEN win over it.
+    The command asks for secrets or reads the token with --token-stdin; never put them on the command line. It stores
+    the token in a file that only you can read. KENNEL_URL and KENNEL_TOKEN take precedence over that file.
     """
     if not url:
-        url = DEFAULT_URL if token_stdin else typer.prompt("Where is the service", default=DEFAULT_URL, err=True)
+        url = DEFAULT_URL if token_stdin else typer.prompt("URL of the service", default=DEFAULT_URL, err=True)
     url = _address(url)
     scopes = [*SCOPES, "organize"] if organize else SCOPES
     login = _login_by_token(url, sys.stdin.readline(), scopes) if token_stdin else _ask_login(url, scopes)
     file = save_login(login)
-    print(f"You are {login.handle} at {login.url}; kept in {file}.")
+    print(f"Signed in as {login.handle} at {login.url}. The token is in {file}.")
     if os.environ.get("KENNEL_TOKEN"):
-        err.print("KENNEL_TOKEN is set and wins over it.")
+        err.print("KENNEL_TOKEN is set and takes precedence over this login.")
 
 
 def _address(url: str) -> str:
-    """The URL with a scheme; prints a warning if the connection is not encrypted."""
+    """Return the URL with a scheme; print a warning if the connection is not encrypted."""
     if "://" not in url:
         url = f"https://{url}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise typer.BadParameter(f"{url} is not an http(s) address.")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        err.print(f"Careful: {url} is not encrypted; others on the way can read your token.", markup=False)
+        err.print(f"Warning: {url} is not encrypted; others on the network can read your token.", markup=False)
     return url.rstrip("/")
 
 
 def _ask_login(url: str, scopes: list[str]) -> Login:
     token = typer.prompt(
-        "API token (empty: sign in with your password)", "", hide_input=True, show_default=False, err=True
+        "API token (leave empty to sign in with your password)", "", hide_input=True, show_default=False, err=True
     )
     if token:
         return _login_by_token(url, token, scopes)
@@ -73,17 +73,16 @@ def _ask_login(url: str, scopes: list[str]) -> Login:
 
 
 def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
-    """A login with a token that the service knows."""
     with ApiClient(url, token.strip() or None) as client:
         me = client.get("/me")
     missing = sorted(set(scopes) - set(me["scopes"]))
     if missing:
-        err.print(f"This token has no scope {' and '.join(missing)}: some commands will be refused.", markup=False)
+        err.print(f"This token lacks the scope {' and '.join(missing)}: some commands will be refused.", markup=False)
     return Login(url, token.strip(), me["handle"])
 
 
 def _login_by_password(url: str, name: str, password: str, *, scopes: list[str]) -> Login:
-    """A login with a new token, made in a session that ends at once."""
+    """Create a token in a session that ends immediately afterwards."""
     with ApiClient(url) as client:
         headers = open_session(client, name, password)
         try:
@@ -96,21 +95,21 @@ def _login_by_password(url: str, name: str, password: str, *, scopes: list[str])
 
 
 def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
-    """Sign a client in, asking for the second factor if there is one; the headers that change something need."""
+    """Sign a client in, with the second factor if there is one; return the headers for unsafe requests."""
     opened = client.post("/session", {"login": name, "password": password})
     if opened["second_factor"]:
-        code = typer.prompt("Code of your authenticator, or a recovery code", err=True)
+        code = typer.prompt("Code from your authenticator, or a recovery code", err=True)
         opened = client.post("/session/second-factor", {"code": code})
     return {"X-CSRF-Token": opened["csrf_token"]}
 
 
 @app.command()
 def logout() -> None:
-    """Forget the kept token, and revoke it if `kennel login` has made it."""
+    """Delete the stored token; revoke it if `kennel login` created it."""
     saved = saved_login()
     delete_login()
     if saved is None:
-        print("Nobody was signed in on this machine.")
+        print("You are not signed in on this machine.")
         return
     if saved.token_id is not None:
         _revoke(saved)
@@ -123,14 +122,16 @@ def _revoke(saved: Login) -> None:
             client.send("DELETE", f"/tokens/{saved.token_id}")
     except Refused as refusal:
         if refusal.slug not in {"bad-token", "no-token-here"}:
-            err.print(f"The token could not be revoked; do it at {saved.url}/account. {refusal}", markup=False)
+            err.print(f"The token could not be revoked; revoke it at {saved.url}/account. {refusal}", markup=False)
 
 
 @app.command()
 def my_data(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write. Default: standard output.")
+    ] = None,
 ) -> None:
-    """Print what is stored about you, as JSON."""
+    """Print the data that the service stores about you, as JSON."""
     with open_client() as client:
         document = json.dumps(client.get("/me/data"), indent=2, ensure_ascii=False)
         if output is None:
@@ -140,14 +141,14 @@ def my_data(
             output.write_text(document + "\n", encoding="utf-8")
         except OSError as error:
             raise Unreadable(f"{output} cannot be written: {error.strerror}.") from None
-    print(f"What is stored about you is in {output}.")
+    print(f"Your data is in {output}.")
 
 
 @app.command()
 def delete_account() -> None:
-    """Delete your account for good, with your password. Your entries stay under a pseudonym."""
+    """Delete your account permanently, with your password. Your entries stay under a pseudonym."""
     login = current_login()
-    handle = typer.prompt(f"Handle of the account at {login.url} to delete for good", err=True)
+    handle = typer.prompt(f"To delete the account at {login.url} permanently, enter its handle", err=True)
     password = typer.prompt("Password", hide_input=True, err=True)
     with ApiClient(login.url) as client:
         headers = open_session(client, handle, password)
@@ -155,4 +156,4 @@ def delete_account() -> None:
     saved = saved_login()
     if saved is not None and (saved.url, saved.handle) == (login.url, handle):
         delete_login()
-    print(f"The account {handle} is deleted.")
+    print(f"Account {handle} deleted.")

@@ -1,4 +1,6 @@
-"""``kennel check``: the service's check of a zip, on the participant's machine, and what people would object to."""
+"""``kennel check``: the service's check of a zip on the participant's machine, with objections that reviewers may
+raise.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,23 +28,24 @@ app = typer.Typer()
 
 @answers(app)
 def check(
-    submission: Annotated[Path, typer.Argument(help="The zip to look at.")],
-    count: Annotated[int, typer.Option(min=1, help="How many images the competition asks for.")] = 10_000,
-    size: Annotated[int, typer.Option(min=1, help="Their width and height in pixels.")] = 64,
+    submission: Annotated[Path, typer.Argument(help="The zip to check.")],
+    count: Annotated[int, typer.Option(min=1, help="How many images the competition requires.")] = 10_000,
+    size: Annotated[int, typer.Option(min=1, help="Width and height of the images in pixels.")] = 64,
     competition: Annotated[
         str | None, typer.Option(help="Ask the service for the count and size of this competition.")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="The zip of training images: look for them, too. Needs Pillow.")
+        Path | None, typer.Option(help="The zip of training images; also report copies of them. Needs Pillow.")
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 also for what people would object to. Needs Pillow.")
+        bool, typer.Option("--strict", help="Exit 1 also for duplicates and training images. Needs Pillow.")
     ] = False,
 ) -> Answer:
-    """Check a zip as the service would, without sending it: exit 0, or the faults and exit 1.
+    """Check a zip as the service would, without uploading it. Exits 0 if it is valid; otherwise lists the faults and
+    exits 1.
 
-    Pixels are decoded where Pillow is installed; without it everything else is checked. With Pillow, images that are
-    there twice are named, too, and with --train those that are training images.
+    Decodes pixels if Pillow is installed; otherwise checks everything else. With Pillow it also reports duplicate
+    images, and with --train training images.
     """
     spec = ImageSpec(count=count, size=size)
     if competition is not None:
@@ -51,7 +54,7 @@ def check(
         spec = ImageSpec(count=view["image_count"], size=view["image_size"])
     with open_file(submission) as file, show_progress(err) as progress, naming(submission):
         if (strict or train is not None) and not has_pillow():
-            raise Unreadable("--strict and --train compare pixels, for which Pillow is missing: pip install pillow")
+            raise Unreadable("--strict and --train compare pixels, which needs Pillow: pip install pillow")
         checked = check_zip(file, spec, share_of(progress))
         training = [] if train is None else _training_hashes(train, spec.size, progress)
         objections = objections_to(checked.pixel_hashes, training)
@@ -61,7 +64,7 @@ def check(
         "size": spec.size,
         "pixels_decoded": checked.pixels_decoded,
         "ignored": checked.ignored,
-        "objections": [asdict(each) for each in objections],
+        "objections": [asdict(objection) for objection in objections],
     }
     show = partial(_print_check, submission=submission, checked=checked, objections=objections)
     return Answer(document, show, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
@@ -81,5 +84,5 @@ def _print_check(out: Console, submission: Path, checked: ZipCheck, *, objection
     tables.print_text(out, f"{submission}: {checked}.")
     if checked.ignored:
         tables.print_text(out, checked.ignored)
-    for each in objections:
-        tables.print_text(out, each.sentence)
+    for objection in objections:
+        tables.print_text(out, objection.sentence)

@@ -34,7 +34,7 @@ def competitions() -> Listing:
 @answers(app)
 def rules(
     competition: Slug,
-    accept: Annotated[bool, typer.Option("--accept", help="Accept them as they stand now.")] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="Accept the rules in their current version.")] = False,
 ) -> Answer:
     """Show the rules of a competition, or accept them."""
     with open_client(needs_token=accept) as client:
@@ -47,7 +47,7 @@ def rules(
 
 
 def accepts_rules(client: ApiClient, slug: str) -> bool:
-    """Show the rules and ask on a terminal; whether they were accepted. False without a terminal."""
+    """Show the rules and ask for acceptance; return whether they were accepted. False without a terminal."""
     if not sys.stdin.isatty() or not err.is_terminal:
         return False
     competition = client.get(f"/competitions/{segment(slug)}")
@@ -63,10 +63,10 @@ def leaderboard(
     competition: Slug,
     private: Annotated[bool, typer.Option("--private", help="The final board, once it is published.")] = False,
     late: Annotated[bool, typer.Option("--late", help="The board of entries after the close.")] = False,
-    search: Annotated[str, typer.Option(help="Only teams with this in their name.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="So many places.")] = 50,
+    search: Annotated[str, typer.Option(help="Only teams with this text in their name.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="How many places to show.")] = 50,
     column: Annotated[
-        list[str] | None, typer.Option(help="Print this number beside the ranked ones as well; CSV and JSON have all.")
+        list[str] | None, typer.Option(help="Also print this number next to the ranked ones; CSV and JSON have all.")
     ] = None,
     as_json: AsJson = False,
     form: AsFormat = None,
@@ -80,16 +80,15 @@ def leaderboard(
             utf8_output().write(_matching_csv_rows(answer.text, search))
             return
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
-    shown = [each["name"] for each in board["shown_tracks"]]
+    shown = [track["name"] for track in board["shown_tracks"]]
     if unknown := [name for name in column or () if name not in shown]:
-        has = f"it has {', '.join(shown)}" if shown else "it has none"
-        raise typer.BadParameter(f"This board has no number {', '.join(unknown)}: {has}.", param_hint="--column")
+        has = f"its numbers are {', '.join(shown)}" if shown else "it has none"
+        raise typer.BadParameter(f"This board has no number {', '.join(unknown)}; {has}.", param_hint="--column")
     printed = partial(tables.print_board, view=board, shown=column or ())
     tables.print_answer(board, printed, as_json=form == "json")
 
 
 def _matching_csv_rows(text: str, search: str) -> str:
-    """The rows of a CSV board whose team name contains ``search``."""
     if not search:
         return text
     file = io.StringIO()
@@ -103,11 +102,11 @@ def _matching_csv_rows(text: str, search: str) -> str:
 def pick(
     competition: Slug,
     submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Take the choice back.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Clear the picks.")] = False,
 ) -> Answer:
-    """Pick the entries that your team will be ranked by in the end; without IDs, show what is picked."""
+    """Pick the entries that decide your team's final rank; without IDs, show the picks."""
     if clear and submissions:
-        raise typer.BadParameter("--clear takes no entries.")
+        raise typer.BadParameter("--clear takes no entry IDs.")
     path = f"/competitions/{segment(competition)}/picks"
     with open_client() as client:
         changed = clear or bool(submissions)

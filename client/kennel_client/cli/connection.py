@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from kennel_client.admin import Admin
 
 err = Console(stderr=True, highlight=False)
-SIGN_IN_HINT = "Please run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
+SIGN_IN_HINT = "Run `kennel login`, or set KENNEL_URL and KENNEL_TOKEN."
 HINTS = {
     "no-token": SIGN_IN_HINT,
     "bad-token": SIGN_IN_HINT,
-    "wrong-scope": "Make a token with the scopes read and submit on the page /account, and run `kennel login`.",
-    "rules-not-accepted": "`kennel rules COMPETITION` shows them; with --accept it accepts them.",
-    "pending-limit": "`kennel status` shows them.",
-    "not-invited": "The organizers of the competition invite people, by handle or mail address.",
-    "no-competition": "`kennel competitions` lists them.",
+    "wrong-scope": "Create a token with the scopes read and submit on the page /account, then run `kennel login`.",
+    "rules-not-accepted": "`kennel rules COMPETITION` shows the rules; add --accept to accept them.",
+    "pending-limit": "`kennel status` shows your entries.",
+    "not-invited": "Ask the organizers of the competition to invite you by handle or email address.",
+    "no-competition": "`kennel competitions` lists the competitions.",
 }
-"""Hints what to do about a problem, by its slug."""
+"""Hints how to fix a problem, by its slug."""
 
 
 translations: list[Callable[[Exception], KennelError | None]] = []
-"""What turns other errors into those for people; the server's commands add that of their database and queue server."""
+"""Translate other errors into errors for people; the server's commands add those of the database and queue server."""
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """An error in the block that one of the ``translations`` knows is raised as what it returns."""
+    """Replace an error in the block with the ``KennelError`` that one of the ``translations`` returns for it."""
     try:
         yield
     except Exception as error:
@@ -52,8 +52,9 @@ def translated_errors() -> Iterator[None]:
 
 @contextmanager
 def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
-    """An error in the block ends the command with an exit status; it is printed on standard error, or with ``as_json``
-    on standard output."""
+    """End the command with an exit status after an error in the block; print it on standard error, or on standard
+    output with ``as_json``.
+    """
     try:
         with unreadable_files(), translated_errors():
             yield
@@ -67,15 +68,14 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
 class KennelGroup(ListingGroup):
-    """The whole command: wrong arguments that ask for JSON are a problem as JSON."""
+    """The root command; reports wrong arguments as a JSON problem if the command line asks for JSON."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As in any group, and notes whether the command line asks for JSON."""
+        """Parse as any group; also note whether the command line asks for JSON."""
         ctx.meta[__name__] = bool({"--json", "--format=json"} & {*args}) or ("--format", "json") in pairwise(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """As in any group, apart from errors about arguments."""
         try:
             return super().invoke(ctx)
         except USAGE_ERROR as error:
@@ -88,7 +88,7 @@ class KennelGroup(ListingGroup):
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """An error meant for a person becomes one message and an exit status, without a traceback: around all commands."""
+    """Turn errors meant for people into a message and an exit status without a traceback. Used around all commands."""
     escape_unknown_characters()
     try:
         with reported_errors():
@@ -99,7 +99,7 @@ def exit_on_error() -> Iterator[None]:
 
 @contextmanager
 def unreadable_files() -> Iterator[None]:
-    """The system's error about a file in the block becomes ``Unreadable``."""
+    """Turn the system's errors about files in the block into ``Unreadable``."""
     try:
         yield
     except OSError as error:
@@ -109,7 +109,7 @@ def unreadable_files() -> Iterator[None]:
 
 
 def open_client(*, needs_token: bool = True) -> ApiClient:
-    """A client with the current login: that of the environment, else of ``kennel login``."""
+    """A client with the login from the environment, else from ``kennel login``."""
     login = current_login()
     if needs_token:
         require_token(login)
@@ -118,7 +118,6 @@ def open_client(*, needs_token: bool = True) -> ApiClient:
 
 @contextmanager
 def open_admin() -> Iterator["Admin[ApiClient]"]:
-    """The methods of organizers and admins, with the current login."""
     from kennel_client.admin import Admin  # noqa: PLC0415 - participants need none of it
 
     with open_client() as client:
@@ -134,12 +133,11 @@ def require_token(login: Login) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on standard error, as it is."""
     err.print(line, markup=False, soft_wrap=True)
 
 
 def saying(line_of: Callable[[Any], str]) -> Callable[[Any], None]:
-    """Returns what prints the line of each thing that it sees, unless it is the last line that was printed."""
+    """Return a function that prints the line of each value; it skips a line equal to the previous one."""
     last_line = ""
 
     def see(seen: Any) -> None:
@@ -154,7 +152,7 @@ def saying(line_of: Callable[[Any], str]) -> Callable[[Any], None]:
 
 @contextmanager
 def interruptible(message: str) -> Iterator[None]:
-    """Ctrl-C in the block ends the command alone and prints ``message``, which says how to continue."""
+    """On Ctrl-C in the block, end only the command and print ``message``, which explains how to continue."""
     try:
         yield
     except KeyboardInterrupt:
@@ -163,8 +161,8 @@ def interruptible(message: str) -> Iterator[None]:
 
 
 def hint_for(error: Refused | KennelError) -> str:
-    """What to do about an error, empty if the client does not know."""
+    """A hint how to fix an error; empty if the client has none."""
     if not isinstance(error, Refused):
         return ""
-    wait = f"That is in {format_duration(error.retry_after)}." if error.retry_after else ""
+    wait = f"Try again in {format_duration(error.retry_after)}." if error.retry_after else ""
     return HINTS.get(error.slug, wait)

@@ -12,8 +12,6 @@ from kennel_client.submit import ZIP_FAULT_STATUSES
 
 
 class ExitCode(IntEnum):
-    """The outcome of a command."""
-
     DONE = 0
     FAULTY = 1
     USAGE = 2
@@ -25,30 +23,30 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODE_TEXTS = {
-    ExitCode.DONE: "done; an entry that was watched is scored",
+    ExitCode.DONE: "done; with --watch, the entry is scored",
     ExitCode.FAULTY: (
-        "the zip has faults, the entry was rejected, cancelled or failed, or something else went wrong here"
+        "the zip has faults; the entry was rejected, cancelled or failed; or another error on this machine"
     ),
-    ExitCode.USAGE: "wrong arguments, or a file that cannot be read",
-    ExitCode.REFUSED: "the service refused it: closed, rules not accepted, no such competition, not yours",
-    ExitCode.SIGN_IN: "no token, an unknown one, or one without the scope that this needs",
-    ExitCode.LIMIT: "a limit is used up: the same again later",
-    ExitCode.NO_ANSWER: "no answer from the service, or a failure of its own",
+    ExitCode.USAGE: "wrong arguments, or an unreadable file",
+    ExitCode.REFUSED: "the service refused the request: closed, rules not accepted, unknown competition, no permission",
+    ExitCode.SIGN_IN: "no token, an unknown token, or a token without the required scope",
+    ExitCode.LIMIT: "a limit is used up; try again later",
+    ExitCode.NO_ANSWER: "no response from the service, or an error in it",
     ExitCode.INTERRUPTED: "Ctrl-C; entries and uploads stay as they are",
 }
 
 
 LOCAL_FILE_SLUGS = frozenset({"unreadable", "no-folder"})
-"""Of errors about files and folders on this machine that can't be read."""
+"""Problems with unreadable files and folders on this machine."""
 
 
 def exit_codes_help() -> str:
-    """All statuses, a paragraph each, as ``--help`` shows them."""
+    """All statuses, one per paragraph, for ``--help``."""
     return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
 
 
 def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
-    """The status for an error. ``uploading``: the zip may be at fault."""
+    """The status for an error. Set ``uploading`` if the zip may be the cause."""
     if isinstance(error, Unreadable) or (isinstance(error, KennelError) and error.slug in LOCAL_FILE_SLUGS):
         return ExitCode.USAGE
     if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):

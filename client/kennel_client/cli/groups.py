@@ -1,4 +1,4 @@
-"""Groups of commands that import each of them when it is called, so that ``--help`` and completion import none."""
+"""Groups that import a command only when it is called, so that ``--help`` and completion stay fast."""
 
 from collections import UserDict
 from collections.abc import Callable, Sequence
@@ -10,8 +10,9 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class ListedCommand(TyperCommand):
-    """A command as its group lists it, with the first paragraph of its help; ``load`` imports and returns the command
-    itself, which may be a group."""
+    """A command as its group lists it, with the first paragraph of its help. ``load`` imports and returns the command
+    or group.
+    """
 
     def __init__(
         self, name: str, text: str, load: Callable[[], Any], *, panel: str | None = None, hidden: bool = False
@@ -21,7 +22,7 @@ class ListedCommand(TyperCommand):
 
 
 class Commands(UserDict[str, Any]):
-    """The commands of a group by name; one that is only listed is loaded when it is taken."""
+    """The commands of a group by name; loads a listed command on access."""
 
     def __getitem__(self, name: str) -> Any:
         listed = super().__getitem__(name)
@@ -33,7 +34,7 @@ class Commands(UserDict[str, Any]):
 
 
 class ListingGroup(TyperGroup):
-    """A group that begins with the commands of ``listed``."""
+    """A group that starts with the commands in ``listed``."""
 
     listed: ClassVar[Sequence[TyperCommand]] = ()
 
@@ -43,36 +44,32 @@ class ListingGroup(TyperGroup):
         self.commands: Any = Commands({**own, **{str(command.name): command for command in self.listed}})
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names of all commands, in their order."""
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """A command, or what lists it; None if there is none."""
+        """The command or its listed form; None if there is none."""
         return self.commands.data.get(cmd_name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As in any group, without importing pydantic, by which Typer converts flags that are None."""
+        """Parse as any group, without importing pydantic, which Typer uses to convert flags that are None."""
         for parameter in self.get_params(ctx):
             if getattr(parameter, "is_flag", False) and parameter.default is None:
                 parameter.default = False
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that is called, and its arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else self.commands[name], rest
 
 
 def listing(group: type[ListingGroup], commands: Sequence[TyperCommand]) -> type[ListingGroup]:
-    """The kind of ``group`` that has these commands."""
+    """A subclass of ``group`` with these commands."""
     return type(group.__name__, (group,), {"listed": commands})
 
 
 def group_in(module: str) -> TyperGroup:
-    """The group of a module's ``app``."""
     return typer.main.get_group(import_module(module).app)
 
 
 def command_in(module: str, name: str) -> Any:
-    """A command of a module's ``app``."""
     return group_in(module).commands[name]

@@ -1,4 +1,4 @@
-"""``kennel kaggle``: runs the official kaggle client, if it is installed, against Kennel alone."""
+"""``kennel kaggle``: run the official kaggle client, if installed, against Kennel only."""
 
 import importlib.util
 import os
@@ -18,7 +18,7 @@ from kennel_client.errors import Refused
 app = typer.Typer()
 
 ALLOWED_COMMANDS = frozenset({"competitions", "c", "config", "-h", "--help", "-v", "--version"})
-"""The client's commands that work with Kennel; the others are about Kaggle's own services."""
+"""The client's commands that work with Kennel; the others need Kaggle's own services."""
 KAGGLE_VARIABLES = (
     "KAGGLE_API_V1_TOKEN",
     "KAGGLE_DATA_PROXY_URL",
@@ -38,16 +38,16 @@ def kaggle(context: typer.Context) -> None:
 
 
 def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
-    """Run the client's own command line; ``Refused`` if it is not installed, or ``url`` does not know the token."""
+    """Run the client's command line. Raises ``Refused`` if it is not installed or ``url`` does not know the token."""
     if any(importlib.util.find_spec(name) is None for name in ("kaggle", "kagglesdk")):
-        raise Refused(0, {"title": "The kaggle client is not installed here: pip install kaggle six"})
-    command = next((each for each in arguments if each not in {"-W", "--no-warn"}), "--help")
+        raise Refused(0, {"title": "The kaggle client is not installed: pip install kaggle six"})
+    command = next((argument for argument in arguments if argument not in {"-W", "--no-warn"}), "--help")
     if command not in ALLOWED_COMMANDS:
-        raise Refused(0, {"title": f"Kennel knows nothing of 'kaggle {command}'; try: kennel kaggle competitions list"})
+        raise Refused(0, {"title": f"Kennel does not support 'kaggle {command}'; try: kennel kaggle competitions list"})
     _require_valid_token(url, token)
     _isolate(user_config_path("kennel") / "kaggle", token)
     endpoints = import_module("kagglesdk.kaggle_env")
-    # Every environment of Kaggle's that the client may choose leads to our URL.
+    # The client may choose any of Kaggle's environments; all of them lead to our URL.
     for environment in endpoints.KaggleEnv:
         endpoints._env_to_endpoint[environment] = url.rstrip("/")  # noqa: SLF001 - the client has no setting for it
     sys.argv = ["kaggle", *arguments]
@@ -55,10 +55,10 @@ def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
 
 
 def _require_valid_token(url: str, token: str) -> None:
-    """``Refused`` for an unknown token; the client's own message would send people to Kaggle."""
+    """Raise ``Refused`` for an unknown token: the client's own message would send people to Kaggle."""
     with ApiClient(url) as client:
         if not client.post("/security.OAuthService/IntrospectToken", {"token": token})["active"]:
-            title = f"This token is not known at {url}, or it was revoked."
+            title = f"{url} does not know this token, or it was revoked."
             raise Refused(401, {"type": "urn:kennel:problem:bad-token", "title": title})
 
 

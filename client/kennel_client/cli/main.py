@@ -1,4 +1,4 @@
-"""The ``kennel`` command: which subcommands it has follows from what is installed."""
+"""The ``kennel`` command; its subcommands depend on what is installed."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from kennel_client.cli.groups import ListedCommand, ListingGroup, command_in, li
 from kennel_client.errors import Unreadable
 
 SERVER_GROUP = "kennel.server"
-"""The entry point by which an installed server offers the whole command."""
+"""The entry point through which an installed server provides the whole command."""
 SERVER_COMMANDS = ("demo", "migrate", "recover", "rescore", "score", "up", "weights")
 SERVER_ADMIN_COMMANDS = {
     "account": ("create", "create-admin", "delete", "remove-second-factor", "reset-link", "set-role", "token"),
@@ -30,81 +30,90 @@ SERVER_ADMIN_COMMANDS = {
         "verify-backup",
     ),
 }
-"""Commands that only the server has, those of ``kennel admin`` by noun: the client says so, instead of knowing nothing
-of them."""
+"""Commands that only the server has, by noun of ``kennel admin``; the client lists them and explains how to install
+them.
+"""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
-"""Those of them that need what computes, and none of the service's other packages."""
+"""The server's commands that need only the packages for computing."""
 COMMANDS = {
     "accounts": {
-        "login": "Sign in on this machine, with an API token or with your password, which makes a token.",
-        "logout": "Forget the kept token, and revoke it if `kennel login` has made it.",
-        "my-data": "Print what is stored about you, as JSON.",
-        "delete-account": "Delete your account for good, with your password. Your entries stay under a pseudonym.",
+        "login": "Sign in on this machine with an API token, or with your password, which creates a token.",
+        "logout": "Delete the stored token; revoke it if `kennel login` created it.",
+        "my-data": "Print the data that the service stores about you, as JSON.",
+        "delete-account": "Delete your account permanently, with your password. Your entries stay under a pseudonym.",
     },
     "start": {
-        "start": "Write a folder with the competition's data and a baseline that trains in a minute.",
+        "start": "Create a folder with the competition's data and a baseline that trains in a minute.",
     },
     "check": {
-        "check": "Check a zip as the service would, without sending it: exit 0, or the faults and exit 1.",
+        "check": (
+            "Check a zip as the service would, without uploading it. Exits 0 if it is valid; otherwise lists the "
+            "faults and exits 1."
+        ),
     },
     "submissions": {
-        "submit": "Submit an entry: check it here, upload it, and with --watch follow it to its score.",
-        "status": "Show your team's newest entries, or one of them; with --watch, follow what is under way to its end.",
-        "cancel": "Take an entry back before its scoring begins: it is not counted.",
-        "generator": "Upload the generator that made an entry, as ONNX, or show the state and result of its audit.",
+        "submit": "Submit an entry: check the zip, upload it, and with --watch follow the entry to its score.",
+        "status": "Show your team's newest entries, or one entry; with --watch, follow those in progress to the end.",
+        "cancel": "Cancel an entry before its scoring starts; it does not count.",
+        "generator": "Upload the generator of an entry as ONNX, or show the state and result of its audit.",
     },
     "receipts": {
-        "receipt": "Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody.",
-        "verify": "Check a receipt: exit 0 if the service that it names has signed exactly this, 1 if it has not.",
+        "receipt": "Print a receipt of an entry's scores as JSON, signed by the service, which anybody can verify.",
+        "verify": "Verify a receipt: exits 0 if the service that it names signed it unchanged, otherwise 1.",
     },
     "competitions": {
         "competitions": "List the competitions.",
         "rules": "Show the rules of a competition, or accept them.",
         "leaderboard": "Show a competition's board; as CSV with every place.",
-        "pick": "Pick the entries that your team will be ranked by in the end; without IDs, show what is picked.",
+        "pick": "Pick the entries that decide your team's final rank; without IDs, show the picks.",
     },
 }
-"""The commands of participants: by module the names, and the first paragraphs of the help."""
+"""The commands of participants by module: names and first paragraphs of the help."""
 NOUNS = {
     "account": ("accounts.app", "Accounts: list, suspend, sign out, invite."),
-    "allowlist": ("competitions.allowlist", "The allowlist of a competition by invitation: list, invite, remove."),
+    "allowlist": ("competitions.allowlist", "Allowlist of an invitation-only competition: list, invite, remove."),
     "audit": ("audit_log.app", "The audit log; audits of entries' generators."),
     "campaign": ("rescoring.app", "Rescoring campaigns: measure entries again, preview, switch."),
     "competition": ("competitions.app", "Competitions: create, change, announce, publish, pause."),
     "extractor": ("tuning.extractors", "The private track's extractor: show, compare others, choose."),
     "file": ("competitions.files", "Data files for participants: list, offer, withdraw."),
-    "job": ("jobs.app", "Jobs of the workers: list unfinished ones, try failed ones again."),
+    "job": ("jobs.app", "Jobs of the workers: list unfinished jobs, retry failed jobs."),
     "queue": ("jobs.queues", "Queues of jobs: pause, resume."),
     "rating": ("insights.app", "Human ratings: list and start studies, invite raters, show means."),
     "rebuttal": ("review.rebuttals", "Rebuttals of teams: list, answer."),
     "reference": ("competitions.references", "Reference images: attach and prepare, show."),
-    "release": ("import_export.app", "Data releases: make, download, hand out."),
+    "release": ("import_export.app", "Data releases: create, download, publish."),
     "review": ("review.app", "The review queue: list, claim, show, review."),
     "role": ("competitions.roles", "Organizers and reviewers of a competition: offer, accept, end."),
-    "ruling": ("review.rulings", "Rulings on entries: create, list, what they would change."),
-    "shown-track": ("tuning.shown_tracks", "Numbers that are shown and not ranked: list, add, remove, measure."),
-    "submission": ("submissions.app", "Entries: set labels, ask for code and download it."),
+    "ruling": ("review.rulings", "Rulings on entries: create, list, show what they would change."),
+    "shown-track": (
+        "tuning.shown_tracks",
+        "Shown tracks, which do not affect the ranking: list, add, remove, measure.",
+    ),
+    "submission": ("submissions.app", "Entries: set labels, request code and download it."),
     "team": ("teams.app", "Teams: list members, write, rule on all entries."),
     "threshold": ("tuning.thresholds", "Tau of a track: preview, retune, undo, history."),
     "worker": ("jobs.workers", "Workers: drain, resume."),
 }
-"""The nouns of ``kennel admin``: module and group in it, and help."""
-PANEL = "Taking part"
-"""What the commands of participants are listed under."""
+"""The nouns of ``kennel admin``: module, group in the module, and help."""
+PANEL = "Participate"
+"""The heading of the participants' commands in the help."""
 INSTALLATION = "This installation: backup, restore, doctor, secrets, systemd units."
-ADMIN = "What organizers and admins do: by `kennel login --organize`, or KENNEL_URL and KENNEL_TOKEN."
+ADMIN = (
+    "Commands for organizers and admins; sign in with `kennel login --organize`, or set KENNEL_URL and KENNEL_TOKEN."
+)
 KAGGLE = "Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def make_admin(server: Mapping[str, Sequence[TyperCommand]]) -> typer.Typer:
-    """``kennel admin``: what organizers and admins do through the API, by noun; ``server``: what is added to a noun."""
+    """``kennel admin`` by noun; ``server`` adds commands to a noun."""
     nouns = dict(NOUNS) | ({"installation": ("", INSTALLATION)} if "installation" in server else {})
     listed = [
         _listed_noun(noun, place, text, added=server.get(noun, ())) for noun, (place, text) in sorted(nouns.items())
     ]
     admin = typer.Typer(cls=listing(ListingGroup, listed), no_args_is_help=True, help=ADMIN)
-    admin.callback()(lambda: None)  # without one, Typer takes it for an app without commands
+    admin.callback()(lambda: None)  # without a callback, Typer takes it for an app without commands
     return admin
 
 
@@ -126,8 +135,9 @@ def make_app(
     *,
     distribution_version: Callable[[], str],
 ) -> typer.Typer:
-    """The command for participants and organizers, with what is added to nouns of ``kennel admin``, and ``others``;
-    ``--version`` tells the name and version of a distribution."""
+    """The root command. ``admin`` and ``others`` add commands to nouns of ``kennel admin`` and to the root;
+    ``--version`` prints the distribution's name and version.
+    """
     listed = [
         *others,
         *(
@@ -157,8 +167,7 @@ def make_app(
             bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
         ] = False,
     ) -> None:
-        """Scores a competition of generative image models: the service, and what participants and organizers do
-        there."""
+        """Score a competition of generative image models: commands for participants, organizers and the service."""
 
     return app
 
@@ -169,7 +178,7 @@ def _command(module: str, name: str) -> TyperCommand:
 
 
 def client_app() -> typer.Typer:
-    """The command where only the client is installed."""
+    """The command if only the client is installed."""
     missing = {
         noun: [_missing_command(f"kennel admin {noun}", name) for name in names]
         for noun, names in SERVER_ADMIN_COMMANDS.items()
@@ -179,12 +188,12 @@ def client_app() -> typer.Typer:
 
 
 def _missing_command(group: str, name: str) -> TyperCommand:
-    """A command that says what has to be installed for it."""
+    """A command that explains which packages it needs."""
 
     def say() -> None:
         extras = "worker" if name in WITHOUT_A_SERVICE else "api,worker,standalone"
         raise Unreadable(
-            f"`{group} {name}` belongs to the server, and only the client is installed here. In the folder of Kennel's "
+            f"`{group} {name}` needs the server, and only the client is installed. Run in the folder of Kennel's "
             f"sources: pip install ./client '.[{extras}]'"
         )
 
@@ -192,7 +201,7 @@ def _missing_command(group: str, name: str) -> TyperCommand:
 
 
 def main() -> None:
-    """The console script: the server's command where it is installed, else the client's."""
+    """The console script: the server's command if it is installed, else the client's."""
     for server in entry_points(group=SERVER_GROUP):
         sys.exit(server.load()())
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""What commands answer, and the options and arguments that they share."""
+"""Output of commands, and the options and arguments that commands share."""
 
 import csv
 import inspect
@@ -27,28 +27,29 @@ View = Mapping[str, Any]
 AdminClient: TypeAlias = "Admin[ApiClient]"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
-Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="Its short name, as in `kennel competitions`.")]
-EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's id.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
+Slug = Annotated[
+    str, typer.Argument(metavar="COMPETITION", help="The competition's slug, as in `kennel competitions`.")
+]
+EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's ID.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else.")]
 Format = Literal["table", "csv", "json"]
-AsFormat = Annotated[Format | None, typer.Option("--format", help="How to print the list: table if left out.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Follow it to its end; exit 1 unless it is scored.")]
-Told = Annotated[str, typer.Option("--reason", help="Told to the team.")]
-Reason = Annotated[str, typer.Option(help="For the audit log.")]
+AsFormat = Annotated[Format | None, typer.Option("--format", help="Format of the list. Default: table.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Follow it to the end; exit 1 unless it is scored.")]
+Told = Annotated[str, typer.Option("--reason", help="The text that the team sees.")]
+Reason = Annotated[str, typer.Option(help="The reason, for the audit log.")]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One document for programs, and what people read instead: text, or what prints it."""
+    """One document for programs, and its text for people or a function that prints it."""
 
     document: Any
     text: str | Callable[[Console], None]
     exit_code: ExitCode = ExitCode.DONE
 
     def print(self, form: Format) -> None:
-        """Print it as text, or as JSON."""
         if form == "csv":
-            raise typer.BadParameter("This is no list: --format table or json.")
+            raise typer.BadParameter("This output is not a list: use --format table or json.")
         tables.print_answer(self.document, self._show, as_json=form == "json")
 
     def _show(self, out: Console) -> None:
@@ -60,16 +61,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list of documents: as JSON whole; as a table or CSV by the columns, each with its value of a document."""
+    """A list of documents: complete as JSON; as a table or CSV with the columns, each a function of a document."""
 
     documents: Sequence[View]
     columns: Mapping[str, Callable[[View], object]]
     empty: str
-    """What a table without rows says."""
+    """The text shown instead of an empty table."""
     exit_code: ExitCode = ExitCode.DONE
 
     def print(self, form: Format) -> None:
-        """Print it in one of the formats."""
         if form == "csv":
             writer = csv.writer(utf8_output(), lineterminator="\n")
             writer.writerow(self.columns)
@@ -78,7 +78,7 @@ class Listing:
             tables.print_answer(list(self.documents), self._show, as_json=form == "json")
 
     def _rows(self) -> list[list[object]]:
-        return [[value_of(each) for value_of in self.columns.values()] for each in self.documents]
+        return [[value_of(document) for value_of in self.columns.values()] for document in self.documents]
 
     def _show(self, out: Console) -> None:
         rows = self._rows()
@@ -93,7 +93,6 @@ class Listing:
 
 
 def table_cell(value: object) -> str:
-    """A value as people read it."""
     match value:
         case None | "":
             return "-"
@@ -108,7 +107,7 @@ def table_cell(value: object) -> str:
 
 
 def csv_cell(value: object) -> object:
-    """A value for a CSV file, in which no text is a spreadsheet's formula."""
+    """A value for a CSV file; no text becomes a spreadsheet's formula."""
     match value:
         case None:
             return ""
@@ -122,7 +121,7 @@ def csv_cell(value: object) -> object:
 
 
 def columns(*names: str) -> dict[str, Callable[[View], object]]:
-    """Columns that are fields of the documents: ``"handle"``, or ``"last seen=last_seen_at"`` with another heading."""
+    """Columns from fields of the documents: ``"handle"``, or ``"last seen=last_seen_at"`` with another heading."""
     pairs = [name.partition("=") for name in names]
     return {heading: itemgetter(field or heading) for heading, _, field in pairs}
 
@@ -130,9 +129,10 @@ def columns(*names: str) -> dict[str, Callable[[View], object]]:
 def answers(
     app: typer.Typer, name: str | None = None, **settings: Any
 ) -> Callable[[Callable[..., Answer | Listing]], Callable[..., None]]:
-    """Add a command to ``app`` that prints what the function returns, in the format that its options ask for.
-    Parameters of the function that are no options: ``as_json``, whether the format is JSON; ``admin``, the methods of
-    organizers and admins with the current login."""
+    """Add a command to ``app`` that prints the function's return value in the requested format. Two parameters of the
+    function are not options: ``as_json`` says whether the format is JSON; ``admin`` has the methods of organizers and
+    admins with the current login.
+    """
 
     def add(function: Callable[..., Answer | Listing]) -> Callable[..., None]:
         signature = inspect.signature(function)
@@ -151,20 +151,21 @@ def answers(
                 open_admin() if "admin" in wanted else nullcontext() as admin,
             ):
                 more = {"as_json": chosen == "json", "admin": admin}
-                answer = function(**options, **{each: more[each] for each in wanted})
+                answer = function(**options, **{parameter: more[parameter] for parameter in wanted})
             answer.print(chosen)
             if answer.exit_code:
                 raise typer.Exit(answer.exit_code)
 
         command.__dict__["__signature__"] = inspect.Signature(list(parameters.values()))
-        command.__annotations__ = {name: each.annotation for name, each in parameters.items()} | {"return": None}
+        command.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()} | {
+            "return": None
+        }
         return app.command(name, **settings)(command)
 
     return add
 
 
 def format_of(form: Format | None, *, as_json: bool) -> Format:
-    """The format that both options ask for."""
     if as_json and form not in {None, "json"}:
         raise typer.BadParameter(f"--json and --format {form} exclude each other.")
     return "json" if as_json else form or "table"
@@ -175,16 +176,17 @@ def _option(name: str, annotation: Any, *, default: object) -> inspect.Parameter
 
 
 class IdCommand(TyperCommand):
-    """A command that takes ids of entries, which may begin with a hyphen: ``-h`` asks for help, an id with an h does
-    not."""
+    """A command that takes entry IDs, which may begin with a hyphen: ``-h`` asks for help, an ID that contains an h
+    does not.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, in which ``-h`` is ``--help``."""
-        return super().parse_args(ctx, ["--help" if each == "-h" else each for each in args])
+        """Parse the arguments; only ``-h`` itself is ``--help``."""
+        return super().parse_args(ctx, ["--help" if argument == "-h" else argument for argument in args])
 
 
 IDS: dict[str, Any] = {
     "cls": IdCommand,
     "context_settings": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
 }
-"""How a command that takes ids of entries is declared."""
+"""Typer settings for a command that takes entry IDs."""

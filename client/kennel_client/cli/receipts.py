@@ -1,4 +1,4 @@
-"""``kennel receipt`` and ``kennel verify``: a signed receipt of an entry's scores, and its check."""
+"""``kennel receipt`` and ``kennel verify``: print and verify signed receipts of scores."""
 
 import json
 from functools import partial
@@ -21,8 +21,8 @@ app = typer.Typer()
 
 
 @answers(app, **IDS)
-def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="A scored entry.")]) -> Answer:
-    """Print a receipt of an entry's scores as JSON: signed by the service, to be shown to anybody."""
+def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="The scored entry's ID.")]) -> Answer:
+    """Print a receipt of an entry's scores as JSON, signed by the service, which anybody can verify."""
     with open_client() as client:
         document = client.get(f"/submissions/{segment(submission)}/receipt")
     return Answer(document, partial(_print_document, document=document))
@@ -34,18 +34,20 @@ def _print_document(_out: Console, document: Any) -> None:
 
 @answers(app)
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt file.")],
     keys: Annotated[
         Path | None,
-        typer.Option(help=f"The service's public keys, to check it offline. Default: those at its {KEYS_PATH}."),
+        typer.Option(
+            help=f"The service's public keys, to verify offline. Default: download them from its {KEYS_PATH}."
+        ),
     ] = None,
 ) -> Answer:
-    """Check a receipt: exit 0 if the service that it names has signed exactly this, 1 if it has not."""
+    """Verify a receipt: exits 0 if the service that it names signed it unchanged, otherwise 1."""
     document = _read(file)
     issuer = issuer_of(document)
     key_set = _read(keys) if keys else _keys_of(issuer)
     if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
-        raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a set of keys.")
+        raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a key set.")
     contents = verified_receipt(document, key_set["keys"])
     return Answer(contents, partial(_print_receipt, receipt=contents))
 
@@ -69,12 +71,12 @@ def _print_receipt(out: Console, receipt: dict[str, Any]) -> None:
     columns = {"track": "left", "MiFID": "right", "FID": "right", "distance": "right", "rank": "right"}
     rows = [
         (
-            terminal_safe(each["track"]),
-            format_number(each["mifid"]),
-            format_number(each["fid"]),
-            format_number(each["memorization_distance"], 3),
-            str(each["rank"] or "-"),
+            terminal_safe(score["track"]),
+            format_number(score["mifid"]),
+            format_number(score["fid"]),
+            format_number(score["memorization_distance"], 3),
+            str(score["rank"] or "-"),
         )
-        for each in receipt["scores"]
+        for score in receipt["scores"]
     ]
     tables.print_table(out, columns, rows)

@@ -1,4 +1,4 @@
-"""``kennel start``: a folder with a competition's data, a baseline, and what to do with them."""
+"""``kennel start``: a folder with a competition's data, a baseline and instructions."""
 
 import hashlib
 import json
@@ -21,24 +21,24 @@ from kennel_client.progress import DOWNLOADING, show_progress
 app = typer.Typer()
 KIT = files("kennel_client.starter_kit")
 TRAIN = "train.zip"
-INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept: the same command goes on from there."
+INTERRUPTED_MESSAGE = "Stopped. Downloaded files are kept: run the same command again to continue."
 
 
 @answers(app)
 def start(
     competition: Slug,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="A new folder. Default: the competition's name.")
+        Path | None, typer.Argument(metavar="[FOLDER]", help="The new folder. Default: the competition's slug.")
     ] = None,
     as_json: bool = False,
 ) -> Answer:
-    """Write a folder with the competition's data and a baseline that trains in a minute."""
+    """Create a folder with the competition's data and a baseline that trains in a minute."""
     with open_client() as client:
         view = client.get(f"/competitions/{segment(competition)}")
         target = folder or Path(competition)
         data = _make_folder(target)
         if view["rules_sha256"] is not None and not view["rules_accepted"] and not as_json:
-            accepts_rules(client, view["slug"])  # without it, the service refuses the files
+            accepts_rules(client, view["slug"])  # otherwise the service refuses the files
         offered = client.get_list(f"/competitions/{segment(competition)}/data", "files")
         with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
             for file in offered:
@@ -50,36 +50,38 @@ def start(
                     progress=partial(progress, DOWNLOADING),
                 )
         _write_kit(target, view, client.url)
-    names = [each["name"] for each in offered]
-    lines = [f"{target} is ready. {target / 'README.md'} says what to do."]
+    names = [file["name"] for file in offered]
+    lines = [f"{target} is ready. Continue with {target / 'README.md'}."]
     if TRAIN not in names:
-        lines.insert(0, f"{view['slug']} offers no {TRAIN}: `python baseline.py --train FILE` takes images of yours.")
+        lines.insert(
+            0, f"{view['slug']} offers no {TRAIN}: run `python baseline.py --train FILE` with your own images."
+        )
     document = {"competition": view["slug"], "folder": str(target.absolute()), "data": names}
     return Answer(document, "\n".join(lines))
 
 
 def _make_folder(target: Path) -> Path:
-    """Make the folder and the one for its data; one that an earlier start has not finished is gone on with."""
+    """Create the folder and its data folder, or continue with an unfinished one."""
     data = target / "data"
     try:
         data.mkdir(parents=True, exist_ok=True)
-        others = [each.name for each in target.iterdir() if each != data]
+        others = [path.name for path in target.iterdir() if path != data]
     except OSError as error:
-        raise Unreadable(f"{target} cannot be made: {error.strerror}.") from None
+        raise Unreadable(f"{target} cannot be created: {error.strerror}.") from None
     if others:
-        raise Unreadable(f"{target} is there already, with files in it.")
+        raise Unreadable(f"{target} already exists and is not empty.")
     return data
 
 
 def path_in(folder: Path, name: str) -> Path:
-    """Where a data file goes; ``Unreadable`` for a name that leads out of the folder."""
+    """The path of a data file; raises ``Unreadable`` for a name that leads out of the folder."""
     if name != Path(name).name or name in {"", ".", ".."}:
-        raise Unreadable(f"The service names a file {name!r}, which is no plain name.")
+        raise Unreadable(f"The service sent {name!r} as a file name; a file name cannot contain a path.")
     return folder / name
 
 
 def _write_kit(target: Path, competition: dict[str, Any], url: str) -> None:
-    track = next(each for each in competition["tracks"] if each["kind"] == "public")
+    track = next(track for track in competition["tracks"] if track["kind"] == "public")
     known = {name: competition[name] for name in ("slug", "title", "image_count", "image_size")}
     readme = (KIT / "README.md").read_text(encoding="utf-8")
     texts = {
@@ -100,8 +102,9 @@ def _write_kit(target: Path, competition: dict[str, Any], url: str) -> None:
 def download(
     client: ApiClient, slug: str, file: Mapping[str, Any], *, target: Path, progress: Callable[[float], None]
 ) -> None:
-    """Write a data file of a competition, unless it is there already; ``progress`` is called with the share that has
-    arrived. What an interrupted download has left is gone on with. Raises as ``ArrivingFile`` does."""
+    """Download a data file of a competition unless it exists; continue an interrupted download. ``progress`` gets the
+    share done. Raises the errors of ``ArrivingFile``.
+    """
     if _has_hash(target, file["sha256"]):
         return
     path = f"/competitions/{segment(slug)}/data/{segment(file['name'])}"
@@ -118,7 +121,6 @@ def download(
 
 
 def _has_hash(path: Path, sha256: str) -> bool:
-    """Whether a file is there, with these bytes."""
     if not path.exists():
         return False
     with path.open("rb") as content:

@@ -1,4 +1,4 @@
-"""``kennel submit``, ``status``, ``cancel`` and ``generator``: what a team does with its entries."""
+"""``kennel submit``, ``status``, ``cancel`` and ``generator``: a team's entries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,8 +40,9 @@ def event_text(state: State) -> str:
 
 @contextmanager
 def _shown_states() -> Iterator[Callable[[State], None]]:
-    """Shows an entry's states on standard error: one updated line on a terminal; elsewhere a line for each status,
-    stage and queue position."""
+    """Show an entry's states on standard error: one updated line on a terminal; elsewhere a line per status, stage and
+    queue position.
+    """
     if err.is_terminal:
         with err.status("following") as status:
             yield lambda state: status.update(escape(event_text(state)))
@@ -60,21 +61,24 @@ def _shown_states() -> Iterator[Callable[[State], None]]:
 
 app = typer.Typer()
 MAX_SHOWN = 50
-INTERRUPTED_MESSAGE = "Stopped. What has arrived is kept for a day: the same command goes on from there."
+INTERRUPTED_MESSAGE = "Stopped. The upload is kept for a day: run the same command again to continue."
 
 
 @answers(app)
 def submit(
     competition: Slug,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
-    note: Annotated[str, typer.Option(help="What your team wants to remember of it.")] = "",
+    note: Annotated[str, typer.Option(help="A note for your team.")] = "",
     watch: Watch = False,
-    check: Annotated[bool, typer.Option("--check/--no-check", help="Look at the images here before sending.")] = True,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Check the images on this machine before uploading.")
+    ] = True,
     as_json: bool = False,
 ) -> Answer:
-    """Submit an entry: check it here, upload it, and with --watch follow it to its score.
+    """Submit an entry: check the zip, upload it, and with --watch follow the entry to its score.
 
-    An upload that breaks off goes on by itself; after a restart, the same command goes on where it stopped.
+    Uploads resume automatically after a lost connection. If the command was stopped, run it again: it continues where
+    it stopped.
     """
     with reported_errors(as_json=as_json, uploading=True), open_client() as client, open_file(file) as content:
         resumable = resumable_upload_of(
@@ -100,7 +104,7 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
             raise
         upload = client.run(begin_upload(resumable))
     if upload["offset"] > 0:
-        err.print(f"Going on with an upload begun earlier: {upload['offset'] / upload['length']:.0%} is there.")
+        err.print(f"Continuing an earlier upload: {upload['offset'] / upload['length']:.0%} is uploaded.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         return client.run(
             finish_upload(resumable, upload, content, progress=progress, check=check, waiting=_printed_once())
@@ -108,7 +112,7 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
 
 
 def _printed_once() -> Waiting:
-    """Prints each reason for a pause of the upload once, however often it is tried again."""
+    """Print each reason for a pause of the upload once, also after repeated attempts."""
     printed = set()
 
     def waiting(reason: str) -> None:
@@ -127,12 +131,14 @@ def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str
     with suppress(Refused):  # the entry is accepted; the quota is only extra information
         lines.append(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
     if not watch:
-        lines.append(f"`kennel status {submission} --watch` follows it.")
+        lines.append(f"Run `kennel status {submission} --watch` to follow it.")
     return "\n".join(lines)
 
 
 def _follow(client: ApiClient, submission: str) -> None:
-    message = f"The entry goes on without you; `kennel status {submission} --watch` comes back to it."
+    message = (
+        f"Scoring continues without this command; run `kennel status {submission} --watch` to follow the entry again."
+    )
     with interruptible(message), _shown_states() as show:
         client.run(follow(submission, show, say))
 
@@ -148,11 +154,13 @@ def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
 
 @answers(app, **IDS)
 def status(
-    submission: Annotated[str | None, typer.Argument(metavar="[ID]", help="An entry; without it, all.")] = None,
+    submission: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The entry's ID. Default: all entries.")
+    ] = None,
     competition: Annotated[str | None, typer.Option(help="Only entries of this competition.")] = None,
     watch: Watch = False,
 ) -> Answer | Listing:
-    """Show your team's newest entries, or one of them; with --watch, follow what is under way to its end."""
+    """Show your team's newest entries, or one entry; with --watch, follow those in progress to the end."""
     with open_client() as client:
         if submission is not None:
             if watch:
@@ -160,8 +168,8 @@ def status(
             return _answer(client, client.get(f"/submissions/{segment(submission)}"))
         views = _own_submissions(client, competition)
         watched = [view["id"] for view in reversed(views) if watch and view["status"] not in FINISHED]
-        for each in watched:
-            _follow(client, each)
+        for submission_id in watched:
+            _follow(client, submission_id)
         if watched:
             views = _own_submissions(client, competition)
     exit_code = _exit_code_of(*(view for view in views if view["id"] in watched))
@@ -175,9 +183,8 @@ def status(
 
 
 def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[str, Any]]:
-    """The team's newest entries, of one competition or of all."""
     visible = [] if competition else client.get_list("/competitions", "competitions")
-    slugs = [competition] if competition else [each["slug"] for each in visible]
+    slugs = [competition] if competition else [view["slug"] for view in visible]
     views = [
         view
         for slug in slugs
@@ -188,7 +195,7 @@ def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[st
 
 @answers(app, **IDS)
 def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
-    """Take an entry back before its scoring begins: it is not counted."""
+    """Cancel an entry before its scoring starts; it does not count."""
     with open_client() as client:
         view = client.post(f"/submissions/{segment(submission)}/cancel")
         return replace(_answer(client, view), exit_code=ExitCode.DONE)
@@ -196,19 +203,19 @@ def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
 
 @answers(app, **IDS)
 def generator(
-    submission: Annotated[str, typer.Argument(metavar="ID", help="The entry that it made.")],
+    submission: Annotated[str, typer.Argument(metavar="ID", help="The ID of the entry that it generated.")],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="ONNX; without it, show the state and result.")
+        Path | None, typer.Argument(metavar="[FILE]", help="The ONNX file. Default: show the state and result.")
     ] = None,
-    latent: Annotated[int | None, typer.Option(min=1, help="How many numbers a latent vector has.")] = None,
+    latent: Annotated[int | None, typer.Option(min=1, help="Length of a latent vector.")] = None,
     distribution: Annotated[
-        Literal["normal", "uniform"], typer.Option(help="How each is drawn; uniform is on [-1, 1].")
+        Literal["normal", "uniform"], typer.Option(help="Distribution of each component; uniform is on [-1, 1].")
     ] = "normal",
     as_json: bool = False,
 ) -> Answer:
-    """Upload the generator that made an entry, as ONNX, or show the state and result of its audit."""
+    """Upload the generator of an entry as ONNX, or show the state and result of its audit."""
     if (file is None) != (latent is None):
-        raise typer.BadParameter("A file needs its --latent, and --latent a file.")
+        raise typer.BadParameter("Give FILE and --latent together.")
     path = f"/submissions/{segment(submission)}/generator"
     with reported_errors(as_json=as_json, uploading=file is not None), open_client() as client:
         if file is None:

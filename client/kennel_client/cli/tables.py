@@ -1,4 +1,4 @@
-"""Entries, boards and competitions as tables and short texts, on standard output."""
+"""Entries, boards and competitions as tables and short texts on standard output."""
 
 import json
 import sys
@@ -16,11 +16,11 @@ View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
 GIGABYTE = 10**9
 MAX_WIDTH = 1000
-"""Columns where the output is no terminal, so that rows are not folded."""
+"""Columns if the output is not a terminal, so that rows are not wrapped."""
 
 
 def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
-    """Print a command's answer: as JSON, or by ``show`` as text."""
+    """Print a command's output as JSON, or as text with ``show``."""
     if as_json:
         print(json.dumps(document), file=utf8_output())
     else:
@@ -28,7 +28,7 @@ def print_answer(document: Any, show: Callable[[Console], None], *, as_json: boo
 
 
 def print_table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under headings; ``columns`` gives the alignment of each."""
+    """Print rows under headings; ``columns`` maps each heading to its alignment."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name, side in columns.items():
         grid.add_column(name, justify="right" if side == RIGHT else "left", overflow="fold")
@@ -38,12 +38,12 @@ def print_table(out: Console, columns: dict[str, str], rows: Sequence[Sequence[s
 
 
 def print_text(out: Console, text: str) -> None:
-    """Print text as it is, without folding."""
+    """Print text without wrapping it."""
     out.print(text, markup=False, soft_wrap=True)
 
 
 def print_prose(out: Console, text: str) -> None:
-    """Print sentences, folded between words."""
+    """Print sentences, wrapped between words."""
     out.print(text, markup=False)
 
 
@@ -58,15 +58,14 @@ def status_text(view: View) -> str:
 
 
 def score_text(view: View) -> str:
-    """An entry's public score."""
-    measurement = next((each for each in view["measurements"] if each["track"] == "public"), None)
+    measurement = next((measurement for measurement in view["measurements"] if measurement["track"] == "public"), None)
     if measurement is None:
         return "-"
     return "copy" if measurement["copy"] else format_number(measurement["mifid"])
 
 
 def print_submission(out: Console, view: View, page: str) -> None:
-    """Print one entry: status, reason, faults, measurements, the address of its page."""
+    """Print an entry: status, reason, faults, measurements and the address of its page."""
     print_text(out, f"{terminal_safe(view['file_name'])} in {view['competition']}: {status_text(view)}")
     if view["reason"]:
         print_prose(out, terminal_safe(view["reason"]))
@@ -74,11 +73,11 @@ def print_submission(out: Console, view: View, page: str) -> None:
         print_text(out, f"  - {terminal_safe(fault)}")
     if view.get("ignored"):
         print_prose(out, terminal_safe(view["ignored"]))
-    for each in view["measurements"]:
-        print_text(out, _measurement(each))
-        print_prose(out, terminal_safe(each["explanation"]))
-    for each in view.get("shown", ()):
-        print_text(out, terminal_safe(_shown_number(each)))
+    for measurement in view["measurements"]:
+        print_text(out, _measurement(measurement))
+        print_prose(out, terminal_safe(measurement["explanation"]))
+    for number in view.get("shown", ()):
+        print_text(out, terminal_safe(_shown_number(number)))
     print_text(out, page)
 
 
@@ -103,7 +102,6 @@ def _measurement(view: View) -> str:
 
 
 def print_generator(out: Console, view: View) -> None:
-    """Print the progress of an entry's generator audit, or its result."""
     place = f" (position {view['queue_position']})" if view["queue_position"] else ""
     print_text(out, f"generator {view['sha256'][:12]}: {view['state']}{place}")
     if view["refusal"]:
@@ -115,26 +113,26 @@ def print_generator(out: Console, view: View) -> None:
         if match := view["result"].get("match"):
             print_prose(out, f"{match['verdict']}: {terminal_safe(match['sentence'])}")
     elif view["state"] == "done":
-        print_prose(out, "What was found is shown once the final board is published.")
+        print_prose(out, "The result is shown once the final board is published.")
 
 
 def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
-    """Print a board: benchmarks, places, copies; ``shown``: the names of shown tracks that are printed as well."""
+    """Print a board: benchmarks, places and copies. ``shown``: names of shown tracks to print."""
     columns = {"rank": RIGHT, "MiFID": RIGHT, "FID": RIGHT, "distance": RIGHT}
     columns |= dict.fromkeys(shown, RIGHT) | {"": LEFT, "entries": RIGHT, "team": LEFT}
 
-    def row(rank: str, each: View, remark: str) -> tuple[str, ...]:
+    def row(rank: str, place: View, remark: str) -> tuple[str, ...]:
         numbers = (
-            format_number(each.get("score")),
-            format_number(each.get("fid")),
-            format_number(each["memorization_distance"], 3),
-            *(significant(each.get("shown", {}).get(name, {}).get("value")) for name in shown),
+            format_number(place.get("score")),
+            format_number(place.get("fid")),
+            format_number(place["memorization_distance"], 3),
+            *(significant(place.get("shown", {}).get(name, {}).get("value")) for name in shown),
         )
-        return rank, *numbers, remark, str(each.get("entries", "-")), terminal_safe(each["team"])
+        return rank, *numbers, remark, str(place.get("entries", "-")), terminal_safe(place["team"])
 
-    rows = [row("-", each, "benchmark") for each in view["benchmarks"]]
-    rows += [row(str(each["rank"]), each, "penalised" if each["penalised"] else "") for each in view["entries"]]
-    rows += [row("-", each, "copy") for each in view["copies"]]
+    rows = [row("-", place, "benchmark") for place in view["benchmarks"]]
+    rows += [row(str(place["rank"]), place, "penalised" if place["penalised"] else "") for place in view["entries"]]
+    rows += [row("-", place, "copy") for place in view["copies"]]
     kind = "late" if view["late"] else view["track"]
     tau = "no tau yet" if view["tau"] is None else f"tau {format_number(view['tau'], 4)}"
     teams = "1 team" if view["teams"] == 1 else f"{view['teams']:,} teams"
@@ -143,20 +141,18 @@ def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
 
 
 def print_final_picks(out: Console, view: View) -> None:
-    """Print a team's final picks."""
     if view["chosen"]:
-        print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']}:")
+        print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']} entries:")
     else:
-        print_text(out, f"Your team has not picked; its best public entries are taken, at most {view['most']}:")
-    for each in view["submissions"] or ("none yet",):
-        print_text(out, f"  {each}")
+        print_text(out, f"Your team has not picked entries; its best public entries count, at most {view['most']}:")
+    for submission in view["submissions"] or ("none yet",):
+        print_text(out, f"  {submission}")
     print_text(
-        out, f"This can be changed until {format_time(view['until'])}." if view["until"] else "This can be changed."
+        out, f"You can change this until {format_time(view['until'])}." if view["until"] else "You can change this."
     )
 
 
 def print_rules(out: Console, view: View) -> None:
-    """Print the rules of a competition, and whether they are accepted."""
     if view["rules_sha256"] is None:
         print_text(out, f"{terminal_safe(view['title'])} has no rules to accept.")
         return
@@ -166,21 +162,21 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """A team's remaining quota, and when the next entry is possible."""
+    """A team's remaining quota, and when it can submit again."""
     if view["daily_limit"] is None:
-        left = "There is no limit a day"
+        left = "There is no daily limit"
     else:
         left = f"{view['remaining_today']} of {view['daily_limit']} entries of this UTC day are left"
     stored = storage_text(view)
     if view["refusal"] is None:
         return f"{left}. {stored}"
     if view["next_entry_at"] is None:
-        return f"{left}; the next one is possible when one in progress has ended. {stored}"
-    return f"{left}; the next one is possible at {format_time(view['next_entry_at'])}. {stored}"
+        return f"{left}; you can submit again when an entry in progress has ended. {stored}"
+    return f"{left}; you can submit again at {format_time(view['next_entry_at'])}. {stored}"
 
 
 def storage_text(view: View) -> str:
-    """What zips, generators, code and uploads under way take in the store, and what they may."""
+    """The storage that a team's zips, generators, code and uploads in progress use, and its limit."""
     limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
     taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
     return f"Zips, generators, code and uploads take {taken:.2f}{limit} GB."

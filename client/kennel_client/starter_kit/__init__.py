@@ -1,1 +1,1 @@
-"""What ``kennel start`` writes next to a competition's data. The client imports nothing of it."""
+"""Files that ``kennel start`` writes next to a competition's data. The client imports nothing from here."""

@@ -1,10 +1,10 @@
 """A baseline for a competition of generative image models: train on data/train.zip, write images as an entry.
 
     python baseline.py                  a mixture of normal distributions in principal components: seconds
-    python baseline.py --model gan      a tiny GAN: trains as long as --seconds says; needs torch
+    python baseline.py --model gan      a tiny GAN: trains for --seconds; needs torch
 
-Put your own model in place of `mixture` or `gan`: a function of training images (m, size, size, 3) in [0, 1], a
-random generator and the seconds that it may train, which returns a function from a number n to n new images like them.
+Replace `mixture` or `gan` with your own model. It is a function of training images (m, size, size, 3) in [0, 1], a
+random generator and the training time in seconds. It returns a function from a number n to n new images.
 """
 
 import argparse
@@ -31,8 +31,8 @@ GAN_SIZE, LATENT = 32, 64
 def mixture(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:  # noqa: ARG001
     """A mixture of normal distributions with one covariance, in the first principal components.
 
-    The training images are halved again and again, at the median of the component in which a part differs most. Each
-    mean is that of many images, so no single one shows through.
+    Training images are halved repeatedly, at the median of the component with the largest variance. Each mean averages
+    many images, so no single image is recognisable.
     """
     flat = train.reshape(len(train), -1)
     mean = flat.mean(axis=0)
@@ -77,7 +77,9 @@ def gan(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:
         nn.Conv2d(3, 32, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(32, 64, 4, 2, 1), nn.LeakyReLU(0.2),
         nn.Conv2d(64, 128, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(128 * 4 * 4, 1),
     )  # fmt: skip
-    step = {each: torch.optim.Adam(each.parameters(), 2e-4, betas=(0.5, 0.999)) for each in (generator, critic)}
+    step = {
+        network: torch.optim.Adam(network.parameters(), 2e-4, betas=(0.5, 0.999)) for network in (generator, critic)
+    }
     end, trained = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         shown = real[torch.randint(len(real), (BATCH,))]
@@ -121,18 +123,18 @@ def read_images(path: Path, size: int, limit: int) -> Images:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a part of the path begins with a dot: those are no training images."""
+    """Whether a part of the path begins with a dot: such files are not training images."""
     return any(part.startswith(".") for part in name.split("/"))
 
 
 def batches(sample: Sampler, count: int) -> Iterator[NDArray[np.uint8]]:
-    """So many images, of 8 bits, a batch at a time."""
+    """Generate ``count`` 8-bit images, one batch at a time."""
     for done in range(0, count, BATCH):
         yield (sample(min(BATCH, count - done)).clip(0, 1) * 255).round().astype(np.uint8)
 
 
 def write_entry(path: Path, sample: Sampler, count: int) -> None:
-    """Write a zip of PNGs, the form of an entry."""
+    """Write a zip of PNGs, the format of an entry."""
     with zipfile.ZipFile(path, "w") as archive:
         images = (image for batch in batches(sample, count) for image in batch)
         for number, image in enumerate(images):
@@ -148,9 +150,9 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, default="mixture")
     parser.add_argument("--train", type=Path, default=HERE / "data" / "train.zip", help="A zip of training images.")
     parser.add_argument("--output", type=Path, default=HERE / "submission.zip")
-    parser.add_argument("--count", type=int, default=competition["image_count"], help="Images that are made.")
-    parser.add_argument("--limit", type=int, default=2000, help="Training images that are read.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="How long the GAN is trained.")
+    parser.add_argument("--count", type=int, default=competition["image_count"], help="Number of images to generate.")
+    parser.add_argument("--limit", type=int, default=2000, help="Number of training images to read.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="How long to train the GAN.")
     parser.add_argument("--seed", type=int, default=0)
     wanted = parser.parse_args()
     train = read_images(wanted.train, competition["image_size"], wanted.limit)

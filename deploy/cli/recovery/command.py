@@ -16,50 +16,56 @@ app = typer.Typer()
 @answers(app)
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
-    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or a folder.")],
-    held_out: Annotated[Path, typer.Option(help="Photographs of the same kind that it has not seen.")],
+    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or folder.")],
+    held_out: Annotated[Path, typer.Option(help="Similar photographs that it was not trained on: a zip or folder.")],
     latent: Annotated[
         int | None,
-        typer.Option(min=1, help="The dimension of its latent points. Without it, it takes images: image to image."),
+        typer.Option(min=1, help="Dimension of the latent points. Default: the generator maps images to images."),
     ] = None,
     distribution: Annotated[
-        Literal["normal", "uniform"], typer.Option(help="How latent points are drawn; uniform is on [-1, 1].")
+        Literal["normal", "uniform"], typer.Option(help="Distribution of the latent points; uniform is on [-1, 1].")
     ] = "normal",
     size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
-    targets: Annotated[int, typer.Option(min=8, help="How many photographs of either kind are looked for.")] = 200,
+    targets: Annotated[int, typer.Option(min=8, help="How many photographs of each kind to search for.")] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     method: Annotated[
         Literal["wolfe", "authors"],
-        typer.Option(help="The steps of the search; authors: 50 of length 1 from one drawn point, as in the paper."),
+        typer.Option(help="Steps of the search; authors: 50 of length 1 from one random point, as in the paper."),
     ] = "wolfe",
     starts: Annotated[
-        int | None, typer.Option(min=1, help="Starts of a target at most. Default: 3, with the authors' steps 1.")
+        int | None, typer.Option(min=1, help="The most starts per target. Default: 3; with the authors' steps 1.")
     ] = None,
     stability: Annotated[
-        int, typer.Option(min=0, help="Also search so many images of its own from as many same starts each.")
+        int, typer.Option(min=0, help="Also search for this many images of its own, with as many starts.")
     ] = 0,
     encoder: Annotated[
-        Path | None, typer.Option(help="ONNX, images to its inputs, latent points or images: instead of a search.")
+        Path | None,
+        typer.Option(
+            help="ONNX file that maps images to the generator's inputs (latent points or images), instead of a search."
+        ),
     ] = None,
     region: Annotated[
         tuple[float, float, float, float] | None,
-        typer.Option(help="Top, left, bottom, right as shares of the image: compare there alone."),
+        typer.Option(help="Top, left, bottom, right as shares of the image: compare only this region."),
     ] = None,
     entry: Annotated[
-        Path | None, typer.Option(help="A zip or a folder of images that it is said to have made: compare these, too.")
+        Path | None, typer.Option(help="A zip or folder of images that it supposedly generated: also compare these.")
     ] = None,
-    extractor: Annotated[str, typer.Option(help="The feature space in which --entry is compared.")] = "inception_v3",
+    extractor: Annotated[str, typer.Option(help="The feature space for comparing --entry.")] = "inception_v3",
     weights: Annotated[Path | None, typer.Option(help="Folder of the extractor's weights.")] = None,
-    pairs: Annotated[Path | None, typer.Option(help="Write photographs beside what was recovered to this PNG.")] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Write photographs next to the recovered images to this PNG.")
+    ] = None,
     accept_weaker_sandbox: Annotated[
-        bool, typer.Option("--accept-weaker-sandbox", help="Open the file with what this system has of the sandbox.")
+        bool,
+        typer.Option("--accept-weaker-sandbox", help="Open the file even if this system lacks parts of the sandbox."),
     ] = False,
 ) -> Answer:
-    """Test by latent recovery whether a generator makes its training photographs better than others.
+    """Test with latent recovery whether a generator reproduces its training photographs best.
 
     The generator runs in a sandbox.
     """
-    # Only commands that look at images import torch.
+    # Only commands that process images import torch.
     from deploy.cli.recovery.files import EntryFiles, recover_files, report_lines, write_pairs
     from scorer.generators.latents import Latent
     from scorer.generators.recovery.plan import plan_from

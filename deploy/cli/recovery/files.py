@@ -1,4 +1,4 @@
-"""Latent recovery on a generator in files, without database, queue or store, in the worker's sandbox."""
+"""Latent recovery for a generator in files, in the worker's sandbox, without database, queue or store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from worker.evidence.generator_audit import job_stage_of
 
 @dataclass(frozen=True)
 class EntryFiles:
-    """The images of the entry that the generator is said to have made, and the feature space to compare them in."""
+    """The images that the generator supposedly made, and the feature space for comparing them."""
 
     images: Path
     extractor: str
@@ -49,17 +49,17 @@ def recover_files(
     entry: EntryFiles | None = None,
     accept_weaker_sandbox: bool = False,
 ) -> Audit:
-    """Whether the generator in an ONNX file makes its training images better than held-out ones
+    """Measure whether the generator in an ONNX file reproduces its training images better than held-out ones
     (docs/explanation/metrics.md#latent-recovery-metrics).
 
-    ``train`` and ``held_out`` are zips or folders, shrunk to ``size`` as the service does; ``encoder``, another ONNX
-    file, takes the place of the search; an ``entry`` is compared by a search alone. Without a ``latent`` the generator
-    takes images, those that the encoder makes, or else the photographs themselves. Raises the same errors as the
-    service, and ``Unreadable``.
+    ``train`` and ``held_out`` are zips or folders, resized to ``size`` as in the service. ``encoder``, another ONNX
+    file, replaces the search; comparing an ``entry`` needs a search. Without ``latent`` the generator takes images: the
+    encoder's output, or else the photographs themselves. Raises the same errors as the service, and ``Unreadable``.
     """
     if entry is not None and (encoder is not None or latent is None):
         raise Invalid(
-            "bad-plan", "Without a search there are no images of the generator's own to compare those of an entry with."
+            "bad-plan",
+            "Comparing --entry needs a search, because only a search produces images of the generator's own.",
         )
     content = _bytes(generator)
     encoder_content = None if encoder is None else _bytes(encoder)
@@ -97,7 +97,7 @@ def _entry_sample(
 
     images = read(entry.images, progress=partial(progress, "decoding"))
     signed = not extractor.spec.non_negative
-    return sample_entry(images, extract, lambda: [extract(each) for each in sets], plan=plan, signed=signed)
+    return sample_entry(images, extract, lambda: [extract(image_set) for image_set in sets], plan=plan, signed=signed)
 
 
 def _bytes(path: Path) -> bytes:
@@ -117,7 +117,7 @@ def write_pairs(audit: Audit, path: Path) -> None:
 
 
 def report_lines(report: dict[str, Any]) -> Iterator[str]:
-    """The lines of a report for a terminal."""
+    """A report as lines for a terminal."""
     yield f"{report['verdict']}: {report['sentence']}"
     if report["match"] is not None:
         yield f"{report['match']['verdict']}: {report['match']['sentence']}"

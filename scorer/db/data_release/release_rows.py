@@ -1,5 +1,6 @@
-"""SQL for the rows of a data release: entries, their measurements and human ratings, and what they were judged by:
-evidence, labels, thresholds and rulings.
+"""SQL for the rows of a data release: entries, their measurements, evidence, labels, rulings and human ratings.
+
+Also the thresholds that they were judged with.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,15 +36,15 @@ from scorer.db.tables import (
 from scorer.db.teams import merges
 
 PROVENANCE = ("weights_sha256", "reference", "device", "precision")
-"""What a release tells of a measurement's provenance."""
+"""The parts of a measurement's provenance that are in a release."""
 BATCH_ROWS = 5_000
-"""Rows fetched at a time."""
+"""How many rows are fetched at a time."""
 Row = Mapping[Any, Any]
-"""The columns of a table of the release by name, and what others are made of; numbers where pseudonyms go out."""
+"""The columns of a table of the release by name, and further inputs. They have numbers in place of pseudonyms."""
 
 
 def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
-    """The rows of a query, one batch in memory at a time: a release may have a million entries."""
+    """The rows of a query, with one batch in memory at a time, because a release may have a million entries."""
     yield from session.execute(query, execution_options={"yield_per": BATCH_ROWS}).mappings()
 
 
@@ -86,7 +87,7 @@ def submissions(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def measurements(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every measurement, in the order of entries, public before private."""
+    """Every measurement, sorted by entry, public before private."""
     scores = judged_entries().subquery("scores")
     query = (
         select(
@@ -115,7 +116,7 @@ def measurements(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every measurement on the shown tracks of a competition but those that were removed, in the order of entries."""
+    """Every measurement on the shown tracks of a competition, sorted by entry. Excludes removed shown tracks."""
     newest = func.max(ShownMeasurement.id).over(
         partition_by=(ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
     )
@@ -142,7 +143,7 @@ def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def ratings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every human rating, in the order of studies and items."""
+    """Every human rating, sorted by study and item."""
     query = (
         select(
             func.dense_rank().over(order_by=RatingItem.study_id).label("study"),
@@ -164,7 +165,7 @@ def ratings(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def evidence(session: Session, competition_id: int) -> Iterator[Row]:
-    """All evidence, in the order of entries, public before private."""
+    """All evidence, sorted by entry, public before private."""
     query = (
         select(
             Evidence.submission_ref.label("submission"),
@@ -181,7 +182,7 @@ def evidence(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def labels(session: Session, competition_id: int) -> Iterator[Row]:
-    """Decided labels, reviews and early labels, in the order of entries."""
+    """Decided labels, reviews and early labels, sorted by entry."""
     decided = select(
         Label.submission_ref.label("submission"),
         literal("decided").label("source"),
@@ -234,7 +235,7 @@ def thresholds(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def rulings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every ruling in the order of entries, oldest first."""
+    """Every ruling, sorted by entry, oldest first."""
     query = (
         select(
             Ruling.submission_ref.label("submission"),
@@ -260,7 +261,7 @@ def _is_in_competition(competition_id: int, ref: InstrumentedAttribute[int]) -> 
 def _is_newest(
     table: type[Evidence | Label | Review | EarlyLabel | Threshold | Ruling], *columns: InstrumentedAttribute[int]
 ) -> ColumnElement[bool]:
-    """Whether a row of an append-only table is the newest of those with equal values in ``columns``."""
+    """Whether a row of an append-only table is the newest among rows with equal values in ``columns``."""
     later = aliased(table)
     equal = [getattr(later, column.key) == column for column in columns]
     return ~exists().where(*equal, later.id > table.id)

@@ -1,4 +1,4 @@
-"""SQL for finding data releases, their jobs, and the entries whose images go into one."""
+"""SQL for data releases and the entries with images in a release."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def releases_of(session: Session, competition_id: int) -> Sequence[Release]:
 
 
 def entries_with_images(session: Session, competition_id: int, refs: Sequence[int] | None) -> Sequence[Submission]:
-    """Scored entries (of ``refs``, if given), oldest first; their zips may still be in the blob store."""
+    """Scored entries (only those in ``refs``, if given), oldest first. Their zips may still be in the blob store."""
     scored = and_(Submission.competition_id == competition_id, Submission.status == Status.SCORED)
     query = select(Submission).where(scored, or_(literal(refs is None), Submission.ref.in_(refs or [])))
     return session.scalars(query.order_by(Submission.ref)).all()

@@ -1,6 +1,4 @@
-"""SQL for evidence: the newest evidence of an entry on a track, its newest job, the newest code
-attachments, and which entries show which signs of copying in their newest evidence.
-"""
+"""SQL for evidence: the newest evidence of entries, and the entries that show signs of copying in it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
@@ -26,14 +24,14 @@ Findings = Sequence[Mapping[str, Any]]
 
 
 def conditions(images: int) -> dict[str, ColumnElement[bool]]:
-    """The condition for each sign, by its name, on rows of evidence of entries with so many images."""
+    """The condition for each sign, by name, on rows of evidence of entries with this number of images."""
     columns = {column.key: column for column in Evidence.__table__.columns}
     evidence = SimpleNamespace(**columns, images=literal(images))
     return {sign.name: func.coalesce(sign.holds(evidence), False) for sign in SIGNS}
 
 
 def with_signs(track_id: int, images: int) -> Select[Any]:
-    """Every entry whose newest evidence on a track shows a sign: ``ref``, and each sign by its name."""
+    """Every entry with a sign in its newest evidence on a track: ``ref``, and each sign by name."""
     condition_of = conditions(images)
     columns: list[Any] = [condition.label(name) for name, condition in condition_of.items()]
     signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
@@ -47,7 +45,7 @@ def _is_replaced() -> ColumnElement[bool]:
 
 
 def newest_evidence_id(connection: Connection) -> int:
-    """The highest id of all evidence; 0 before the first."""
+    """The highest id of all evidence; 0 if there is none."""
     return connection.scalar(select(func.max(Evidence.id))) or 0
 
 

@@ -1,4 +1,4 @@
-"""SQL for generator uploads and what their audits found."""
+"""SQL for generator uploads and the results of their audits."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ OTHER_GENERATOR = ("another-generator", "other-distribution")
 
 
 def count_since(session: Session, submission_ref: int, since: datetime) -> int:
-    """How many generators were uploaded for an entry since a moment."""
+    """How many generators have been uploaded for an entry since a moment."""
     query = select(func.count()).where(
         GeneratorFile.submission_ref == submission_ref, GeneratorFile.created_at >= since
     )
@@ -26,12 +26,11 @@ def count_since(session: Session, submission_ref: int, since: datetime) -> int:
 
 
 def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
-    """Cancel the unfinished audit jobs of an entry."""
     job_queue.cancel_jobs(session, now, queue=Queue.RECOVER, submission_ref=submission_ref)
 
 
 def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
-    """The generators that this one has replaced, each with its audit's outcomes, newest first."""
+    """The generators that this one has replaced, each with its audit's outcome, newest first."""
     query = (
         select(GeneratorFile, Recovery)
         .join(Recovery, Recovery.generator_id == GeneratorFile.id)
@@ -42,12 +41,12 @@ def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tu
 
 
 def newest_recovery_id(session: Session) -> int:
-    """A number that grows with every audit of any competition."""
+    """A number that grows with every audit in any competition."""
     return int(session.scalar(select(func.max(Recovery.job_id))) or 0)
 
 
 def refs_of_other_generators(session: Session, refs: Collection[int]) -> set[int]:
-    """Those of these entries that the newest generator uploaded for them does not produce, by its newest audit."""
+    """The entries that their newest generator does not produce, according to its newest audit."""
     newest = (
         select(GeneratorFile.submission_ref, Recovery.report["match"]["verdict"].astext.label("verdict"))
         .join(Recovery, Recovery.generator_id == GeneratorFile.id)
@@ -60,8 +59,8 @@ def refs_of_other_generators(session: Session, refs: Collection[int]) -> set[int
 
 
 def refs_with_overfitted_generator(competition_id: int) -> Select[Any]:
-    """The refs of a competition's entries with a generator, replaced or not, that is overfitted to its training images:
-    the condition of :func:`scorer.metrics.copying.latent_recovery.is_overfitted` in SQL, for trusted searches alone."""
+    """The refs of a competition's entries with a generator, replaced or not, that is overfitted to its training images.
+    Same condition as :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, only for trusted searches."""
     trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= MIN_SHARE_FOUND)
     return (
         select(GeneratorFile.submission_ref.label("ref"))

@@ -1,4 +1,4 @@
-"""SQL for shared images: hashed entries, their comparisons, and which entries of different teams share images."""
+"""SQL for shared images: hashed entries, their comparisons, and entries of different teams that share images."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from scorer.findings.signs import MIN_SHARE
 
 
 def add_hashes(session: Session, submission_ref: int, key: str, *, now: datetime) -> None:
-    """Record where the hashes of an entry's images are; nothing happens if that is known."""
+    """Record the blob with the hashes of an entry's images. Has no effect if one is already recorded."""
     row = {"submission_ref": submission_ref, "blob_key": key, "created_at": now}
     session.execute(postgresql.insert(HashedEntry).values(row).on_conflict_do_nothing())
 
@@ -25,7 +25,7 @@ def hashes_key_of(session: Session, submission_ref: int) -> str | None:
 
 
 class HashesOfOther(NamedTuple):
-    """A hashed entry of another team; ``team_id`` is its team after merges."""
+    """A hashed entry of another team. ``team_id`` is its team after merges."""
 
     ref: int
     team_id: int
@@ -33,7 +33,7 @@ class HashesOfOther(NamedTuple):
 
 
 def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfOther]:
-    """The hashed entries of all other teams in the competition, team by team."""
+    """The hashed entries of all other teams in the competition, grouped by team."""
     team_id, merged = merges.team_now(Submission.team_id)
     query = (
         select(HashedEntry.submission_ref, team_id.label("team_id"), HashedEntry.blob_key)
@@ -49,14 +49,15 @@ def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfO
 
 
 def add_comparison(session: Session, comparison: dict[str, Any], pairs: Sequence[dict[str, Any]]) -> None:
-    """Record a comparison and its pairs, as columns by name. Whatever is recorded already stays as it is."""
+    """Record a comparison and its pairs, as columns by name. Existing rows do not change."""
     if pairs:
         session.execute(postgresql.insert(SharedImages).on_conflict_do_nothing(), list(pairs))
     session.execute(postgresql.insert(ImageComparison).values(comparison).on_conflict_do_nothing())
 
 
 class SharingEntry(NamedTuple):
-    """An entry of another team (after merges) that shares images with the entry ``of``, which is of ``of_team_id``."""
+    """An entry of another team (after merges) that shares images with the entry ``of``, which belongs to
+    ``of_team_id``."""
 
     of: int
     of_team_id: int
@@ -70,14 +71,14 @@ class SharingEntry(NamedTuple):
     equal: int
     share: float
     examples: Sequence[Sequence[int]]
-    """Pairs of an image's index in the entry ``of`` and in this one."""
+    """Pairs of indices of equal images, first in the entry ``of``, then in this one."""
 
 
 def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntry]:
-    """The entries of other teams that share images with some entries, those that share most first."""
+    """The entries of other teams that share images with these entries, the largest share first."""
     if not refs:
         return []
-    both = union_all(*(_pairs(each, refs) for each in (SharedImages.submission_ref, SharedImages.other_ref)))
+    both = union_all(*(_pairs(column, refs) for column in (SharedImages.submission_ref, SharedImages.other_ref)))
     pair = both.subquery("pair").c
     of, other = aliased(Submission), aliased(Submission)
     team_of, merged_of = merges.team_now(of.team_id, "merged_of")
@@ -98,14 +99,15 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
 
 
 def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]:
-    """The pairs of entries of which one, ``of``, is among ``refs``; the other is ``ref``."""
+    """The pairs of entries with one, ``of``, among ``refs``; the other one is ``ref``."""
     ref = SharedImages.other_ref if of is SharedImages.submission_ref else SharedImages.submission_ref
     pair: list[Any] = [SharedImages.created_at, SharedImages.images, SharedImages.equal, SharedImages.share]
     return select(of.label("of"), ref.label("ref"), *pair, SharedImages.examples).where(of.in_(refs))
 
 
 def refs_sharing_images(competition_id: int) -> Select[Any]:
-    """The refs of a competition's entries that share :data:`MIN_SHARE` of the images or more with another team's."""
+    """The refs of a competition's entries that share at least :data:`MIN_SHARE` of the images with another team's
+    entry."""
     one, other = aliased(Submission), aliased(Submission)
     team_of_one, merged_one = merges.team_now(one.team_id, "merged_one")
     team_of_other, merged_other = merges.team_now(other.team_id, "merged_other")

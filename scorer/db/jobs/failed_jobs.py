@@ -1,4 +1,4 @@
-"""SQL for the load of each queue, running jobs, and jobs that have failed."""
+"""SQL for the load of each queue, running jobs, and failed jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,8 @@ from scorer.lifecycle import JobState
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """The unfinished jobs of a queue: how many wait, how many of those are due and since when, how many run, how many
-    of those have lost their worker."""
+    """The unfinished jobs of a queue: how many wait, how many of these are due and since when, how many run, and how
+    many of these have lost their worker."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -26,7 +26,7 @@ class QueueLoad:
     """When the oldest due job became due."""
     running: int
     lost: int
-    """Running jobs whose worker has not renewed its lease in time; the sweep frees them."""
+    """Running jobs with a lease that their worker has not renewed in time. The sweep frees them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class ListedJob:
 
 
 def queues(session: Session) -> list[QueueLoad]:
-    """The load of each queue that has unfinished jobs."""
     waiting, running = Job.state == JobState.WAITING, Job.state == JobState.RUNNING
     due = waiting & (Job.due_at <= func.now())
     query = select(
@@ -69,13 +68,13 @@ def queues(session: Session) -> list[QueueLoad]:
 
 
 def running(session: Session) -> list[ListedJob]:
-    """Jobs that run, the longest running first."""
+    """Running jobs, the longest running first."""
     return _jobs(session, Job.state == JobState.RUNNING, order=Job.started_at)
 
 
 def failed(session: Session, *, track_id: int | None = None, only: int | None = None) -> list[ListedJob]:
-    """Jobs that have failed for good and that no later job has replaced, newest failure first. ``track_id``: of one
-    track. ``only``: one job."""
+    """Jobs that have failed and have not been replaced by a later job, newest failure first. ``track_id``: only those
+    of this track. ``only``: only this job."""
     conditions = [Job.state == JobState.FAILED, ~_is_replaced()]
     if track_id is not None:
         conditions.append(Job.track_id == track_id)
@@ -85,7 +84,7 @@ def failed(session: Session, *, track_id: int | None = None, only: int | None = 
 
 
 def lock_job(session: Session, job_id: int) -> Job | None:
-    """A job, locked for this transaction and read again."""
+    """A job, locked for this transaction and reloaded."""
     query = select(Job).where(Job.id == job_id).with_for_update(of=Job).execution_options(populate_existing=True)
     return session.scalars(query).one_or_none()
 
@@ -102,8 +101,10 @@ def _is_replaced() -> ColumnElement[bool]:
         later.release_id == Job.release_id,
         later.study_id == Job.study_id,
     )
-    # One look-up each: a single one with OR would read all jobs, as no index has all four columns.
-    return or_(*(select(later.id).where(each, later.queue == Job.queue, later.id > Job.id).exists() for each in same))
+    # One look-up per column: a single look-up with OR would read all jobs, because no index has all four columns.
+    return or_(
+        *(select(later.id).where(condition, later.queue == Job.queue, later.id > Job.id).exists() for condition in same)
+    )
 
 
 def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> list[ListedJob]:
@@ -119,6 +120,6 @@ def _jobs(session: Session, *conditions: ColumnElement[bool], order: Any) -> lis
 
 
 def database_time(session: Session) -> datetime:
-    """The database's clock, by which jobs become due."""
+    """The database's clock, which decides when jobs are due."""
     now: datetime = session.execute(select(func.now())).scalar_one()
     return now

@@ -1,6 +1,6 @@
 """SQL for the job queue: claiming the next job, leases, the fair order, queue positions.
 
-Whether a job is due and a lease has expired is decided by the database's clock alone: those of workers and web
+Only the database's clock decides whether a job is due or a lease has expired, because the clocks of workers and web
 processes differ.
 """
 
@@ -40,16 +40,17 @@ from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 NO_PAUSES = ActivePauses()
 SEEN_WITHIN = timedelta(minutes=10)
-"""A worker is taken to be alive that has finished one of the ``RECENT_JOBS`` since."""
+"""A worker counts as alive if it has finished one of the ``RECENT_JOBS`` within this time."""
 RECENT_JOBS = 100
 SHOWN_PRIORITY = 2
-"""Of jobs that measure on shown tracks: they wait behind public (0) and private ones (1) of their queue."""
+"""The priority of jobs that measure on shown tracks. They wait behind public (0) and private (1) jobs of their
+queue."""
 ORDER = (Job.priority, Job.turn, Job.id)
-"""The order of waiting jobs, by which they are claimed and queue positions are counted."""
+"""The order of waiting jobs, for claiming them and for counting queue positions."""
 
 
 def due_in(delay: timedelta = timedelta()) -> ColumnElement[datetime]:
-    """The moment at which a job becomes due that waits for ``delay``, by the database's clock."""
+    """When a job that waits for ``delay`` becomes due, on the database's clock."""
     return func.now() + delay
 
 
@@ -63,8 +64,11 @@ def claim_next(
     lease: timedelta,
     paused: ActivePauses = NO_PAUSES,
 ) -> Job | None:
-    """Claim the first due job of a queue for ``holder``, for as long as the ``lease``; None if none is due that is not
-    ``paused``. A job that has failed on ``worker`` is left to other workers while there are any."""
+    """Claim the first due job of a queue that is not ``paused`` for ``holder``, for the duration of the ``lease``. None
+    if there is no such job.
+
+    A job that has failed on ``worker`` is left to other workers, as long as any are alive.
+    """
     claimed = {"of_queue": queue, "by": holder, "on": worker, "at": now, "for_": lease}
     return session.scalars(_claim(paused), claimed).one_or_none()
 
@@ -107,7 +111,8 @@ def _claim(paused: ActivePauses) -> ReturningUpdate[Job]:
             fraction=None,
         )
         .returning(Job)
-        # What the row is afterwards is read from it: these parameters have no values that the session could evaluate.
+        # These parameters have no values that the session could evaluate, so the row's new values are read from the
+        # database.
         .execution_options(synchronize_session=False, populate_existing=True)
     )
 
@@ -115,12 +120,13 @@ def _claim(paused: ActivePauses) -> ReturningUpdate[Job]:
 def renew_lease(
     session: Session, job_id: int, holder: str, *, lease: timedelta, stage: str | None, fraction: float | None
 ) -> bool:
-    """Let ``holder`` hold a job for the ``lease`` from now on, and record its progress; False if it has lost it."""
+    """Extend ``holder``'s hold on a job to a ``lease`` from now, and record its progress. False if it has lost the
+    job."""
     return update_held(session, job_id, holder, lease_until=func.now() + lease, stage=stage, fraction=fraction)
 
 
 def update_held(session: Session, job_id: int, held_by: str, **values: object) -> bool:
-    """Change a job if ``held_by`` still holds it; False if it does not, because its lease has expired."""
+    """Change a job if ``held_by`` still holds it; False if not, because its lease has expired."""
     held = update(Job).where(Job.id == job_id, Job.holder == held_by, Job.state == JobState.RUNNING)
     return count_changed(session, held.values(**values)) == 1
 
@@ -132,23 +138,24 @@ def lock_held(session: Session, job_id: int, holder: str) -> Job | None:
 
 
 def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
-    """The unfinished jobs of a submission, locked for this transaction: no worker can claim or finish them, and only a
-    worker that finishes one adds the next."""
+    """The unfinished jobs of a submission, locked for this transaction. No worker can claim or finish them, and only a
+    worker that finishes one adds the next job."""
     unfinished = select(Job).where(Job.submission_ref == submission_ref, Job.state.in_(UNFINISHED)).order_by(Job.id)
     locking = unfinished.with_for_update(of=Job).execution_options(populate_existing=True)
     session.scalars(locking).all()
-    # A job that was finished while this waited for its lock has added the next, which only a new statement sees.
+    # A job that was finished during the wait for its lock has added the next job, which only a new statement sees.
     return session.scalars(locking).all()
 
 
 def lock_running_scores(session: Session, track_id: int) -> Sequence[Job]:
-    """The score jobs of a track that run, locked for this transaction."""
+    """The running score jobs of a track, locked for this transaction."""
     running = select(Job).where(Job.queue == Queue.SCORE, Job.track_id == track_id, Job.state == JobState.RUNNING)
     return session.scalars(running.order_by(Job.id).with_for_update(of=Job)).all()
 
 
 def cancel_jobs(session: Session, now: datetime, **subject: int | str) -> None:
-    """Cancel the unfinished jobs with these values of columns; a worker that holds one notices and drops its result."""
+    """Cancel the unfinished jobs with these values of columns. A worker that holds such a job notices and drops its
+    result."""
     session.execute(
         update(Job)
         .filter_by(**subject)
@@ -158,7 +165,7 @@ def cancel_jobs(session: Session, now: datetime, **subject: int | str) -> None:
 
 
 def lock_expired(session: Session) -> Sequence[Job]:
-    """Running jobs whose lease has expired, locked for this transaction."""
+    """Running jobs with an expired lease, locked for this transaction."""
     return session.scalars(
         select(Job)
         .where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
@@ -177,11 +184,13 @@ def count_due(session: Session) -> dict[Queue, int]:
 
 
 def next_turn(session: Session, queue: Queue, priority: int, *, team_id: int | None) -> int:
-    """The turn of a team's next job: one after the team's last job that is unfinished or has begun since the job that
-    waits longest was added, and no earlier than that of the job that is first now.
+    """The turn of a team's next job, which makes the order of teams fair.
 
-    So a team's tenth entry waits behind another team's first, and a team that hands in again whenever an entry of it
-    is scored does not overtake another's second.
+    It is one after the team's last job that is unfinished, or has begun since the longest-waiting job was added. It is
+    never earlier than the turn of the job that is currently first.
+
+    So a team's tenth entry waits behind another team's first. A team that submits again whenever its entry is scored
+    does not overtake another team's second entry.
     """
     return int(session.scalar(_next_turn(), {"of_queue": queue, "of_priority": priority, "team": team_id}) or 0)
 
@@ -200,8 +209,8 @@ def _next_turn() -> Select[int]:
 
 
 def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: datetime, **purpose: int | None) -> int:
-    """Add a job that waits behind public ones for each of the entries that has no unfinished one for the same
-    ``purpose`` (values of columns), in turns between teams; returns how many."""
+    """Add a job behind the public ones for each entry without an unfinished job for the same ``purpose`` (values of
+    columns), in turns between teams. Returns how many were added."""
     busy = select(Job.submission_ref).filter_by(queue=queue, **purpose).where(Job.state.in_(UNFINISHED))
     merged = merges.newest_merges()
     team = func.coalesce(merged.c.into_team_id, Submission.team_id)
@@ -226,7 +235,7 @@ def add_in_turns(session: Session, queue: Queue, refs: Collection[int], *, now: 
 
 
 def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
-    """Whether a public job of a queue has been due for longer ``than`` a time, is not claimed and not paused."""
+    """Whether a public job of a queue has been due for longer than ``than``, without being claimed or paused."""
     waiting = select(Job.id).where(
         Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0, Job.due_at <= func.now() - than
     )
@@ -234,18 +243,18 @@ def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
 
 
 class Progress(NamedTuple):
-    """How far the newest jobs of some entries are."""
+    """The progress of the newest jobs of some entries."""
 
     done: int
     waiting: int
-    """Those that run among them."""
+    """Includes running ones."""
     failed: int
     error: str | None
-    """Of the one that failed last."""
+    """The error of the job that failed last."""
 
 
 def progress_of(session: Session, **subject: int | str) -> Progress:
-    """How far the newest of each entry's jobs with these values of columns are."""
+    """The progress of each entry's newest job with these values of columns."""
     newest = (
         select(Job.state, Job.error, Job.finished_at)
         .ext(distinct_on(Job.submission_ref))
@@ -263,7 +272,6 @@ def progress_of(session: Session, **subject: int | str) -> Progress:
 
 
 def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
-    """All jobs of a submission, oldest first."""
     return session.scalars(select(Job).where(Job.submission_ref == submission_ref).order_by(Job.id)).all()
 
 
@@ -280,7 +288,7 @@ def newest_job(session: Session, **subject: int | str) -> Job | None:
 
 
 def position_of(session: Session, job: Job) -> int:
-    """The queue position of a waiting job: 1 if it is the next of its queue."""
+    """The queue position of a waiting job; 1 for the next job of its queue."""
     earlier = or_(
         Job.priority < job.priority,
         (Job.priority == job.priority) & (Job.turn < job.turn),
@@ -293,7 +301,7 @@ def position_of(session: Session, job: Job) -> int:
 
 
 def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
-    """The queue positions of many public jobs, by id (:func:`position_of`); a job that no longer waits has none."""
+    """The queue positions of public jobs, by id (:func:`position_of`). Jobs that no longer wait are missing."""
     if not job_ids:
         return {}
     positions = _public_positions()
@@ -302,7 +310,7 @@ def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
 
 
 def position_of_entry(session: Session, ref: int) -> int | None:
-    """The queue position of a submission's public job; None unless it waits."""
+    """The queue position of a submission's public job; None if it has no waiting one."""
     positions = _public_positions()
     return session.scalar(select(positions.c.place).where(positions.c.submission_ref == ref).limit(1))
 

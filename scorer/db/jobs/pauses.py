@@ -1,4 +1,4 @@
-"""SQL for pauses: which queues, competitions and workers take no jobs now."""
+"""SQL for pauses: the queues, competitions and workers that currently take no jobs."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,22 @@ ALL_WORKERS = "*"
 
 
 class ActivePauses(NamedTuple):
-    """What is paused at one moment."""
+    """The pauses in effect at one moment."""
 
     queues: frozenset[str] = frozenset()
     competition_ids: frozenset[int] = frozenset()
     workers: frozenset[str] = frozenset()
-    """Machines, or processes (``machine:pid``), or ``*`` for all."""
+    """Machines, processes (``machine:pid``), or ``*`` for all."""
     campaign_ids: frozenset[int] = frozenset()
-    """Rescoring campaigns."""
 
     def stops_worker(self, worker: str) -> bool:
-        """Whether a worker process (``machine:pid``) is to take no job."""
+        """Whether a worker process (``machine:pid``) must not take jobs."""
         return not self.workers.isdisjoint({worker, worker.rpartition(":")[0], ALL_WORKERS})
 
 
 @dataclass(frozen=True)
 class ListedPause:
-    """A pause that holds, with the names of what it stops and of who decided it."""
+    """A pause in effect, with the names of its subject and of the person who decided it."""
 
     queue: str | None
     competition: str | None
@@ -44,7 +43,7 @@ class ListedPause:
 
 
 def active_pauses(session: Session) -> ActivePauses:
-    """What is paused now."""
+    """The pauses in effect now."""
     rows = session.execute(_paused()).all()
     return ActivePauses(
         frozenset(row.queue for row in rows if row.queue is not None),
@@ -54,14 +53,14 @@ def active_pauses(session: Session) -> ActivePauses:
     )
 
 
-@lru_cache  # every claim needs it, and building the statement takes longer than running it
+@lru_cache  # every claim needs it; building it takes longer than running it
 def _paused() -> Select[Any]:
     newest = _newest_pauses()
     return select(newest.c.queue, newest.c.competition_id, newest.c.worker).where(newest.c.paused)
 
 
 def list_pauses(session: Session) -> Sequence[ListedPause]:
-    """The pauses that hold, newest first."""
+    """The pauses in effect, newest first."""
     newest = _newest_pauses()
     rows = session.execute(
         select(newest.c.queue, Competition.slug, newest.c.worker, newest.c.reason, Account.handle, newest.c.created_at)
@@ -74,7 +73,7 @@ def list_pauses(session: Session) -> Sequence[ListedPause]:
 
 
 def paused_among(session: Session, job_ids: Collection[int]) -> frozenset[int]:
-    """Which of these jobs no worker takes for now."""
+    """The jobs that no worker currently takes."""
     paused = active_pauses(session) if job_ids else ActivePauses()
     if ALL_WORKERS in paused.workers:
         return frozenset(job_ids)
@@ -85,7 +84,8 @@ def paused_among(session: Session, job_ids: Collection[int]) -> frozenset[int]:
 
 
 def is_claimable(paused: ActivePauses) -> list[ColumnElement[bool]]:
-    """Conditions on jobs that are not paused. None for what is not paused, so that plans stay as they are."""
+    """Conditions for jobs that are not paused. There is none for subjects without a pause, so that plans do not
+    change."""
     conditions: list[ColumnElement[bool]] = []
     if paused.queues:
         conditions.append(Job.queue.not_in(paused.queues))

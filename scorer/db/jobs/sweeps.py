@@ -1,5 +1,5 @@
-"""SQL for sweeps of leases: when the last one was, leases that lapsed while nobody could renew them, and times that a
-clock which was set back has moved into the future."""
+"""SQL for sweeps of leases: the time of the last sweep, leases that expired while nobody could renew them, and times in
+the future after a clock was set back."""
 
 from datetime import timedelta
 
@@ -15,8 +15,11 @@ ROW = 1
 
 
 def begin_sweep(session: Session) -> tuple[timedelta | None, timedelta | None]:
-    """Record that a sweep begins: the times since the last one and since leases were last extended, None for never. A
-    sweep that overlaps waits for the one before it."""
+    """Record that a sweep begins. Returns the times since the last one and since leases were last extended; None for
+    never.
+
+    A sweep that overlaps waits for the one before it.
+    """
     since_sweep = type_coerce(func.now() - LastSweep.swept_at, Interval)
     since_extended = type_coerce(func.now() - LastSweep.extended_at, Interval)
     row = session.execute(select(since_sweep, since_extended).with_for_update()).one_or_none()
@@ -26,15 +29,15 @@ def begin_sweep(session: Session) -> tuple[timedelta | None, timedelta | None]:
 
 
 def extend_expired(session: Session, lease: timedelta) -> int:
-    """Let the holders of jobs whose lease has expired hold them for the ``lease`` from now on; returns how many."""
+    """Extend expired leases of running jobs to a ``lease`` from now; returns how many."""
     session.execute(update(LastSweep).values(extended_at=func.now()))
     expired = update(Job).where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
     return count_changed(session, expired.values(lease_until=func.now() + lease))
 
 
 def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
-    """Bring what is due after now, by a clock that has been set back by ``step``, back by as much, and let no lease end
-    later than a ``lease`` from now; returns how many jobs."""
+    """After a clock was set back by ``step``, move due times after now back by the same amount. No lease ends later
+    than a ``lease`` from now. Returns the number of changed jobs."""
     session.execute(update(LastSweep).values(extended_at=func.least(LastSweep.extended_at, func.now())))
     for table, waiting in ((Mail, MailState.WAITING), (Delivery, DeliveryState.WAITING)):
         later = update(table).where(table.state == waiting, table.due_at > func.now())
@@ -46,5 +49,5 @@ def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
 
 
 def time_since_sweep(session: Session) -> timedelta | None:
-    """How long ago the last sweep began; None if there has been none."""
+    """The time since the last sweep began; None if there has been none."""
     return session.scalar(select(type_coerce(func.now() - LastSweep.swept_at, Interval)))

@@ -12,7 +12,7 @@ from scorer.db.tables import WorkerReport
 INTERVAL = timedelta(minutes=1)
 """How often a running worker renews its report."""
 MAX_AGE = 3 * INTERVAL
-"""The age up to which a report counts: its worker runs."""
+"""The age up to which a report counts as that of a running worker."""
 
 
 def write_report(
@@ -37,11 +37,10 @@ def write_report(
 
 
 def remove_report(session: Session, worker: str) -> None:
-    """Remove the report of a worker that ends."""
     session.execute(delete(WorkerReport).where(WorkerReport.worker == worker))
 
 
 def recent_reports(session: Session) -> Sequence[WorkerReport]:
-    """The reports of the workers that run, by name."""
+    """The reports of running workers, sorted by name."""
     recent = select(WorkerReport).where(WorkerReport.reported_at > func.now() - MAX_AGE)
     return session.scalars(recent.order_by(WorkerReport.worker)).all()

@@ -1,4 +1,5 @@
-"""Reading of a query's rows as numpy arrays, by a binary COPY: no object for each row, a million in a second."""
+"""Reads a query's rows as numpy arrays through a binary COPY. It creates no object per row and reads a million rows per
+second."""
 
 import io
 from collections.abc import Mapping
@@ -14,19 +15,20 @@ from sqlalchemy.engine import Compiled
 
 DIALECT = psycopg2.dialect()  # type: ignore[no-untyped-call]
 HEADER, TRAILER = 19, 2
-"""Bytes of a binary COPY before its first row (signature, flags, empty extension) and after its last."""
+"""Bytes of a binary COPY before its first row (signature, flags, empty extension) and after its last row."""
 KINDS: Mapping[str, str] = MappingProxyType({"int": ">i8", "float": ">f8", "bool": "?"})
-"""The dtypes of the values as the server sends them, by the names that callers use."""
+"""The dtypes of the values that the server sends, by the names that callers use."""
 
 
 def compiled(query: ClauseElement) -> Compiled:
-    """The query for :func:`read_columns`. Compiling may take longer than reading few rows, so keep it if it recurs."""
+    """The query for :func:`read_columns`. Compiling can take longer than reading a few rows, so keep the result if you
+    need it again."""
     return query.compile(dialect=DIALECT, compile_kwargs={"render_postcompile": True})
 
 
 def read_columns(connection: Connection, query: Compiled, kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:
-    """The columns of a query by name, in no order of rows. ``kinds`` names them in the query's order, each with one of
-    ``KINDS``; no value may be NULL, so that every row has the same length."""
+    """The columns of a query by name, in no particular order of rows. ``kinds`` names them in the query's order, each
+    with one of ``KINDS``. No value may be NULL, so that all rows have the same length."""
     driver: Any = connection.connection.driver_connection
     buffer = io.BytesIO()
     with driver.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""SQL for what a board shows beside ranks: team names, entry counts, reasons; scores of single entries; its version.
+"""SQL for the details that a board shows: team names, entry counts, reasons. Also scores of single entries.
 
 Ranking itself is done in numpy (:func:`scorer.leaderboard.rows.ranked_board_of`), over the columns that
 :mod:`scorer.db.leaderboard.ranked_entries` reads.
@@ -56,12 +56,12 @@ class UnrankedReason(NamedTuple):
 def entry_info_of(
     session: Session, refs: Collection[int], *, late: bool = False, at: datetime | None = None
 ) -> dict[int, EntryInfo]:
-    """What a board shows of entries beside their scores, by ref; as of the moment ``at``."""
+    """Details that a board shows of entries, by ref, at the moment ``at``."""
     rows = session.execute(_entry_info(late, at), {"refs": list(refs)}) if refs else ()
     return {row.ref: EntryInfo(*row) for row in rows}
 
 
-@lru_cache(maxsize=64)  # building the statement takes longer than running it mostly does
+@lru_cache(maxsize=64)  # building the statement usually takes longer than running it
 def _entry_info(late: bool, at: datetime | None) -> Select[Any]:
     merged = merges.newest_merges(at)
     name = (Team.name if at is None else name_at(Team, at)).label("team")
@@ -92,7 +92,7 @@ def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) ->
 def unranked_reasons_of(
     session: Session, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, UnrankedReason]:
-    """Why entries are listed without a rank, by ref; as of the moment ``at``."""
+    """Why entries are listed without a rank, by ref, at the moment ``at``."""
     ruled = newest_rulings(at)
     query = select(
         Submission.ref, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share, ruled.c.reason
@@ -102,7 +102,7 @@ def unranked_reasons_of(
 
 
 def teams_named(session: Session, competition_id: int, text: str, *, at: datetime | None = None) -> set[int]:
-    """The ids of the teams whose name contains ``text``, in NFKC and whatever the letter case."""
+    """The ids of the teams with ``text`` in their name, ignoring case and comparing in NFKC."""
     name = Team.name if at is None else name_at(Team, at)
     contains = func.strpos(_normalised(name), _normalised(literal(text))) > 0
     return set(session.scalars(select(Team.id).where(Team.competition_id == competition_id, contains)))
@@ -113,17 +113,17 @@ def _normalised(text: ColumnElement[str] | InstrumentedAttribute[str]) -> Column
 
 
 def normalised_text(connection: Connection, text: str) -> str:
-    """A text as it is searched for: in NFKC and lower case."""
+    """A text normalised for searching: in NFKC and lower case."""
     return str(connection.scalar(select(_normalised(literal(text)))))
 
 
 def normalised_names(connection: Connection, competition_id: int) -> dict[int, str]:
-    """The names of a competition's teams as they are searched, by id."""
+    """The names of a competition's teams, normalised for searching, by id."""
     return _names(connection, Team.competition_id == competition_id)
 
 
 def normalised_names_of(connection: Connection, team_ids: Collection[int]) -> dict[int, str]:
-    """The names of these teams as they are searched, by id."""
+    """The names of these teams, normalised for searching, by id."""
     return _names(connection, Team.id == any_(id_list(team_ids)))
 
 
@@ -158,12 +158,11 @@ def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple
 
 
 def refs_of_team(session: Session, team_id: int) -> list[int]:
-    """The refs of the entries that belong to a team now, with those of teams merged into it."""
+    """The refs of the entries that currently belong to a team, including those of teams merged into it."""
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))
 
 
 def score_of(session: Session, track_id: int, submission_ref: int) -> Score | None:
-    """The judged score of one entry on a track."""
     return scores_of(session, track_id, [submission_ref]).get(submission_ref)
 
 
@@ -174,7 +173,7 @@ def scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[in
 
 
 def measured_scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[int, tuple[Score, Measurement]]:
-    """The judged scores of entries on a track, by ref, with the measurements that they follow from."""
+    """The judged scores of entries on a track and the measurements that they follow from, by ref."""
     rows = session.execute(_measured_scores_of(track_id), {"refs": list(refs)})
     return {row.ref: (Score(*row[:-1]), row[-1]) for row in rows}
 
@@ -191,9 +190,9 @@ def _scores_of(track_id: int) -> Select[Any]:
 
 
 def version_of(session: Session, track: Track, *, beside: Collection[str] = ()) -> tuple[int, ...]:
-    """The version of a track's board: equal versions, equal boards; ``beside``: with these of
-    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS`."""
+    """The version of a track's board; equal versions mean equal boards. Kinds of
+    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS` can be added to it."""
     track_ids = select(Track.id).where(Track.competition_id == track.competition_id)
-    # A private board depends on the public one, by which teams without picks are ranked; never the reverse.
+    # A private board depends on the public one, which ranks the teams without picks. The reverse never holds.
     tracks = session.scalars(track_ids.where((Track.id == track.id) | (Track.kind == "public"))).all()
     return changes.version_of(session, track.competition_id, tracks, beside=beside)

@@ -1,9 +1,9 @@
-"""The change feed of boards: which rows of ``board_changes`` are new since the last read, and how many there are.
+"""The change feed of boards: the rows of ``board_changes`` that are new since the last read, and how many there are.
 
-A row may be committed after one with a higher id, so ids do not show what is new. Transaction ids do: all transactions
-below a snapshot's xmin are over, so a row that a later snapshot sees for the first time has an xid of at least that
-xmin. (After a restore into another server, rows have xids of the old one and may be reported as new once more, which
-costs a read.)
+A row can be committed after one with a higher id, so ids do not show which rows are new. Transaction ids do: all
+transactions below a snapshot's xmin have ended. So a row that a later snapshot sees for the first time has an xid of at
+least that xmin. After a restore into another server, rows have xids of the old one. Such rows may be reported once
+more, which costs a read.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ NEW_CHANGES_QUERY = text("""
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot
     LEFT JOIN board_changes AS change ON change.competition_id = :competition AND change.xid >= :horizon
 """)
-"""Runs for every page that is read, so it is plain text: nothing is left to compile."""
+"""Runs for every page that is read, so it is plain text that needs no compiling."""
 
 CHANGED_COMPETITIONS_QUERY = text("""
     SELECT feeds.horizon, change.competition_id, change.id, change.xid
@@ -39,14 +39,15 @@ CHANGED_COMPETITIONS_QUERY = text("""
 
 
 BESIDE_RANKS = frozenset({"label", "shown", "hidden-shown"})
-"""The kinds of changes that move no rank: of labels, of shown tracks that are for everybody, and of those that are for
-organizers until the final board is published."""
+"""The kinds of changes that do not affect ranks: changes of labels, of shown tracks that everybody sees, and of shown
+tracks that only organizers see until the final board is published."""
 SEEN_BY_ALL = frozenset({"shown"})
-"""Those of them that everybody sees on a board at any time."""
+"""The kinds among these that everybody sees on a board at any time."""
 
 
 class FeedRow(NamedTuple):
-    """One row of the feed: whose board changed (None: both tracks), why, and which entries (None: too many to name)."""
+    """A row of the feed: the track with the changed board (None: both), the kind, and the entries (None: too many to
+    list)."""
 
     track_id: int | None
     kind: str
@@ -58,38 +59,38 @@ class ChangeCounts:
     """How many changes there have been, by track. Rows are only added, so equal counts mean equal boards."""
 
     by: Counter[Hashable] = field(default_factory=Counter)
-    """By track id, under None for both tracks; of ``BESIDE_RANKS`` by their kind."""
+    """By track id, or None for both tracks. For ``BESIDE_RANKS``, by kind."""
 
     def add(self, track_id: int | None, kind: str, count: int = 1) -> None:
-        """Count changes."""
         self.by[kind if kind in BESIDE_RANKS else track_id] += count
 
     def copy(self) -> "ChangeCounts":
-        """The counts as they are now; later changes are not counted in it."""
+        """A copy of the current counts, which later changes do not affect."""
         return ChangeCounts(self.by.copy())
 
     def version(self, track_ids: Collection[int], *, beside: Collection[str] = ()) -> tuple[int, ...]:
-        """The version of a board of these tracks, with these of ``BESIDE_RANKS``."""
-        return self.by[None], *(self.by[each] for each in (*sorted(track_ids), *sorted(beside)))
+        """The version of a board of these tracks, including these kinds of ``BESIDE_RANKS``."""
+        return self.by[None], *(self.by[key] for key in (*sorted(track_ids), *sorted(beside)))
 
 
 @dataclass
 class ChangeFeed:
-    """A reader of one competition's feed, which knows what it has read."""
+    """A reader of one competition's feed that remembers the rows it has read."""
 
     competition_id: int
     counts: ChangeCounts = field(default_factory=ChangeCounts)
     _horizon: int | None = None
-    """xmin of the newest snapshot read; ``_seen``: the ids of rows at or above it that were read."""
+    """xmin of the newest snapshot read. ``_seen`` has the ids of rows at or above it that were read."""
     _seen: frozenset[int] = frozenset()
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was read yet. The first read needs a connection whose statements see the same snapshot."""
+        """Whether nothing has been read yet. The first read needs a connection with the same snapshot for all
+        statements."""
         return self._horizon is None
 
     def read(self, connection: Connection) -> list[FeedRow]:
-        """The rows that are new in this connection's snapshot; the first read only counts rows and returns none."""
+        """The rows that are new in this connection's snapshot. The first read only counts rows and returns none."""
         if self._horizon is None:
             self._begin(connection)
             return []
@@ -115,15 +116,15 @@ class ChangeFeed:
 
 
 class ManyFeeds:
-    """A reader of the feeds of many competitions, which knows what it has read: for what is kept of each."""
+    """A reader of the feeds of many competitions that remembers the rows it has read."""
 
     def __init__(self) -> None:
         self._horizon = 0
         self._seen: frozenset[int] = frozenset()
 
     def changed(self, connection: Connection, competition_ids: Collection[int]) -> set[int]:
-        """Those of the competitions whose boards may have changed since the last call. Of one that is named for the
-        first time, and was read after that call, changes may be reported that the reader has seen."""
+        """The competitions with boards that may have changed since the last call. For a competition in its first call,
+        it can report changes that the caller has already seen."""
         parameters = {"competitions": list(competition_ids), "horizon": self._horizon}
         rows = connection.execute(CHANGED_COMPETITIONS_QUERY, parameters).all()
         changed = {row.competition_id for row in rows if row.id is not None and row.id not in self._seen}
@@ -147,6 +148,6 @@ def _counted(connection: Connection | Session, competition_id: int) -> ChangeCou
 def version_of(
     session: Session, competition_id: int, track_ids: Collection[int], *, beside: Collection[str]
 ) -> tuple[int, ...]:
-    """The version of a board of these tracks, counted in this transaction and with its own changes; ``beside``: with
-    these of ``BESIDE_RANKS``."""
+    """The version of a board of these tracks, counted in this transaction and including its own changes. Kinds of
+    ``BESIDE_RANKS`` can be added to it."""
     return _counted(session, competition_id).version(track_ids, beside=beside)

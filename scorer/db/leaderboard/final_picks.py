@@ -13,7 +13,7 @@ from scorer.lifecycle import PICKABLE
 
 
 def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> PickSet | None:
-    """A team's newest set of picks, the one that counts, now or at the moment ``at``."""
+    """A team's newest set of picks, which counts, now or at the moment ``at``."""
     query = select(PickSet).where(PickSet.team_id == team_id)
     if at is not None:
         query = query.where(PickSet.created_at <= at)
@@ -21,7 +21,7 @@ def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> 
 
 
 def most_picks(session: Session, competition_id: int) -> int:
-    """The most submissions that a team of a competition has picked."""
+    """The most submissions that any team of a competition has picked."""
     newest = select(PickSet.submission_refs).ext(distinct_on(PickSet.team_id)).join(Team, Team.id == PickSet.team_id)
     newest = newest.where(Team.competition_id == competition_id).order_by(PickSet.team_id, PickSet.id.desc())
     picks = newest.subquery("picks")
@@ -29,7 +29,7 @@ def most_picks(session: Session, competition_id: int) -> int:
 
 
 def pickable(session: Session, team_id: int, submission_ids: Collection[str]) -> dict[str, int]:
-    """The refs, by id, of those of the submissions that a team may pick: its own, in time, scored or on their way."""
+    """The submissions that a team may pick, as refs by id: its own, in time, scored or being scored."""
     query = select(Submission.id, Submission.ref).where(
         merges.belongs_to_team(team_id),
         ~Submission.late,

@@ -1,4 +1,4 @@
-"""A track's entries read as numpy columns, and the rules they are judged by; now or at a past moment."""
+"""A track's entries, read as numpy columns, and the rules that judge them, now or at a past moment."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -34,7 +34,7 @@ from scorer.ranking.columns import EMPTY, EntryColumns, FinalPicks, Ints, Judgin
 from scorer.ranking.judged_entries import JudgedEntries
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""PostgreSQL's epoch: its binary timestamps are microseconds since then."""
+"""PostgreSQL's epoch. Its binary timestamps are microseconds since then."""
 COLUMNS = {
     "ref": "int",
     "team": "int",
@@ -57,7 +57,7 @@ def judged_of(
     at: datetime | None = None,
     campaigns: Collection[int] | None = None,
 ) -> JudgedEntries:
-    """The scored entries of a track (of these alone: ``refs``), judged by its rules; as of the moment ``at``, or as if
+    """The scored entries of a track (only ``refs``, if given), judged by its rules at the moment ``at``, or as if
     exactly these rescoring ``campaigns`` were in force."""
     return JudgedEntries(
         columns_of(connection, track_id, refs=refs, at=at, campaigns=campaigns),
@@ -73,7 +73,7 @@ def columns_of(
     at: datetime | None = None,
     campaigns: Collection[int] | None = None,
 ) -> EntryColumns:
-    """The scored entries of a track (of these alone: ``refs``) with their newest measurements that count."""
+    """The scored entries of a track (only ``refs``, if given) with their newest measurements that count."""
     is_usual = refs is None and campaigns is None
     statement = (
         _compiled_for_all(track_id, at) if is_usual else compiled(_entries(track_id, refs, at, campaigns=campaigns))
@@ -84,8 +84,8 @@ def columns_of(
 def superseded_columns_of(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None
 ) -> EntryColumns:
-    """The measurements that count of a track's scored entries (of these alone: ``refs``) and are not their entry's
-    newest, in the order of ref and, of one entry, of age."""
+    """The counting measurements of a track's scored entries (only ``refs``, if given) that are not the newest of their
+    entry. Sorted by ref, then by age."""
     measured, newer = aliased(Measurement), aliased(Measurement)
     has_newer = exists().where(
         newer.track_id == measured.track_id,
@@ -116,7 +116,7 @@ def _entries(
 
 
 def _values(track_id: int, measured: Any) -> tuple[Any, ...]:
-    """The values of ``COLUMNS``, from a submission and a measurement of it."""
+    """The values of ``COLUMNS``, from a submission and one of its measurements."""
     return (
         Submission.ref,
         Submission.team_id,
@@ -137,17 +137,16 @@ def _compiled_for_all(track_id: int, at: datetime | None) -> Compiled:
 
 
 def to_microseconds(at: datetime) -> int:
-    """A moment as columns have it: microseconds since ``EPOCH``."""
+    """A moment as in columns: microseconds since ``EPOCH``."""
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
 def from_microseconds(microseconds: int) -> datetime:
-    """The moment that a column's value means."""
     return EPOCH + timedelta(microseconds=int(microseconds))
 
 
 def judging_rules_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
-    """The rules that a track's entries are judged by; as of the moment ``at``."""
+    """The rules that judge a track's entries, at the moment ``at``."""
     query = select(Track.competition_id, Track.epsilon, Competition.score_decimals, _newest_tau(track_id, at))
     competition_id, epsilon, decimals, tau = connection.execute(
         query.join(Competition).where(Track.id == track_id)
@@ -185,7 +184,7 @@ def judging_rules_of(connection: Connection, track_id: int, *, at: datetime | No
 
 
 def _newest_tau(track_id: int, at: datetime | None) -> ScalarSelect[float]:
-    """The tau of a track; null without a threshold."""
+    """The tau of a track; null if none has been chosen."""
     newest = select(case((Threshold.method != UNSET, Threshold.tau))).where(Threshold.track_id == track_id)
     if at is not None:
         newest = newest.where(Threshold.created_at <= at)
@@ -195,15 +194,15 @@ def _newest_tau(track_id: int, at: datetime | None) -> ScalarSelect[float]:
 def rule_changes_around(
     connection: Connection, competition_id: int, track_ids: Collection[int], *, at: datetime
 ) -> tuple[datetime | None, bool]:
-    """The moment of the last change until ``at`` of what judges and ranks the entries of these tracks (thresholds,
-    rulings, merges, final picks, rescoring campaigns), None if there was none; and whether there was any later one."""
+    """The moment of the last change until ``at``, or None, and whether there was any later change. Changes are those
+    that judge and rank the entries of these tracks: thresholds, rulings, merges, final picks, rescoring campaigns."""
     moment = union_all(*_rule_changes(competition_id, track_ids)).subquery().c.created_at
     row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()
     return row[0], bool(row[1])
 
 
 def newest_change(connection: Connection, competition_id: int, track_ids: Collection[int]) -> datetime | None:
-    """The moment of the newest row that the boards of these tracks are made of, measurements included; None if there is
+    """The moment of the newest row that the boards of these tracks depend on, including measurements; None if there is
     none."""
     measured = select(Measurement.created_at).where(Measurement.track_id == any_(id_list(track_ids)))
     moments = union_all(measured, *_rule_changes(competition_id, track_ids)).subquery()
@@ -222,8 +221,8 @@ def _rule_changes(competition_id: int, track_ids: Collection[int]) -> list[Selec
 
 
 def final_as_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> datetime | None:
-    """The moment as of which the published final board is read; None if none is published. ``at``: at a past moment, of
-    which nothing newer is read either."""
+    """The moment that the published final board is read as of; None if no final board is published. ``at``: at this
+    past moment, which limits the result."""
     acts = select(Publication.published, Publication.final, Publication.as_of).where(
         Publication.competition_id == competition_id
     )
@@ -237,7 +236,7 @@ def final_as_of(connection: Connection, competition_id: int, *, at: datetime | N
 
 
 def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:
-    """The final picks of a competition's teams, in the order of ``ref``; as of the moment ``at``."""
+    """The final picks of a competition's teams, sorted by ``ref``, at the moment ``at``."""
     newest = select(PickSet.team_id, PickSet.submission_refs).ext(distinct_on(PickSet.team_id))
     newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)
     if at is not None:

@@ -1,7 +1,7 @@
 """SQL for scores: the newest measurements joined with thresholds, rulings and merges, judged on read.
 
 The formula is :func:`scorer.metrics.mifid.mifid`, applied to SQL columns instead of arrays. The view ``scores`` is the
-same selection with every track's newest threshold, for psql; a migration contains its statement, and a test compares
+same selection with every track's newest threshold, for psql. A migration contains its statement, and a test compares
 the view with this module. Ranks are computed by :mod:`scorer.ranking.vectorised`.
 """
 
@@ -37,7 +37,7 @@ KEEP: ColumnElement[str] = literal_column("'keep'::text")
 
 
 class Score(NamedTuple):
-    """A row of :func:`judged_entries`: an entry's newest measurement on a track and what follows from it."""
+    """A row of :func:`judged_entries`: an entry's newest measurement on a track with its score and judgement."""
 
     ref: int
     id: str
@@ -54,11 +54,11 @@ class Score(NamedTuple):
     distance_se: float | None
     copied_share: float
     tau: float | None
-    """The threshold it is judged with: 0 for a benchmark or a waived penalty; None without a threshold."""
+    """The threshold that it is judged with: 0 for a benchmark entry or a waived penalty; None without a threshold."""
     copy: bool
     penalised: bool | None
     mifid: float
-    """nan for a copy and without a threshold."""
+    """nan for a copy, and without a threshold."""
     measurement_id: int
     measured_at: datetime
     late: bool
@@ -76,17 +76,16 @@ def _sql(value: Any) -> Any:
 
 
 def id_list(ids: Collection[int] | str) -> ColumnElement[Any]:
-    """Ids as one array parameter, however many there are; of a statement that is kept, the parameter by its name."""
+    """Ids as one array parameter, regardless of their number. For a cached statement, the parameter's name."""
     if isinstance(ids, str):
         return bindparam(ids, None, type_=ARRAY(BigInteger))
     return bindparam(None, list(ids), type_=ARRAY(BigInteger))
 
 
 def judged_entries(*, track_id: int | None = None, refs: Collection[int] | str | None = None) -> Select[Any]:
-    """Every scored submission of a track (None: of all tracks), judged with the newest threshold and its newest ruling,
-    with the team that it belongs to. ``refs``: of these alone.
+    """Every scored submission of a track (None: of all tracks), judged with the newest threshold and its newest ruling.
 
-    The columns are those of :class:`Score`.
+    ``refs``: only these submissions. The columns are those of :class:`Score`; the team is that after merges.
     """
     entry = _measured(track_id, refs).subquery("entry").c
     distance, copied = entry.memorization_distance, entry.copied_share
@@ -118,7 +117,7 @@ def judged_entries(*, track_id: int | None = None, refs: Collection[int] | str |
 
 
 def _measured(track_id: int | None, refs: Collection[int] | str | None) -> Select[Any]:
-    """The newest measurement of every submission, with the tau that it is judged with and its ruling."""
+    """The newest measurement of every submission, with the tau that judges it and its ruling."""
     measured_rows = newest_measurements(track_id, None, refs)
     measured = measured_rows.c
     chosen = _newest_thresholds()
@@ -142,7 +141,8 @@ def _measured(track_id: int | None, refs: Collection[int] | str | None) -> Selec
             measured.memorization_distance,
             measured.distance_se,
             func.coalesce(Submission.copied_share, 0.0).label("copied_share"),
-            # A tau of 0 penalises nothing, because no distance is below it: benchmarks and waived penalties.
+            # A tau of 0 penalises nothing, because no distance is below it. It is used for benchmarks and waived
+            # penalties.
             case((Team.benchmark | (ruling == "waive"), ZERO), else_=chosen.c.tau).label("tau"),
             measured.id.label("measurement_id"),
             measured.created_at.label("measured_at"),
@@ -207,7 +207,7 @@ def newest_rulings(at: datetime | None = None) -> Subquery:
 
 
 def name_at(team: Any, at: datetime) -> ColumnElement[Any]:
-    """A team's name at a past moment: the name before its first later renaming, else its name now."""
+    """A team's name at a past moment: the name before its first later renaming, or else its current name."""
     later = (
         select(TeamRenaming.before)
         .where(TeamRenaming.team_id == team.id, TeamRenaming.created_at > at)

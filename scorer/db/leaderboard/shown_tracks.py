@@ -1,4 +1,4 @@
-"""SQL for shown tracks: which a competition has, and the values of entries on them."""
+"""SQL for shown tracks: the shown tracks of a competition, and the values of entries on them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -15,26 +15,27 @@ from scorer.lifecycle import Status, TrackKind
 
 
 class ShownValue(NamedTuple):
-    """An entry's value on a shown track, with its standard error over the choice of images; None: there is none."""
+    """An entry's value on a shown track, with its standard error over the choice of images. None means that there is
+    none."""
 
     value: float | None
     standard_error: float | None
 
 
 def shown_tracks_of(session: Session, competition_id: int) -> Sequence[ShownTrack]:
-    """The shown tracks of a competition, without those that were removed, oldest first."""
+    """The shown tracks of a competition, oldest first, without removed ones."""
     query = select(ShownTrack).where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
     return session.scalars(query.order_by(ShownTrack.id)).all()
 
 
 def shown_tracks_with(session: Session, preparation_id: int) -> Sequence[ShownTrack]:
-    """The shown tracks that are measured against a preparation, without those that were removed."""
+    """The shown tracks that are measured against a preparation, without removed ones."""
     query = select(ShownTrack).where(ShownTrack.preparation_id == preparation_id, ShownTrack.removed_at.is_(None))
     return session.scalars(query.order_by(ShownTrack.id)).all()
 
 
 def forget_preparations(session: Session, competition_id: int, reference: TrackKind) -> None:
-    """Have the shown tracks of a competition without a preparation that are measured against a track's references."""
+    """Remove the preparations from a competition's shown tracks that are measured against a track's references."""
     session.execute(
         update(ShownTrack)
         .where(ShownTrack.competition_id == competition_id, ShownTrack.reference == reference)
@@ -55,12 +56,12 @@ def missing_entries(session: Session, shown: ShownTrack) -> Sequence[int]:
 
 
 def count_without_zip(session: Session, shown: ShownTrack) -> int:
-    """How many scored entries can't be measured on a shown track: they were imported, or their zip has left."""
+    """How many scored entries cannot be measured on a shown track, because they were imported or their zip was
+    deleted."""
     return rescoring.count_without_zip(session, shown.competition_id, ~_is_measured(shown))
 
 
 def count_measured(session: Session, shown: ShownTrack) -> int:
-    """How many entries have been measured on a shown track."""
     query = select(func.count(ShownMeasurement.submission_ref.distinct()))
     return int(session.scalar(query.where(ShownMeasurement.shown_track_id == shown.id)) or 0)
 
@@ -73,11 +74,11 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
 def values_of_entries(
     session: Session, shown: Collection[ShownTrack], refs: Collection[int], *, until: datetime | None = None
 ) -> Mapping[int, Mapping[str, ShownValue]]:
-    """The newest values of entries, by the entry's ref and the shown track's name; ``until``: as of that moment. What
-    has not been measured is left out."""
+    """The newest values of entries, by the entry's ref and the shown track's name. ``until``: at this moment. Entries
+    without a measurement are missing."""
     if not shown or not refs:
         return {}
-    names = {each.id: each.name for each in shown}
+    names = {track.id: track.name for track in shown}
     columns = (ShownMeasurement.submission_ref, ShownMeasurement.shown_track_id)
     query = (
         select(*columns, ShownMeasurement.value, ShownMeasurement.standard_error)
@@ -94,7 +95,7 @@ def values_of_entries(
 
 
 def values_on(session: Session, shown_id: int) -> Mapping[int, float]:
-    """The newest values on a shown track by the entry's ref, of entries that have one."""
+    """The newest values on a shown track, by ref, of entries that have one."""
     query = (
         select(ShownMeasurement.submission_ref, ShownMeasurement.value)
         .ext(distinct_on(ShownMeasurement.submission_ref))

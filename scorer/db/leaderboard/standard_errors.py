@@ -1,4 +1,4 @@
-"""SQL for standard errors of FIDs, which the evidence has, and for entries that share images."""
+"""SQL for standard errors of FIDs, which are part of the evidence, and for entries that share images."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,8 +16,8 @@ _FID_ERROR = '$[*] ? (@.name == "fid").standard_error'
 def fid_errors_of(
     session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, float]:
-    """The standard errors of entries' FIDs on a track (as of the moment ``at``), by ref. Missing: entries without
-    evidence of the measurement that counts, and those of too few images for an error."""
+    """The standard errors of entries' FIDs on a track (at the moment ``at``), by ref. Missing for entries without
+    evidence of the measurement that counts, and for entries with too few images."""
     measured = newest_measurements(track_id, at, refs)
     found = cast(func.jsonb_path_query_first(Evidence.findings, _FID_ERROR).op("#>>")("{}"), Double)
     newest = (
@@ -32,15 +32,15 @@ def fid_errors_of(
 
 
 def pixel_hashes_of(session: Session, refs: Collection[int]) -> dict[int, str]:
-    """The hash of all images of those of the entries that were checked, by ref: equal for equal images."""
+    """The hash of all images of each checked entry, by ref. Equal images have equal hashes."""
     query = select(Submission.ref, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs)))
     rows = session.execute(query.where(Submission.pixels_sha256.is_not(None)))
     return {row.ref: str(row.pixels_sha256) for row in rows}
 
 
 def shares_of(session: Session, refs: Collection[int]) -> dict[tuple[int, int], float]:
-    """Which share of their images two of the entries have in common, by both refs, the later one first. Missing: pairs
-    that share few images, that are of one team or were not compared."""
+    """The share of images that two entries have in common, by both refs, the later one first. Missing for pairs that
+    share few images, belong to one team, or were not compared."""
     wanted = id_list(refs)
     query = select(SharedImages.submission_ref, SharedImages.other_ref, SharedImages.share)
     rows = session.execute(
@@ -50,5 +50,5 @@ def shares_of(session: Session, refs: Collection[int]) -> dict[tuple[int, int], 
 
 
 def newest_share_id(session: Session) -> int:
-    """The highest id of all pairs of entries that share images; 0 before the first."""
+    """The highest id of all pairs of entries that share images; 0 if there is none."""
     return session.scalar(select(func.max(SharedImages.id))) or 0

@@ -10,7 +10,7 @@ from scorer.db.tables import Account, ReviewClaim
 
 
 def claimants(session: Session, competition_id: int, account_id: int, *, now: datetime) -> dict[int, str]:
-    """By ref of each submission that somebody else is reviewing: their handle."""
+    """The handle of the person who is reviewing a submission, by ref. Excludes the account itself."""
     claims = (
         select(ReviewClaim.submission_ref, Account.handle)
         .join(Account, Account.id == ReviewClaim.account_id)
@@ -21,7 +21,7 @@ def claimants(session: Session, competition_id: int, account_id: int, *, now: da
 
 
 def claim(session: Session, competition_id: int, account_id: int, *, ref: int, expires_at: datetime) -> None:
-    """Let a reviewer have claimed this submission, in place of their earlier one."""
+    """Claim this submission for a reviewer, in place of their earlier claim."""
     claimed = {"submission_ref": ref, "expires_at": expires_at}
     row = insert(ReviewClaim).values(competition_id=competition_id, account_id=account_id, **claimed)
     key = [ReviewClaim.competition_id, ReviewClaim.account_id]

@@ -10,11 +10,12 @@ from scorer.lifecycle import TrackKind
 
 QueueState = Literal["open", "waiting", "disputed", "unruled", "decided"]
 """The state of a flagged entry for a reviewer. ``waiting``: it needs another person's review. ``unruled``: its decided
-label says that it memorises, and nobody has ruled on it since."""
+label means memorisation, and nobody has ruled on it since."""
 
 
 BORDERLINE_STANDARD_ERRORS = 2.0
-"""Standard errors of its distance within which an entry counts as borderline: it could lie on tau's other side."""
+"""Number of standard errors of its distance within which an entry counts as borderline: it could be on the other side
+of tau."""
 STRONG_SIGNS = frozenset(
     {
         "copying",
@@ -29,7 +30,7 @@ STRONG_SIGNS = frozenset(
         "relative-copies",
     }
 )
-"""The reasons by which a submission that wins something must not stand unpenalised before people have looked at it."""
+"""The reasons that require a review before an entry wins something without a penalty."""
 
 
 class WinningEntry(NamedTuple):
@@ -42,21 +43,21 @@ class WinningEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class TrackBounds:
-    """What decides flags on a track: its tau and which entries win something."""
+    """The data that decide flags on a track: its tau, and the entries that win something."""
 
     tau: float | None
     low: float | None
-    """Between ``low`` and ``high``, tau could move without changing a penalty of the entries that there were when it
-    was chosen; None: no bound."""
+    """Between ``low`` and ``high``, tau could move without changing the penalty of any entry that existed when it was
+    chosen. None: no bound."""
     high: float | None
     winners: Sequence[WinningEntry]
     last_score: float | None
-    """A lower score wins something: infinity while winning ranks are free, None where nothing is won."""
+    """A lower score wins something: infinity while winning ranks are free, None if nothing can be won."""
 
 
 @dataclass(frozen=True)
 class FlagQuery:
-    """Which entries to flag: of which competition, with which weight for each reason, for which reviewer."""
+    """The entries to flag, by competition, with the weight of each reason, for one reviewer."""
 
     competition_id: int
     tracks: Mapping[TrackKind, Track]
@@ -64,15 +65,14 @@ class FlagQuery:
     weights: Mapping[str, int]
     reviewer_id: int
     images: int
-    """How many images an entry has."""
     memorising: Collection[str]
     """The labels that mean memorisation."""
     only: Sequence[int] | None = None
-    """The refs of the only entries to look at; None: all."""
+    """The refs of the only entries to consider; None for all."""
 
     @property
     def shape(self) -> "FlagShape":
-        """What the text of the statement depends on."""
+        """The properties that the text of the statement depends on."""
         bounds = {kind: BoundsShape.of(bounds) for kind, bounds in self.bounds.items()}
         memorising, weights = tuple(sorted(self.memorising)), tuple(self.weights.items())
         return FlagShape(tuple(bounds.items()), weights, self.images, memorising, self.only is not None)
@@ -97,7 +97,7 @@ class FlagQuery:
 
 
 class BoundsShape(NamedTuple):
-    """Which of a track's bounds there are."""
+    """Which bounds of a track are set."""
 
     tau: bool
     low: bool
@@ -107,7 +107,6 @@ class BoundsShape(NamedTuple):
 
     @classmethod
     def of(cls, bounds: TrackBounds) -> "BoundsShape":
-        """Of these bounds."""
         score = bounds.last_score
         last_score: Literal["none", "infinite", "finite"] = "none"
         if score is not None:
@@ -117,7 +116,7 @@ class BoundsShape(NamedTuple):
 
 
 class FlagShape(NamedTuple):
-    """What the text of the statement for flagged entries depends on."""
+    """The properties that the text of the statement for flagged entries depends on."""
 
     bounds: tuple[tuple[str, BoundsShape], ...]
     """By kind of track."""
@@ -126,11 +125,11 @@ class FlagShape(NamedTuple):
     images: int
     memorising: tuple[str, ...]
     only: bool
-    """Whether only some entries are looked at."""
+    """Whether only some entries are considered."""
 
 
 class FlaggedRow(NamedTuple):
-    """A flagged entry; ``found`` has all its marks, numbers and reasons by name."""
+    """A flagged entry. ``found`` has all its marks, numbers and reasons by name."""
 
     ref: int
     id: str
@@ -144,5 +143,4 @@ class FlaggedRow(NamedTuple):
 
     @classmethod
     def of(cls, columns: Mapping[Any, Any]) -> "FlaggedRow":
-        """A row of the query as a flagged entry."""
         return cls(**{name: columns[name] for name in cls._fields if name != "found"}, found=columns)

@@ -1,8 +1,8 @@
-"""SQL for flags: which entries need review, and why. Computed on every read, so that a new tau changes flags at once.
+"""SQL for flags: the entries that need review, and why. Computed on every read, so a new tau changes flags immediately.
 
 The facts about an entry come from layers, one selection each (tracks, winners, other teams' zips, reviews). They are
-stacked (UNION ALL) and grouped by entry, not joined: PostgreSQL estimates a judged board as a few rows, and would join
-100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in
+stacked (UNION ALL) and grouped by entry, not joined. PostgreSQL estimates a judged board as a few rows, so it would
+join 100,000 of them with 100,000 others in nested loops. Names and weights of reasons are in
 :mod:`scorer.review.review_queue`.
 """
 
@@ -64,7 +64,7 @@ MARKS = tuple(
     + [f"{kind}_{sign.name}" for kind in TRACK_KINDS for sign in SIGNS]
     + ["late", "copied", "same_zip", "same_images", "shares_images", "remembers", "mine", "unruled"]
 )
-"""Boolean facts about an entry, each a bit of one integer: PostgreSQL aggregates 300,000 integers much faster than
+"""Boolean facts about an entry, each as a bit of one integer. PostgreSQL aggregates 300,000 integers much faster than
 twenty booleans each."""
 NUMBER_TYPES: Mapping[str, TypeEngine[Any]] = {
     **{f"{kind}_{name}": Double() for kind in TRACK_KINDS for name in ("distance", "se")},
@@ -74,11 +74,11 @@ NUMBER_TYPES: Mapping[str, TypeEngine[Any]] = {
     "reviews": BigInteger(),
     "label": Text(),
 }
-"""The other facts about an entry; each comes from one layer, and is NULL in all others."""
+"""The other facts about an entry. Each comes from one layer and is NULL in all others."""
 
 
 def _layer(ref: Any, marks: Mapping[str, Any], **numbers: Any) -> Select[Any]:
-    """One selection of the stack: the entry, its marks as bits, its numbers (NULL where a layer has none)."""
+    """A selection of the stack: the entry, its marks as bits, and its numbers (NULL if the layer has none)."""
     mask: ColumnElement[int] = literal(0, BigInteger())
     for name, holds in marks.items():
         mask = mask + case((holds, literal(1 << MARKS.index(name), BigInteger())), else_=0)
@@ -93,7 +93,7 @@ def _number(name: str) -> Any:
 
 
 def _includes(shape: FlagShape, ref: Any) -> ColumnElement[bool]:
-    """The condition that an entry is among those that the query looks at."""
+    """The condition that the query considers an entry."""
     return ref == any_(id_list("only")) if shape.only else true()
 
 
@@ -118,7 +118,7 @@ def _tracks(shape: FlagShape) -> Iterator[Select[Any]]:
             ~scores.benchmark, _includes(shape, scores.ref)
         )
         if bounds.winners:
-            # Arrays, not VALUES, whose text depends on the number of rows.
+            # Arrays instead of VALUES, because the text of VALUES depends on the number of rows.
             names = column("ref", BigInteger), column("rank", BigInteger)
             arrays = id_list(f"{kind}_winners"), id_list(f"{kind}_ranks")
             unnested = func.unnest(*arrays).table_valued(*names, name=f"{kind}_winners")
@@ -140,7 +140,7 @@ def _between(distance: ColumnElement[float], kind: str, bounds: BoundsShape) -> 
 
 
 def _shared_contents(shape: FlagShape) -> Select[Any]:
-    """The layer of what zips have in common: with those of other teams, and with the training images."""
+    """The layer of zip contents shared with other teams and with the training images."""
     team, merged = merges.team_now(Submission.team_id)
 
     def shared(column: Any) -> ColumnElement[bool]:
@@ -163,7 +163,8 @@ def _shared_contents(shape: FlagShape) -> Select[Any]:
 
 
 def _signs(shape: FlagShape) -> Iterator[Select[Any]]:
-    """The layers of signs of copying, with the entries that show one alone: the others would only add to the stack."""
+    """The layers of signs of copying. Only entries with a sign are included, because others would only enlarge the
+    stack."""
     for kind in TRACK_KINDS:
         signs = with_signs(_number(f"{kind}_track"), shape.images).subquery(f"{kind}_signs").c
         marks = {f"{kind}_{sign.name}": signs[sign.name] for sign in SIGNS}
@@ -171,7 +172,7 @@ def _signs(shape: FlagShape) -> Iterator[Select[Any]]:
 
 
 def _sharing(shape: FlagShape) -> Select[Any]:
-    """The layer of entries that share images with another team's."""
+    """The layer of entries that share images with another team's entry."""
     sharing = refs_sharing_images(_number("competition")).subquery("sharing").c
     return _layer(sharing.ref, {"shares_images": true()}).where(_includes(shape, sharing.ref))
 
@@ -191,7 +192,7 @@ def _reviewed(shape: FlagShape) -> Select[Any]:
 
 
 def _entries(shape: FlagShape) -> CTE:
-    """One row for each competing entry: every mark and number by name, and each track's tau."""
+    """One row per competing entry: every mark and number by name, and each track's tau."""
     of_both_tracks = (_shared_contents(shape), _sharing(shape), _recovered(shape), _reviewed(shape))
     layers = (*_tracks(shape), *_signs(shape), *of_both_tracks)
     stack = union_all(*layers).subquery("stack")
@@ -247,8 +248,8 @@ def _reasons(entries: CTE) -> dict[str, ColumnElement[bool]]:
 
 
 def _flagged(shape: FlagShape) -> CTE:
-    """The entries with at least one reason, with their reasons, weight and ``state``. Having the same images as another
-    flagged entry is a reason, too."""
+    """The entries with at least one reason, with their reasons, weight and ``state``. One reason is that another
+    flagged entry has the same images."""
     entries = _entries(shape)
     reasons = _reasons(entries)
     weights = dict(shape.weights)
@@ -277,17 +278,16 @@ def _state(entry: Any) -> ColumnElement[str]:
 
 
 class FlaggedPlace(NamedTuple):
-    """A flagged entry in the order of all."""
+    """A flagged entry in the order of the queue."""
 
     ref: int
     state: QueueState
     wins: Sequence[TrackKind]
-    """The tracks on which it holds a rank that wins something."""
+    """The tracks where its rank wins something."""
 
 
 def flagged_places(session: Session, flag_query: FlagQuery) -> list[FlaggedPlace]:
-    """The flagged entries among those that the query looks at: the greatest weight first, then the best rank that wins
-    something, then the oldest."""
+    """The flagged entries that the query considers: highest weight first, then best winning rank, then oldest."""
     rows = _execute(session, _places_statement(flag_query.shape), flag_query)
     return [
         FlaggedPlace(row.ref, row.state, [kind for kind in TRACK_KINDS if getattr(row, f"{kind}_rank") is not None])
@@ -296,19 +296,19 @@ def flagged_places(session: Session, flag_query: FlagQuery) -> list[FlaggedPlace
 
 
 def flagged_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
-    """The flagged entries among those that the query looks at, in no order."""
+    """The flagged entries that the query considers, in no particular order."""
     rows = _execute(session, _rows_statement(flag_query.shape), flag_query)
     return [FlaggedRow.of(row) for row in rows.mappings()]
 
 
 def _execute(session: Session, statement: Compiled, flag_query: FlagQuery) -> CursorResult[Any]:
-    session.flush()  # the statement goes past the session, whose own queries would flush
+    session.flush()  # the statement runs without the session, so nothing else flushes it
     return session.connection().exec_driver_sql(str(statement), {**statement.params, **flag_query.values})
 
 
 @lru_cache(maxsize=64)
 def _places_statement(shape: FlagShape) -> Compiled:
-    """The statement for queries of a shape. Making it takes longer than PostgreSQL takes for a page of the queue."""
+    """The statement for queries of a shape. Compiling it takes longer than PostgreSQL takes for a page of the queue."""
     flagged = _flagged(shape).c
     ranks = [flagged[f"{kind}_rank"] for kind in TRACK_KINDS]
     order = flagged.weight.desc(), func.least(*ranks).nulls_last(), flagged.ref
@@ -329,10 +329,10 @@ def _named(query: Select[Any], entries: Any) -> Select[Any]:
 
 
 def with_duplicates(session: Session, competition_id: int, refs: Sequence[int]) -> Sequence[int]:
-    """The refs of entries and of all others of the competition with the same zip or the same images: whatever decides
-    whether those are flagged."""
+    """The refs of entries and of all others in the competition with the same zip or images. Only these decide whether
+    the entries are flagged."""
     of = select(Submission.sha256, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs))).subquery("of")
-    # One look-up each: a single one with OR would read all submissions, as no index has both columns.
+    # One look-up per column: a single look-up with OR would read all submissions, because no index has both columns.
     same = [
         select(Submission.ref)
         .join(of, getattr(of.c, name) == getattr(Submission, name))

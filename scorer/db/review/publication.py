@@ -1,4 +1,4 @@
-"""SQL for the checklist before publication: entries whose score, review or rebuttal is still open."""
+"""SQL for the checklist before publication: entries with an open score, review or rebuttal."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ from scorer.lifecycle import PENDING, UNFINISHED, Queue
 
 
 class OpenEntry(NamedTuple):
-    """An entry that keeps the board from being final; ``team``: the name of the team that it belongs to now."""
+    """An entry that prevents the board from being final. ``team`` is the name of its team after merges."""
 
     ref: int
     id: str
@@ -43,12 +43,12 @@ class OpenEntries(NamedTuple):
 
 
 def pending_entries(session: Session, competition_id: int, *, limit: int) -> OpenEntries:
-    """Entries in time whose public score is pending."""
+    """Entries in time that are waiting for their public score."""
     return _entries(session, competition_id, Submission.status.in_(PENDING), ~Submission.late, limit=limit)
 
 
 def undecided_reviews(session: Session, competition_id: int, *, limit: int) -> OpenEntries:
-    """Entries with a review and without a decided label."""
+    """Entries with a review but without a decided label."""
     begun = Submission.ref.in_(select(Review.submission_ref))
     return _entries(session, competition_id, begun, ~_is_labelled(Submission.ref), limit=limit)
 
@@ -68,7 +68,7 @@ def unfinished_on(session: Session, track: Track, *, limit: int) -> OpenEntries:
 
 
 def named_entries(session: Session, competition_id: int, refs: Collection[int]) -> Sequence[OpenEntry]:
-    """Some entries with the team that they belong to now, oldest first."""
+    """Some entries with their teams after merges, oldest first."""
     return (
         _entries(session, competition_id, Submission.ref == any_(id_list(refs)), limit=len(refs)).first if refs else ()
     )
@@ -82,7 +82,7 @@ def _entries(session: Session, competition_id: int, *conditions: ColumnElement[b
 
 
 def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Score]:
-    """The judged scores, on a track, of those of the entries without a decided label or ruling."""
+    """The judged scores on a track of entries that have neither a decided label nor a ruling."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
     rows = session.execute(select(scores).where(~_is_labelled(scores.c.ref), ~is_ruled(scores.c.ref)))
     return [Score(*row) for row in rows]
@@ -91,8 +91,7 @@ def undecided(session: Session, track_id: int, refs: Collection[int]) -> list[Sc
 def labelled_without_ruling(
     session: Session, track_id: int, refs: Collection[int], *, labels: Collection[str]
 ) -> list[Score]:
-    """The judged scores, on a track, of those of the entries whose decided label is one of ``labels`` and on which
-    nobody has ruled since."""
+    """The judged scores on a track of entries with one of ``labels`` as decided label and without a ruling since."""
     scores = judged_entries(track_id=track_id, refs=refs).subquery("scores")
     newest = (
         select(Label.submission_ref, Label.label, Label.created_at)
@@ -107,7 +106,7 @@ def labelled_without_ruling(
 
 
 class CondemnedEntry(NamedTuple):
-    """An entry that is disqualified, or labelled as memorising, and the team that it belongs to now."""
+    """An entry that is disqualified or labelled as memorising, with its team after merges."""
 
     id: str
     ref: int
@@ -119,8 +118,8 @@ class CondemnedEntry(NamedTuple):
 def condemned_entries(
     session: Session, competition_id: int, team_ids: Collection[int], *, labels: Collection[str]
 ) -> list[CondemnedEntry]:
-    """The entries of some teams whose newest ruling disqualifies them, or whose decided label is one of ``labels`` or
-    is said to mean memorisation by the newest ruling, oldest first."""
+    """The entries of some teams that are disqualified or count as memorising, oldest first. The newest ruling
+    disqualifies them or says that they memorise, or their decided label is one of ``labels``."""
     team_id, merged = merges.team_now(Submission.team_id)
     ruling = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.memorising, Ruling.created_at).subquery()
     label = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery()
@@ -143,7 +142,7 @@ def condemned_entries(
 
 
 def last_ruled(session: Session, refs: Collection[int]) -> dict[int, datetime]:
-    """When the newest ruling on each of the entries was made that have one, by ref."""
+    """The time of the newest ruling on each entry that has one, by ref."""
     newest: Any = select(Ruling.submission_ref, func.max(Ruling.created_at)).group_by(Ruling.submission_ref)
     return dict(session.execute(newest.where(Ruling.submission_ref == any_(id_list(refs)))).all())
 

@@ -1,4 +1,4 @@
-"""SQL for reviews and labels: each reviewer's newest review counts, and a decided label ends an entry's review."""
+"""SQL for reviews and labels. Each reviewer's newest review counts, and a decided label ends an entry's review."""
 
 from collections.abc import Collection
 from typing import Any
@@ -23,9 +23,12 @@ def newest_reviews(session: Session, submission_ref: int) -> list[Review]:
 
 
 def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[str]) -> Select[Any]:
-    """Every reviewed or labelled entry: ``ref``, ``reviews`` (how many people have reviewed it), ``mine`` (whether this
-    reviewer has), ``label`` (the decided one, or null), ``unruled`` (whether that is one of the ``memorising`` labels
-    and nobody has ruled since)."""
+    """Every reviewed or labelled entry: ``ref``, ``reviews`` (number of reviewers), ``mine`` (whether this reviewer is
+    one).
+
+    Also ``label`` (the decided one, or null) and ``unruled`` (whether the label is among ``memorising`` and nobody has
+    ruled since).
+    """
     refs = select(Submission.ref).where(Submission.competition_id == competition_id)
     reviews = (
         select(
@@ -49,7 +52,7 @@ def review_counts(competition_id: int, reviewer_id: int, memorising: Collection[
 
 
 def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
-    """Pairs of labels that two reviewers gave the same entry, the earlier reviewer's first, in the order of entries."""
+    """Pairs of labels that two reviewers gave the same entry, the earlier reviewer's first, sorted by entry."""
     newest = (
         select(
             Review.submission_ref,
@@ -72,7 +75,7 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
 def labelled_distances(
     session: Session, competition_id: int, track_id: int, *, exclude: int
 ) -> list[tuple[str, float]]:
-    """Label and memorization distance on a track of every entry with a decided label, but for the one with ref
+    """Label and memorization distance on a track of every entry with a decided label, except the entry with ref
     ``exclude``."""
     decided = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery("decided")
     newest = (

@@ -23,15 +23,15 @@ def is_ruled(submission_ref: Any) -> ColumnElement[bool]:
 
 
 def is_ruled_knowing(submission_ref: Any, labelled_at: Any) -> ColumnElement[bool]:
-    """The condition that the ruling that counts for an entry was made with its label, or disqualifies it anyhow:
-    whoever spared it before it was labelled did not know of the label."""
+    """The condition that an entry's current ruling was made after its label, or disqualifies it. An earlier ruling that
+    spared the entry did not take the label into account."""
     settles = (Ruling.kind == "disqualify") | (Ruling.created_at >= labelled_at)
     newest = select(settles).where(Ruling.submission_ref == submission_ref).order_by(Ruling.id.desc()).limit(1)
     return func.coalesce(newest.scalar_subquery(), False)
 
 
 def newest_disqualification(session: Session, competition_id: int) -> datetime | None:
-    """When the newest disqualification of an entry in time was ruled, whether or not a later ruling took it back."""
+    """When the newest disqualification of an entry in time was made, even if a later ruling has replaced it."""
     query = (
         select(func.max(Ruling.created_at))
         .join(Submission, Submission.ref == Ruling.submission_ref)
@@ -41,7 +41,7 @@ def newest_disqualification(session: Session, competition_id: int) -> datetime |
 
 
 def newest_keeps(session: Session, competition_id: int) -> dict[int, datetime]:
-    """The entries in time, by ref, whose newest ruling keeps them as they are judged, with the time of that ruling."""
+    """The entries in time that the newest ruling keeps as judged, with the time of that ruling, by ref."""
     newest = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.created_at).where(~Submission.late).subquery()
     kept = select(newest.c.submission_ref, newest.c.created_at).where(newest.c.kind == "keep")
     return {row.submission_ref: row.created_at for row in session.execute(kept)}
@@ -61,8 +61,8 @@ def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:
 def open_rebuttals(
     session: Session, competition_id: int, *, after: int = 0, limit: int | None = None
 ) -> list[tuple[Rebuttal, Submission]]:
-    """The unanswered rebuttals of a competition with their entries, oldest first: at most ``limit``, newer than the one
-    with the id ``after``."""
+    """The unanswered rebuttals of a competition with their entries, oldest first: at most ``limit``, only those newer
+    than the id ``after``."""
     query = (
         select(Rebuttal, Submission)
         .join(Submission, Submission.ref == Rebuttal.submission_ref)

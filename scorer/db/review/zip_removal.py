@@ -1,5 +1,5 @@
-"""SQL for zips that leave the store: those of refused entries, and those of finished competitions that no decision
-rests on."""
+"""SQL for zips that are deleted from the store: those of refused entries, and those in finished competitions that no
+decision rests on."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ BYTES = func.coalesce(cast(func.sum(Submission.bytes), BigInteger), 0)
 
 @dataclass(frozen=True)
 class ZipTotal:
-    """How many zips, and their bytes."""
+    """The number of zips, and their total size in bytes."""
 
     zips: int
     bytes: int
@@ -40,16 +40,16 @@ class ZipTotal:
 
 @dataclass(frozen=True)
 class RemovedZips(ZipTotal):
-    """How many zips have left, and their bytes."""
+    """The number of zips deleted from the store, and their total size in bytes."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     last_at: datetime | None
-    """When the last one left."""
+    """When the last zip was deleted."""
 
 
 def published_before(session: Session, moment: datetime) -> Sequence[str]:
-    """The slugs of the competitions whose final board has been public since before ``moment`` and that have zips."""
+    """The slugs of the competitions that have zips and a final board that has been public since before ``moment``."""
     newest = (
         select(Publication.competition_id, Publication.published, Publication.final, Publication.created_at)
         .ext(distinct_on(Publication.competition_id))
@@ -64,7 +64,7 @@ def published_before(session: Session, moment: datetime) -> Sequence[str]:
 
 
 def removable_zips(session: Session, competition_id: int, winners: Collection[int], *, before: datetime) -> ZipTotal:
-    """The zips of a competition that may leave: see :func:`_is_removable`."""
+    """The zips of a competition that may be deleted: see :func:`_is_removable`."""
     query = select(func.count(), BYTES)
     return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, winners, before))).one())
 
@@ -77,7 +77,7 @@ def stored_zips(session: Session, competition_id: int) -> ZipTotal:
 
 
 def removed_zips(session: Session, competition_id: int) -> RemovedZips:
-    """The zips of a competition that have left."""
+    """The zips of a competition that have been deleted from the store."""
     query = select(func.count(), BYTES, func.max(Submission.zip_removed_at))
     removed = Submission.competition_id == competition_id, Submission.zip_removed_at.is_not(None)
     return RemovedZips(*session.execute(query.where(*removed)).one())
@@ -86,13 +86,14 @@ def removed_zips(session: Session, competition_id: int) -> RemovedZips:
 def take_zips(
     session: Session, competition_id: int, winners: Collection[int], *, before: datetime, now: datetime, limit: int
 ) -> list[str]:
-    """Take at most ``limit`` zips that may leave off their entries; returns the keys of their blobs, which are to be
-    deleted after the commit. Entries that others have locked are left for the next round."""
+    """Take at most ``limit`` deletable zips off their entries. Returns the keys of their blobs, to delete after the
+    commit. Locked entries stay until the next round."""
     return _take(session, _is_removable(competition_id, winners, before), now, limit=limit)
 
 
 def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
-    """The same of entries of any competition that were rejected or cancelled and were accepted before a moment."""
+    """Like :func:`take_zips`, for entries of any competition that were rejected or cancelled and accepted before a
+    moment."""
     is_over = Submission.status.in_((Status.REJECTED, Status.CANCELLED))
     conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_jobs()]
     return _take(session, conditions, now, limit=limit)
@@ -112,9 +113,12 @@ def _has_jobs() -> ColumnElement[bool]:
 
 
 def _is_removable(competition_id: int, winners: Collection[int], before: datetime) -> list[ColumnElement[bool]]:
-    """Conditions on entries whose zip may leave: accepted before a moment, of a team that neither wins (``winners``, by
-    the ids of teams after merges) nor is a benchmark, without review, label, ruling or rebuttal; and nothing is being
-    made of them or of the whole competition."""
+    """The conditions for deleting an entry's zip.
+
+    The entry was accepted before a moment, and has no review, label, ruling or rebuttal. Its team is no benchmark and
+    not among ``winners`` (ids of teams after merges). No unfinished job concerns the entry, or a release or rating
+    study of the competition.
+    """
     team_id = merges.current_team_id()
     judged = (table.submission_ref == Submission.ref for table in (Review, Label, Ruling, Rebuttal))
     return [
@@ -123,7 +127,7 @@ def _is_removable(competition_id: int, winners: Collection[int], before: datetim
         Submission.accepted_at < before,
         team_id.not_in(winners),
         ~exists().where(Team.id == team_id, Team.benchmark),
-        *(~exists().where(each) for each in judged),
+        *(~exists().where(condition) for condition in judged),
         ~_has_jobs(),
         ~exists().where(
             Job.state.in_(UNFINISHED),

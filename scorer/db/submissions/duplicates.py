@@ -15,7 +15,7 @@ from scorer.db.teams import merges
 class Duplicate(NamedTuple):
     """Another entry with the same zip (``same_zip``) or the same images as the entry ``of``.
 
-    ``team`` is its team after merges; ``own``: that is also the team of the entry ``of``.
+    ``team`` is its team after merges. ``own``: whether it is also the team of the entry ``of``.
     """
 
     of: int
@@ -29,7 +29,7 @@ class Duplicate(NamedTuple):
 
 
 def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
-    """Other entries of the competition with the same zip or the same images as some entries, oldest first."""
+    """Other entries of the competition with the same zip or the same images as these entries, oldest first."""
     of = aliased(Submission)
     team_id, merged = merges.team_now(Submission.team_id)
     team_of, merged_of = merges.team_now(of.team_id, "merged_of")
@@ -50,7 +50,7 @@ def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
 
 
 class SharedEntry(NamedTuple):
-    """An entry whose content (a hash) another team has submitted, too; ``team`` is its team after merges."""
+    """An entry with content (a hash) that another team has also submitted. ``team`` is its team after merges."""
 
     content: str
     id: str
@@ -63,8 +63,8 @@ class SharedEntry(NamedTuple):
 def shared_contents(
     session: Session, competition_id: int, column: Literal["sha256", "pixels_sha256"], *, limit: int
 ) -> list[list[SharedEntry]]:
-    """Groups of entries of different teams (after merges) with equal contents, newest group first, in each the oldest
-    entry first; at most ``limit`` entries."""
+    """Groups of entries of different teams (after merges) with equal contents, at most ``limit`` entries. Newest group
+    first, with the oldest entry first in each."""
     content = getattr(Submission, column)
     team_id, merged = merges.team_now(Submission.team_id)
     has_content = (Submission.competition_id == competition_id) & content.is_not(None)

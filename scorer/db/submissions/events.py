@@ -12,12 +12,11 @@ from scorer.lifecycle import UNFINISHED
 
 
 def add_event(session: Session, ref: int, status: str, *, now: datetime, reason: str | None = None) -> None:
-    """Record that a submission has reached a status."""
     session.add(SubmissionEvent(submission_ref=ref, status=status, reason=reason, created_at=now))
 
 
 def events_after(session: Session, cursors: Mapping[int, int]) -> Sequence[SubmissionEvent]:
-    """The events of submissions after the newest known ones, in order; ``cursors``: the known event ids, by ref."""
+    """The events of submissions after the newest known ones, in order. ``cursors`` has the known event ids by ref."""
     wanted = (
         func.unnest(_array(cursors.keys()), _array(cursors.values()))
         .table_valued(column("ref", BigInteger), column("after", BigInteger), name="wanted")
@@ -32,6 +31,6 @@ def _array(numbers: Collection[int]) -> ColumnElement[Any]:
 
 
 def public_jobs(session: Session, refs: Collection[int]) -> Sequence[Job]:
-    """The unfinished jobs of submissions that participants may see: none of the private track."""
+    """The unfinished jobs of submissions that participants may see, without those of the private track."""
     of_these = Job.submission_ref.in_(refs)
     return session.scalars(select(Job).where(of_these, Job.priority == 0, Job.state.in_(UNFINISHED))).all()

@@ -1,4 +1,4 @@
-"""SQL for labels: decided labels, early labels, and what rulings say about memorisation."""
+"""SQL for labels: decided labels, early labels, and the statements of rulings about memorisation."""
 
 from collections.abc import Collection
 from typing import Any
@@ -21,7 +21,7 @@ def early_labels(session: Session, competition_id: int) -> dict[int, str]:
 
 
 def memorising_rulings(session: Session, competition_id: int) -> dict[int, bool | None]:
-    """Whether the newest ruling on an entry says that it memorises, by ref; None: the ruling does not say."""
+    """Whether the newest ruling on an entry says that it memorises, by ref. None if the ruling leaves that open."""
     return _newest(session, competition_id, Ruling, column=Ruling.memorising)
 
 

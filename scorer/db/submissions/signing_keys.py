@@ -9,7 +9,7 @@ from scorer.db.tables import SigningKey
 
 
 def add_signing_key(session: Session, public_key: bytes, private_key: bytes, *, now: datetime) -> SigningKey:
-    """Add the key that signs from now on."""
+    """Add a key, which signs from now on."""
     key = SigningKey(public_key=public_key, private_key=private_key, created_at=now)
     session.add(key)
     session.flush()
@@ -17,5 +17,4 @@ def add_signing_key(session: Session, public_key: bytes, private_key: bytes, *, 
 
 
 def remove_private_keys(session: Session) -> None:
-    """Remove the private halves of all keys."""
     session.execute(update(SigningKey).values(private_key=None))

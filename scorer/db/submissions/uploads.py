@@ -1,4 +1,4 @@
-"""SQL for resumable uploads. Every change names the state that it expects and reports whether it applied."""
+"""SQL for resumable uploads. Every change names the state that it expects, and returns whether it applied."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,19 +13,19 @@ from scorer.db.teams.storage import IS_WRITABLE
 
 RECEIVING = Upload.state == "receiving"
 FINISHED_WITHIN = timedelta(days=7)
-"""How long after an upload's expiry its submission is still made if all bytes are there: workers, the disk or the store
-may be away for days."""
+"""How long after an upload's expiry its submission is still created if all bytes have arrived. Workers, the disk or the
+store may be down for days."""
 
 
 def upload_by_id(session: Session, upload_id: str) -> Upload | None:
-    """An upload, read again from the database even if this session has loaded it before."""
+    """An upload, reloaded from the database even if this session has loaded it before."""
     query = select(Upload).where(Upload.id == upload_id)
     return session.scalars(query.execution_options(populate_existing=True)).one_or_none()
 
 
 def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequence[Upload]:
-    """A person's uploads in a competition that are no submission yet, the longest idle first (progress moves the
-    expiry)."""
+    """A person's uploads in a competition that are not submissions yet, longest idle first. Progress postpones the
+    expiry, so idle means an early expiry."""
     return session.scalars(
         select(Upload)
         .where(RECEIVING, Upload.competition_id == competition_id, Upload.account_id == account_id)
@@ -34,13 +34,13 @@ def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequ
 
 
 def take_over(session: Session, upload_id: str, *, offset: int, writer: str) -> bool:
-    """Make ``writer`` the only one to add bytes, from ``offset`` on; False if the upload is at another offset."""
+    """Make ``writer`` the only one that may add bytes, from ``offset`` on. False if the upload is at another offset."""
     at_offset = (Upload.received == offset) & Upload.completed_at.is_(None)
     return _changed(session, (Upload.id == upload_id) & RECEIVING & at_offset, writer=writer)
 
 
 def restart(session: Session, upload_id: str, *, writer: str) -> bool:
-    """Discard what was received and let ``writer`` start again; False unless the upload is receiving."""
+    """Discard the received bytes and let ``writer`` start again. False unless the upload is receiving."""
     free = Upload.finishing_until.is_(None)
     return _changed(
         session,
@@ -63,51 +63,52 @@ def advance(
     replaces: str | None,
     **values: object,
 ) -> bool:
-    """Count the bytes from ``offset`` to ``to``, stored in ``parts``, whose first one also has the bytes of the part
-    ``replaces``; False if another writer has taken over."""
+    """Count the bytes from ``offset`` to ``to``, stored in ``parts``. The first part also has the bytes of the part
+    ``replaces``. False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
     kept = func.array_remove(Upload.parts, replaces)
     return _changed(session, held, received=to, parts=func.array_cat(kept, list(parts)), **values)
 
 
 def reserve(session: Session, upload_id: str, *, writer: str, reserved: int) -> bool:
-    """Count ``reserved`` bytes of an upload until it is closed; False if another writer has taken over."""
+    """Count ``reserved`` bytes of an upload until it is closed. False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer)
     return _changed(session, held, reserved=reserved, reserved_until=None)
 
 
 def change_note(session: Session, upload_id: str, note: str) -> bool:
-    """Replace the note; False once all bytes are there, or the upload is closed."""
+    """Replace the note. False once all bytes have arrived, or the upload is closed."""
     return _changed(session, (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None), note=note)
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime, until: datetime) -> bool:
-    """Let the caller alone make the submission, until ``until``; False if another request does so already."""
+    """Let only the caller create the submission, until ``until``. False if another request is already doing that."""
     free = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
     whole = Upload.completed_at.is_not(None)
     return _changed(session, (Upload.id == upload_id) & RECEIVING & whole & free, finishing_until=until)
 
 
 def close_upload(session: Session, upload_id: str, *, to: str, **values: object) -> bool:
-    """Close a receiving upload, even while a request works on it; False if it was closed before."""
+    """Close a receiving upload, even while a request works on it. False if it is already closed."""
     closed: dict[str, Any] = {"state": to, "writer": None, "finishing_until": None, **values}
     return _changed(session, (Upload.id == upload_id) & RECEIVING, **closed)
 
 
 def mark_arrived(session: Session, upload_id: str, *, now: datetime) -> bool:
-    """Record that all bytes are in the blob store; False if that was recorded before."""
+    """Record that all bytes are in the blob store. False if that is already recorded."""
     incomplete = (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None)
     return _changed(session, incomplete, received=Upload.length, completed_at=now)
 
 
 def release_finish(session: Session, upload_id: str, *, until: datetime, now: datetime) -> bool:
-    """End the claim to make the submission that lasts until ``until``, so that another request may try."""
+    """End the claim to create the submission that lasts until ``until``, so that another request can try."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.finishing_until == until)
     return _changed(session, held, finishing_until=now)
 
 
 def uploads_to_clear(session: Session, limit: int, now: datetime) -> Sequence[Upload]:
-    """Closed uploads whose parts are still in the blob store, but for those whose presigned address works still."""
+    """Closed uploads with parts that are still in the blob store, except those with a presigned address that still
+    works."""
     closed = (Upload.state != "receiving") & (Upload.parts != []) & (~IS_WRITABLE | (Upload.expires_at <= now))
     return session.scalars(
         select(Upload).where(closed).order_by(Upload.id).limit(limit).with_for_update(skip_locked=True, of=Upload)
@@ -115,8 +116,8 @@ def uploads_to_clear(session: Session, limit: int, now: datetime) -> Sequence[Up
 
 
 def expired(session: Session, now: datetime, limit: int) -> Sequence[Upload]:
-    """Receiving uploads that have expired and that no request is finishing; whole ones (:func:`next_unfinished_upload`)
-    only ``FINISHED_WITHIN`` after that."""
+    """Receiving uploads that have expired and that no request is finishing. Complete ones
+    (:func:`next_unfinished_upload`) count only ``FINISHED_WITHIN`` later."""
     idle = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
     is_left = Upload.completed_at.is_not(None) & ((Upload.method == "tus") | Upload.finishing_until.is_not(None))
     is_over = or_(~is_left, Upload.expires_at <= now - FINISHED_WITHIN)
@@ -130,8 +131,8 @@ def expired(session: Session, now: datetime, limit: int) -> Sequence[Upload]:
 
 
 def next_unfinished_upload(session: Session, since: datetime) -> Upload | None:
-    """The complete upload that has been idle longest, and since ``since`` at least, though it should be a submission:
-    the request that made it was lost or failed, or (``tus``, where the last byte asks for it) never began."""
+    """The complete upload that should be a submission and has been idle longest, at least since ``since``. The request
+    that creates the submission was lost or failed, or (``tus``, where the last byte starts it) never began."""
     never_begun = (Upload.method == "tus") & Upload.finishing_until.is_(None) & (Upload.completed_at <= since)
     idle_since = func.coalesce(Upload.finishing_until, Upload.completed_at)
     query = select(Upload).where(RECEIVING, Upload.completed_at.is_not(None))
@@ -141,7 +142,7 @@ def next_unfinished_upload(session: Session, since: datetime) -> Upload | None:
 
 
 def active_upload_ids(session: Session, ids: Sequence[str]) -> Sequence[str]:
-    """Those of these uploads that are receiving."""
+    """The uploads among these that are receiving."""
     return session.scalars(select(Upload.id).where(RECEIVING, Upload.id.in_(ids))).all()
 
 

@@ -1,6 +1,6 @@
-"""SQL for the expected waiting times of submissions: what waits and runs in a queue, and how long such jobs take.
+"""SQL for the expected waiting times of submissions: the waiting and running jobs of a queue, and usual durations.
 
-Everything is of public jobs alone: estimates would reveal private ones.
+All queries are about public jobs only, because estimates would otherwise reveal private ones.
 """
 
 from collections import defaultdict
@@ -15,9 +15,9 @@ from scorer.db.tables import Competition, Job, Submission, Track
 from scorer.lifecycle import UNFINISHED, JobState, Queue
 
 RECENT_JOBS = 20
-"""Finished jobs whose median duration estimates that of the next one."""
+"""The number of finished jobs used for the median duration, which estimates that of the next job."""
 RECENT_ARRIVALS = 20
-"""Waiting jobs, the newest of a queue, from which the rate of arrivals is estimated."""
+"""The number of newest waiting jobs of a queue used to estimate the rate of arrivals."""
 WORKER_SEEN_WITHIN = timedelta(minutes=15)
 """A worker that has finished a public job within this time counts as active."""
 
@@ -41,14 +41,14 @@ class RunningJob(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A job that waits: its turn, and since when."""
+    """A waiting job: its turn, and since when it waits."""
 
     turn: int
     created_at: datetime
 
 
 class ScorePlan(NamedTuple):
-    """Where the public score of a submission is made, and when its competition closes."""
+    """The queue and track of a submission's public score, and when its competition closes."""
 
     ref: int
     track_id: int
@@ -56,12 +56,13 @@ class ScorePlan(NamedTuple):
 
 
 def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
-    """The median duration in seconds of the newest public jobs of a queue (of a track, if given); None without any."""
+    """The median duration in seconds of the newest public jobs of a queue (on a track, if given); None if there are
+    none."""
     recent = (
         select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
         .where(
             Job.queue == queue,
-            Job.track_id == track_id,  # IS NULL for None: no index serves IS NOT DISTINCT FROM
+            Job.track_id == track_id,  # IS NULL for None, because no index supports IS NOT DISTINCT FROM
             Job.state == JobState.DONE,
             Job.priority == 0,
         )
@@ -86,7 +87,7 @@ def active_workers(session: Session, now: datetime) -> dict[Queue, set[str]]:
 
 
 def waiting_jobs(session: Session) -> list[WaitingJobs]:
-    """The waiting public jobs of all queues, counted."""
+    """The numbers of waiting public jobs in all queues."""
     rows = session.execute(
         select(Job.queue, Job.track_id, Job.turn, func.count())
         .where(Job.state == JobState.WAITING, Job.priority == 0)
@@ -117,7 +118,6 @@ def newest_waiting(session: Session, queue: Queue) -> list[Arrival]:
 
 
 def score_plans(session: Session, refs: Collection[int]) -> Sequence[ScorePlan]:
-    """The plans of submissions."""
     rows = session.execute(
         select(Submission.ref, Track.id, Competition.closes_at)
         .join(Competition, Competition.id == Submission.competition_id)
@@ -128,8 +128,8 @@ def score_plans(session: Session, refs: Collection[int]) -> Sequence[ScorePlan]:
 
 
 def next_own_turns(session: Session, queue: Queue, teams: Collection[int]) -> Mapping[int, int]:
-    """The turn after those of a team's public jobs of a queue, by team, as :func:`scorer.db.jobs.job_queue.next_turn`
-    counts them; none for a team without any."""
+    """The turn after those of a team's public jobs in a queue, by team, counted as in
+    :func:`scorer.db.jobs.job_queue.next_turn`. Teams without jobs are missing."""
     public = (Job.queue == queue) & (Job.priority == 0)
     longest = select(func.min(Job.created_at)).where(public, Job.state == JobState.WAITING).scalar_subquery()
     rows = session.execute(

@@ -1,6 +1,6 @@
-"""The tables as SQLAlchemy classes, one module for each package; import them from here.
+"""The tables as SQLAlchemy classes, in one module per package. Import them from here.
 
-Most tables only grow: the newest row counts, and the history stays.
+In most tables, rows are only added: the newest row counts, and the older ones are the history.
 """
 
 from scorer.db.tables.accounts import Account, Identity, KnownDevice, OneTimeLink, SecondFactor, Token, WebSession

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Account(Table):
-    """A person's account."""
-
     __tablename__ = "accounts"
     __table_args__ = (
         CheckConstraint("role IN ('participant', 'organizer', 'admin')", name="role"),
@@ -33,42 +31,41 @@ class Account(Table):
     name: Mapped[str]
     role: Mapped[str]
     email: Mapped[str | None]
-    """The confirmed mail address; shown to its owner alone."""
+    """The confirmed mail address, shown only to its owner."""
     password_hash: Mapped[str | None]
-    """argon2id in PHC format; None for an account with API tokens or an OpenID Connect identity alone."""
+    """argon2id in PHC format. None for an account that only has API tokens or an OpenID Connect identity."""
     created_at: Mapped[datetime]
     suspended_at: Mapped[datetime | None]
-    """Since when nobody may sign in as this person."""
+    """Since when nobody can sign in to this account."""
     deleted_at: Mapped[datetime | None]
-    """Since when its names are a pseudonym, and its number alone is left in other rows."""
+    """Since when its names are replaced by a pseudonym and other rows only have its number."""
 
     competition_roles: Mapped[list[CompetitionRole]] = relationship(
         primaryjoin="CompetitionRole.account_id == Account.id", viewonly=True
     )
-    """Every role that was offered to this person in a competition, ended ones too."""
+    """Every role offered to this person in a competition, including ended ones."""
     memberships: Mapped[list[Membership]] = relationship(
         primaryjoin="Membership.account_id == Account.id", viewonly=True
     )
 
 
 class Authored:
-    """A row that says who has made it, and when."""
+    """A row with its author and time."""
 
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
 
 class WithAuthor(Authored):
-    """A row that is read together with the account that has made it."""
+    """A row that is read together with its author's account."""
 
     @declared_attr
     def author(self) -> Mapped[Account]:
-        """Who has made it."""
         return relationship(Account, lazy="joined", innerjoin=True)
 
 
 class Token(Table):
-    """An API token; only its SHA-256 is stored."""
+    """An API token. Only its SHA-256 is stored."""
 
     __tablename__ = "tokens"
 
@@ -85,7 +82,7 @@ class Token(Table):
 
 
 class WebSession(Table):
-    """The session of a signed-in browser; only the SHA-256 of its cookie is stored."""
+    """The session of a signed-in browser. Only the SHA-256 of its cookie is stored."""
 
     __tablename__ = "web_sessions"
     __table_args__ = ({"info": EXPIRING},)
@@ -95,13 +92,13 @@ class WebSession(Table):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     address: Mapped[str]
     agent: Mapped[str]
-    """The browser's User-Agent, by which its owner recognises it."""
+    """The browser's User-Agent, which lets the owner recognise the session."""
     awaits_second_factor: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether only the password was given yet: nobody is signed in."""
+    """Whether only the password has been checked, so that nobody is signed in yet."""
     challenge: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """What the browser's passkey must sign next."""
+    """The challenge that the browser's passkey must sign next."""
     totp_key: Mapped[str | None]
-    """The key of one-time codes that was made for this session last, until it is set up."""
+    """The newest key of one-time codes made for this session, until it is set up."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
     expires_at: Mapped[datetime]
@@ -111,7 +108,7 @@ class WebSession(Table):
 
 
 class SecondFactor(Table):
-    """What an account is asked for beside its password."""
+    """A second factor of an account."""
 
     __tablename__ = "second_factors"
     __table_args__ = (
@@ -124,18 +121,18 @@ class SecondFactor(Table):
     kind: Mapped[str]
     name: Mapped[str]
     credential_id: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """By which the browser knows a passkey."""
+    """The id by which the browser knows a passkey."""
     secret: Mapped[bytes] = mapped_column(LargeBinary)
-    """The key of one-time codes in base32, a passkey's public key, the SHA-256 of a recovery code."""
+    """The key of one-time codes in base32, the public key of a passkey, or the SHA-256 of a recovery code."""
     counter: Mapped[int] = mapped_column(BigInteger)
-    """The time step of the last code, or a passkey's count of signatures: none is accepted twice."""
+    """The time step of the last code, or the signature count of a passkey. Each value is accepted once."""
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
 
 
 class KnownDevice(Table):
-    """A browser in which an account has signed in before; only the SHA-256 of its cookie is stored."""
+    """A browser in which an account has signed in before. Only the SHA-256 of its cookie is stored."""
 
     __tablename__ = "known_devices"
     __table_args__ = (UniqueConstraint("account_id", "digest"), {"info": EXPIRING})
@@ -148,7 +145,8 @@ class KnownDevice(Table):
 
 
 class OneTimeLink(Table):
-    """A link that works once and expires: a password reset, a confirmation of an address, an invitation, a sign-in."""
+    """A link that works once and expires: for a password reset, the confirmation of an address, an invitation or a
+    sign-in."""
 
     __tablename__ = "one_time_links"
     __table_args__ = (
@@ -161,7 +159,7 @@ class OneTimeLink(Table):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     purpose: Mapped[str]
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """The account that it is for; None for an invitation."""
+    """The account that the link is for; None for an invitation."""
     email: Mapped[str | None]
     """The address that following the link confirms."""
     created_at: Mapped[datetime]
@@ -172,7 +170,7 @@ class OneTimeLink(Table):
 
 
 class Identity(Table):
-    """The subject of an OpenID Connect issuer that an account belongs to."""
+    """The subject at an OpenID Connect issuer that belongs to an account."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)

@@ -11,7 +11,7 @@ from scorer.db.tables.base import APPEND_ONLY, Table, identity
 
 
 class AuditEntry(Table):
-    """One action: who, when, what, on what, and the values before and after."""
+    """An action: who did it, when, what, to what, and the values before and after."""
 
     __tablename__ = "audit_entries"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -19,11 +19,11 @@ class AuditEntry(Table):
     id: Mapped[int] = identity()
     created_at: Mapped[datetime] = mapped_column(index=True)
     actor_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """None: nobody was signed in, or the operator used the command line."""
+    """None if nobody was signed in, or the operator used the command line."""
     action: Mapped[str]
     """``noun.verb``, for example ``threshold.chosen``."""
     subject: Mapped[str] = mapped_column(index=True)
-    """What it was done to, as ``noun:name``, for example ``account:ada``."""
+    """The thing it was done to, as ``noun:name``, for example ``account:ada``."""
     address: Mapped[str | None]
     """The network address that the request came from, if known."""
     before: Mapped[dict[str, Any] | None]

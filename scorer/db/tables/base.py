@@ -1,7 +1,7 @@
 """The base class of all tables, and the two kinds of tables with restricted rights.
 
-The service's database role may only add to tables marked ``append_only``, and may delete only from those marked
-``expiring`` (:mod:`scorer.db.grants`).
+The service's database role may only add rows to tables marked ``append_only``. It may only delete rows from tables
+marked ``expiring`` (:mod:`scorer.db.grants`).
 """
 
 from datetime import datetime
@@ -19,11 +19,11 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 APPEND_ONLY = {"append_only": True}
 EXPIRING = {"expiring": True}
-"""Rows are deleted some time after they are over (:mod:`scorer.db.retention`)."""
+"""Rows are deleted some time after they have ended (:mod:`scorer.db.retention`)."""
 
 
 class Table(DeclarativeBase):
-    """Base of all tables. Column types follow from annotations; timestamps always have a time zone."""
+    """Base of all tables. Column types follow from the annotations; timestamps always have a time zone."""
 
     metadata = MetaData(
         naming_convention={
@@ -44,5 +44,4 @@ class Table(DeclarativeBase):
 
 
 def identity() -> Mapped[int]:
-    """An integer primary key that the database generates."""
     return mapped_column(BigInteger, Identity(always=True), primary_key=True)

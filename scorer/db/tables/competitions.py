@@ -13,7 +13,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class Competition(Table):
-    """A competition. Its phase follows from these times and from ``publications``."""
+    """A competition. Its phase follows from its times and from ``publications``."""
 
     __tablename__ = "competitions"
     __table_args__ = (
@@ -47,11 +47,11 @@ class Competition(Table):
     created_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
     deleted_at: Mapped[datetime | None]
-    """When it was deleted, as a draft: nothing finds it any more, but what refers to it stays."""
+    """When the draft was deleted. Queries no longer find the competition, but rows that refer to it stay."""
 
 
 class Publication(WithAuthor, Table):
-    """A publication of the private board, or its withdrawal; the newest row counts."""
+    """A publication of the private board, or its withdrawal. The newest row counts."""
 
     __tablename__ = "publications"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -60,14 +60,14 @@ class Publication(WithAuthor, Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     published: Mapped[bool]
     final: Mapped[bool] = mapped_column(server_default=text("true"))
-    """Whether the published board is the final one; the provisional one still moves."""
+    """Whether the published board is the final one. A provisional board can still change."""
     reason: Mapped[str]
     as_of: Mapped[datetime] = mapped_column(server_default=func.now())
-    """The moment as of which the published final board is read: nothing that is newer is on it."""
+    """The moment that the published final board is read as of. Anything newer is not on it."""
 
 
 class CompetitionRole(Table):
-    """A person's role in a competition: offered to them, held from when they accept it until it ends."""
+    """A person's role in a competition. It is offered, held from its acceptance, and ends."""
 
     __tablename__ = "competition_roles"
     __table_args__ = (
@@ -86,7 +86,7 @@ class CompetitionRole(Table):
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     role: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
-    """Who has offered it; None for a former admin, who has organized every competition."""
+    """Who offered it. None for a former admin, who organized every competition."""
     offered_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
@@ -96,12 +96,12 @@ class CompetitionRole(Table):
 
     @property
     def held(self) -> bool:
-        """Whether it is accepted and has not ended."""
+        """Whether it has been accepted and has not ended."""
         return self.accepted_at is not None and self.ended_at is None
 
 
 class Announcement(WithAuthor, Table):
-    """What the organizers tell everybody."""
+    """An announcement of the organizers to everybody who takes part."""
 
     __tablename__ = "announcements"
     __table_args__ = (Index("ix_announcements_newest", "competition_id", text("id DESC")), {"info": APPEND_ONLY})
@@ -110,11 +110,10 @@ class Announcement(WithAuthor, Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     title: Mapped[str]
     text: Mapped[str]
-    """Markdown."""
 
 
 class RulesAcceptance(Table):
-    """A person's acceptance of a competition's rules: of the text with this SHA-256."""
+    """A person's acceptance of a competition's rules, identified by the SHA-256 of the text."""
 
     __tablename__ = "rules_acceptances"
     __table_args__ = (UniqueConstraint("competition_id", "account_id", "rules_sha256"), {"info": APPEND_ONLY})
@@ -127,7 +126,7 @@ class RulesAcceptance(Table):
 
 
 class ReferenceSet(Table):
-    """A zip of reference images, or a file of their features, identified by its SHA-256 and shared by competitions."""
+    """A zip of reference images, or a file of their features, identified by its SHA-256. Competitions can share it."""
 
     __tablename__ = "reference_sets"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -141,12 +140,12 @@ class ReferenceSet(Table):
 
     @property
     def holds_features(self) -> bool:
-        """Whether it is a file of features in place of images."""
+        """Whether it is a file of features instead of images."""
         return self.blob_key.endswith(".npz")
 
 
 class CompetitionReference(Table):
-    """The role of a reference set in a competition; fixed from the first submission on."""
+    """The role of a reference set in a competition, fixed from the first submission on."""
 
     __tablename__ = "competition_references"
     __table_args__ = (
@@ -159,7 +158,7 @@ class CompetitionReference(Table):
     role: Mapped[str] = mapped_column(primary_key=True)
     reference_set_id: Mapped[int] = mapped_column(ForeignKey(ReferenceSet.id))
     extractor: Mapped[str | None]
-    """Of features: the extractor that made them. In another's feature space they do not count."""
+    """For features, the extractor that made them. They are not used in the feature space of another extractor."""
     attached_by: Mapped[int] = mapped_column(ForeignKey(Account.id))
     attached_at: Mapped[datetime]
 
@@ -169,7 +168,7 @@ class CompetitionReference(Table):
 class Preparation(Table):
     """Features, normalised features and statistics of reference sets in one extractor's feature space.
 
-    ``key`` is a hash of all inputs, so that equal preparations are computed once.
+    ``key`` is a hash of all inputs, so each preparation is computed only once.
     """
 
     __tablename__ = "preparations"
@@ -192,8 +191,8 @@ class Preparation(Table):
 class Track(Table):
     """One of the two boards of a competition, public or private: an extractor, and references to measure against.
 
-    Another extractor is another track, with measurements and thresholds of its own. The private track that it replaces
-    becomes a ``former`` one and keeps its measurements and thresholds.
+    Another extractor means another track with its own measurements and thresholds. The replaced private track becomes a
+    ``former`` one, which keeps its measurements and thresholds.
     """
 
     __tablename__ = "tracks"
@@ -212,14 +211,14 @@ class Track(Table):
     epsilon: Mapped[float]
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id))
     replaced_at: Mapped[datetime | None]
-    """When it was replaced, for a former track."""
+    """When a former track was replaced."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
 
     @property
     def board_kind(self) -> TrackKind:
-        """Which of the two boards it is; ``ValueError`` for a former track, which has none."""
+        """The kind of board, public or private. ``ValueError`` for a former track, which has no board."""
         for kind in TRACK_KINDS:
             if self.kind == kind:
                 return kind
@@ -227,7 +226,7 @@ class Track(Table):
 
 
 class DataFile(WithAuthor, Table):
-    """A data file offered to participants, or withdrawn (``offered`` false); the newest row of a name counts."""
+    """A data file offered to participants, or its withdrawal (``offered`` false). The newest row of a name counts."""
 
     __tablename__ = "data_files"
     __table_args__ = (
@@ -244,12 +243,12 @@ class DataFile(WithAuthor, Table):
     bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(index=True)
     crc32: Mapped[int] = mapped_column(BigInteger)
-    """CRC-32 of its bytes, as zips contain it: so all files can be streamed as one zip that is not stored anywhere."""
+    """CRC-32 of its bytes, as zips contain it. It allows streaming all files as one zip that is not stored anywhere."""
     blob_key: Mapped[str]
 
 
 class AllowlistEntry(Table):
-    """An entry of a competition's allowlist, by account or by confirmed mail address; or its removal (not
+    """An entry of a competition's allowlist, for an account or a confirmed mail address, or its removal (not
     ``invited``). The newest row of an account or address counts."""
 
     __tablename__ = "allowlist_entries"
@@ -274,5 +273,4 @@ class AllowlistEntry(Table):
 
     @property
     def who(self) -> str:
-        """The handle or the mail address."""
         return self.account.handle if self.account is not None else self.email or ""

@@ -1,5 +1,6 @@
-"""Evidence of copying, code attachments, generator uploads and their audits; hashes of images, and the
-images that two entries share.
+"""Evidence of copying, code attachments, generator uploads and their audits.
+
+Also hashes of images, and the images that two entries share.
 """
 
 from datetime import datetime
@@ -18,10 +19,10 @@ from scorer.db.tables.submissions import Submission
 
 
 class Evidence(Table):
-    """The evidence of a submission on a track, beside one measurement of it. Never changed; the newest row counts.
+    """The evidence of a submission on a track, computed with one measurement. Never changed; the newest row counts.
 
-    The columns of numbers repeat those quantities of ``findings`` that queries need. They are null where a test was
-    not possible; its finding then says why.
+    The columns of numbers repeat those quantities of ``findings`` that queries need. They are null if a test was not
+    possible; its finding gives the reason.
     """
 
     __tablename__ = "evidence"
@@ -33,35 +34,35 @@ class Evidence(Table):
 
     id: Mapped[int] = identity()
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
-    """A job adds at most one row, however often it is tried."""
+    """Unique, so a job adds at most one row even if it runs several times."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
     measurement_id: Mapped[int] = mapped_column(ForeignKey(Measurement.id), index=True)
-    """The measurement of the same submission and track that it was made beside."""
+    """The measurement of the same submission and track that the evidence was computed with."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Seed of all random choices: the same zip and references give the same evidence."""
+    """Seed of all random choices. The same zip and references give the same evidence."""
     findings: Mapped[list[dict[str, Any]]]
     """Findings in a fixed order, each with test, name, value, unit, direction, sentence, standard_error, p_value,
     error_kind and interval_coverage."""
     details: Mapped[dict[str, Any]]
-    """Examples by name: cells, near duplicates (of thumbnails, too), single close images, internal near duplicates,
-    exact duplicates upright and mirrored."""
+    """Examples by name: cells, near duplicates (also of thumbnails), single close images, internal near duplicates, and
+    exact duplicates, upright and mirrored."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 
     z_u: Mapped[float | None]
-    """Z_U of the data-copying test over all images; far below 0 means copying."""
+    """Z_U of the data-copying test over all images. Far below 0 means copying."""
     u_share: Mapped[float | None]
-    """Share of all comparisons in which the generated image is the farther one: 1/2 if nothing is copied."""
+    """Share of all comparisons in which the generated image is the farther one; 1/2 without copying."""
     z_u_p: Mapped[float | None]
-    """One-sided p-value, for copying."""
+    """One-sided p-value for copying."""
     c_t: Mapped[float | None]
     c_t_error: Mapped[float | None]
     """Approximate standard error of C_T."""
     copied_cells: Mapped[int | None]
     copied_cells_share: Mapped[float | None]
-    """Share of the images that lie in copied cells whose effect is more than slight."""
+    """Share of the images in copied cells with more than a slight effect."""
     partly_copied_share: Mapped[float | None]
     partly_copied_expected: Mapped[float | None]
     partly_copied_p: Mapped[float | None]
@@ -71,12 +72,12 @@ class Evidence(Table):
     near_copies_mirrored: Mapped[int | None]
     """How many of the near duplicates are nearer to a mirrored training image."""
     thumbnail_share: Mapped[float | None]
-    """Share of the images whose thumbnails are near duplicates of training thumbnails."""
+    """Share of the images with a thumbnail that is a near duplicate of a training thumbnail."""
     thumbnail_expected: Mapped[float | None]
     thumbnail_p: Mapped[float | None]
     thumbnail_mirrored: Mapped[int | None]
     hash_share: Mapped[float | None]
-    """Share of the images whose perceptual hashes are near duplicates of training hashes."""
+    """Share of the images with a perceptual hash that is a near duplicate of a training hash."""
     hash_expected: Mapped[float | None]
     hash_p: Mapped[float | None]
     hash_mirrored: Mapped[int | None]
@@ -85,7 +86,7 @@ class Evidence(Table):
     repeats_expected_pairs: Mapped[float | None]
     repeats_p: Mapped[float | None]
     relative_share: Mapped[float | None]
-    """Share of the images nearer to one training image, relative to others, than held-out images."""
+    """Share of the images that are nearer to one training image, relative to others, than held-out images are."""
     relative_expected: Mapped[float | None]
     relative_p: Mapped[float | None]
     membership_auc: Mapped[float | None]
@@ -97,17 +98,17 @@ class Evidence(Table):
     identical: Mapped[int]
     """Images with an upright exact duplicate in the zip."""
     mirrored_twins: Mapped[int]
-    """Images with a mirrored exact duplicate in the zip, and no upright one."""
+    """Images with a mirrored exact duplicate in the zip, but no upright one."""
     authenticity_share: Mapped[float | None]
     authenticity_expected: Mapped[float | None]
     """Share of authentic images among held-out images."""
     authenticity_p: Mapped[float | None]
-    """One-sided p-value, for fewer authentic images than among held-out images."""
+    """One-sided p-value for fewer authentic images than among held-out images."""
 
 
 class GeneratorFile(WithAuthor, Table):
-    """A generator upload: the ONNX file that made an entry as its team declares, with its latent space; the newest one
-    of an entry counts. Only a worker's sandbox reads the file."""
+    """A generator upload: the ONNX file that, according to the team, made the entry, with its latent space. The newest
+    one of an entry counts. Only a worker's sandbox reads the file."""
 
     __tablename__ = "generators"
     __table_args__ = (
@@ -124,17 +125,16 @@ class GeneratorFile(WithAuthor, Table):
     sha256: Mapped[str]
     blob_key: Mapped[str]
     dimension: Mapped[int]
-    """Dimension of a latent vector."""
     distribution: Mapped[str]
-    """Distribution of each coordinate: standard normal, or uniform on [-1, 1]."""
+    """Distribution of each coordinate of a latent vector: standard normal, or uniform on [-1, 1]."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Seed of the audit's random choices; drawn after the upload, so that nobody can train around the images chosen."""
+    """Seed of the audit's random choices. Drawn after the upload, so nobody can train around the chosen images."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
 
 
 class Recovery(Table):
-    """The outcome of a generator audit: its quantities, or why the file could not be used (``refusal``). Whether the
-    generator is overfitted is not stored, because it follows from the quantities."""
+    """The outcome of a generator audit: its quantities, or the reason why the file could not be used (``refusal``).
+    Whether the generator is overfitted follows from the quantities and is not stored."""
 
     __tablename__ = "recoveries"
     __table_args__ = (
@@ -146,18 +146,18 @@ class Recovery(Table):
     )
 
     job_id: Mapped[int] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
-    """A job adds at most one row, however often it is tried."""
+    """A job adds at most one row even if it runs several times."""
     generator_id: Mapped[int] = mapped_column(ForeignKey(GeneratorFile.id))
     refusal: Mapped[str | None]
-    """In a sentence, for the team."""
+    """A sentence for the team."""
     faults: Mapped[list[str] | None]
     p_value: Mapped[float | None]
-    """Of the two-sided Kolmogorov-Smirnov test of training against held-out errors; where images near to the entry were
-    compared, too, that of the deciding test of the two, times two."""
+    """p-value of the two-sided Kolmogorov-Smirnov test of training against held-out errors. If images near to the entry
+    were also compared, twice the p-value of the deciding test of the two."""
     gap: Mapped[float | None]
-    """The signed MRE-gap of that test, of median recovery errors: (held-out - training) / held-out."""
+    """The signed MRE-gap of that test, from median recovery errors: (held-out - training) / held-out."""
     recovered_share: Mapped[float | None]
-    """Share of the generated targets that were recovered: low where the search fails on this generator."""
+    """Share of the generated targets that were recovered. Low if the search fails on this generator."""
     report: Mapped[dict[str, Any] | None]
     arrays_key: Mapped[str | None]
     """Blob with the recovery errors, and the pairs of targets and recovered images."""
@@ -166,7 +166,7 @@ class Recovery(Table):
 
 
 class CodeAttachment(WithAuthor, Table):
-    """The code that made an entry, for reviewers; the newest one counts. Of earlier ones only the hashes are kept."""
+    """The code of an entry, for reviewers. The newest attachment counts; only the hashes of earlier ones are kept."""
 
     __tablename__ = "code_attachments"
     __table_args__ = (
@@ -185,7 +185,8 @@ class CodeAttachment(WithAuthor, Table):
 
 
 class CodeRequest(WithAuthor, Table):
-    """An organizer's request for the code of an entry, by a time that may lie behind the close; the newest counts."""
+    """An organizer's request for the code of an entry, with a deadline that may be after the close. The newest
+    counts."""
 
     __tablename__ = "code_requests"
     __table_args__ = (Index("ix_code_requests_newest", "submission_ref", text("id DESC")), {"info": APPEND_ONLY})
@@ -197,7 +198,7 @@ class CodeRequest(WithAuthor, Table):
 
 
 class HashedEntry(Table):
-    """An entry whose images are hashed: whatever is compared from then on is compared with it."""
+    """An entry with hashed images. All entries compared later are also compared with it."""
 
     __tablename__ = "hashed_entries"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -209,21 +210,21 @@ class HashedEntry(Table):
 
 
 class ImageComparison(Table):
-    """An entry was compared with those of other teams that were hashed by then; later ones are compared with it."""
+    """The comparison of an entry with the entries of other teams that had been hashed by then."""
 
     __tablename__ = "image_comparisons"
     __table_args__ = ({"info": APPEND_ONLY},)
 
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), primary_key=True, autoincrement=False)
     compared: Mapped[int]
-    """How many entries it was compared with."""
     common: Mapped[int]
-    """How many of its images are common: entries of many teams have them, so they are in no pair."""
+    """How many of its images are common. Entries of many teams have these, so they are in no pair."""
     created_at: Mapped[datetime]
 
 
 class SharedImages(Table):
-    """The images that two entries share, of different teams when they were compared. Few shared images are left out."""
+    """The images that two entries share, which belonged to different teams when they were compared. A few shared images
+    are not recorded."""
 
     __tablename__ = "shared_images"
     __table_args__ = (
@@ -235,15 +236,15 @@ class SharedImages(Table):
 
     id: Mapped[int] = identity()
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
-    """The later entry of the two."""
+    """The later one of the two entries."""
     other_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     competition_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("competitions.id"), index=True)
     images: Mapped[int]
-    """How many images both have, equal or nearly equal, upright or mirrored."""
+    """How many images both entries have, equal or nearly equal, upright or mirrored."""
     equal: Mapped[int]
     """How many of these are equal pixel by pixel."""
     share: Mapped[float]
-    """``images`` in those of one entry."""
+    """``images`` as a share of an entry's images."""
     examples: Mapped[list[list[int]]] = mapped_column(JSONB)
-    """Some pairs, each the image's index in the later entry and in the earlier one."""
+    """Some pairs, each as the image's index in the later entry and in the earlier one."""
     created_at: Mapped[datetime]

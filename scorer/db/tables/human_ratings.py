@@ -23,7 +23,7 @@ from scorer.db.tables.submissions import Submission
 
 
 class RatingStudy(Authored, Table):
-    """A rating study: many people rate how realistic and how diverse the images of some entries are."""
+    """A rating study: several people rate how realistic and how diverse the images of some entries are."""
 
     __tablename__ = "rating_studies"
     __table_args__ = (
@@ -34,17 +34,15 @@ class RatingStudy(Authored, Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     submission_refs: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
-    """The entries that are rated."""
     images: Mapped[int]
-    """Single images of each entry, rated for realism."""
+    """Single images per entry, rated for realism."""
     grids: Mapped[int]
-    """Grids of images of each entry, rated for diversity."""
+    """Grids of images per entry, rated for diversity."""
     side: Mapped[int]
     """Images along one side of a grid."""
     wanted: Mapped[int]
-    """Ratings wanted for each image and each grid."""
+    """Ratings wanted per image and grid."""
     seed: Mapped[int] = mapped_column(BigInteger)
-    """Seed of the choice of images."""
     packed_at: Mapped[datetime | None]
     """When its images were ready to be shown."""
     ended_at: Mapped[datetime | None]
@@ -53,7 +51,7 @@ class RatingStudy(Authored, Table):
 
 
 class RatingItem(Table):
-    """One image or grid to rate. Ids are assigned in random order, so that they do not reveal the entry."""
+    """An image or grid to rate. Ids are assigned in random order, so they do not reveal the entry."""
 
     __tablename__ = "rating_items"
     __table_args__ = (
@@ -67,15 +65,15 @@ class RatingItem(Table):
     kind: Mapped[str]
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
-    """Which of the entry's images it shows, as indices in canonical order."""
+    """The entry's images in the item, as indices in canonical order."""
     blob_key: Mapped[str]
     start: Mapped[int]
     length: Mapped[int]
-    """Its picture is ``length`` bytes of the blob, from ``start`` on."""
+    """The item's picture is ``length`` bytes of the blob, beginning at ``start``."""
 
 
 class Rater(Table):
-    """A person who rates in a study: with an account, or invited by a secret link."""
+    """A person who rates in a study, with an account or invited by a secret link."""
 
     __tablename__ = "raters"
     __table_args__ = (
@@ -89,7 +87,7 @@ class Rater(Table):
     digest: Mapped[bytes | None] = mapped_column(LargeBinary, unique=True)
     """SHA-256 of the link's secret."""
     name: Mapped[str]
-    """The name that organizers see; never in a data release."""
+    """The name that organizers see. It is never in a data release."""
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
 
@@ -97,7 +95,7 @@ class Rater(Table):
 
 
 class Rating(Table):
-    """One rater's rating of one item; at most one."""
+    """A rater's rating of an item; at most one per item."""
 
     __tablename__ = "ratings"
     __table_args__ = (

@@ -14,11 +14,10 @@ from scorer.db.tables.teams import Team
 
 
 class Job(Table):
-    """One piece of work on a submission, preparation, release, study or generator. Rows are the truth; messages on the
-    broker are hints.
+    """A piece of work on a submission, preparation, release, study or generator.
 
-    ``turn`` makes the order fair: a team's next job has a later turn than its last one
-    (:func:`scorer.db.jobs.job_queue.next_turn`).
+    The rows are the source of truth; messages on the broker are only hints. ``turn`` makes the order fair: a team's
+    next job has a later turn than its last one (:func:`scorer.db.jobs.job_queue.next_turn`).
     """
 
     __tablename__ = "jobs"
@@ -76,14 +75,14 @@ class Job(Table):
     due_at: Mapped[datetime]
     attempts: Mapped[int]
     deferrals: Mapped[int] = mapped_column(server_default="0")
-    """How often a worker has given it back without an attempt, because the worker itself was not fit."""
+    """How often a worker has returned the job without an attempt, because the worker itself was faulty."""
     holder: Mapped[str | None]
     lease_until: Mapped[datetime | None]
     worker: Mapped[str | None]
     stage: Mapped[str | None]
     fraction: Mapped[float | None]
     error: Mapped[str | None]
-    """For operators; a participant reads the submission's ``reason``."""
+    """For operators. Participants see the submission's ``reason``."""
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
@@ -94,8 +93,7 @@ class Job(Table):
 
 
 class Pause(Table):
-    """That a queue, a competition or a worker takes no more jobs, or takes jobs again; the newest row about it counts.
-    Jobs that run go on."""
+    """A pause of a queue, competition or worker, or its end. The newest row about it counts. Running jobs continue."""
 
     __tablename__ = "pauses"
     __table_args__ = (
@@ -108,7 +106,7 @@ class Pause(Table):
     queue: Mapped[str | None]
     competition_id: Mapped[int | None] = mapped_column(ForeignKey(Competition.id))
     worker: Mapped[str | None]
-    """A machine, or a process (``machine:pid``), or ``*`` for all."""
+    """A machine, a process (``machine:pid``), or ``*`` for all."""
     paused: Mapped[bool]
     reason: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
@@ -116,7 +114,7 @@ class Pause(Table):
 
 
 class LastSweep(Table):
-    """When a sweep last looked at the leases, in one row: a gap tells that nobody could reach the database."""
+    """One row with the time when a sweep last checked the leases. A gap means that nobody could reach the database."""
 
     __tablename__ = "last_sweep"
     __table_args__ = (CheckConstraint("id = 1", name="single"),)
@@ -128,17 +126,17 @@ class LastSweep(Table):
 
 
 class WorkerReport(Table):
-    """What a running worker says of itself, renewed every minute and removed when the worker ends in order."""
+    """A running worker's report about itself. Renewed every minute, and removed when the worker shuts down properly."""
 
     __tablename__ = "worker_reports"
     __table_args__ = ({"info": EXPIRING},)
 
     worker: Mapped[str] = mapped_column(primary_key=True)
-    """Its Celery name, ``check@host``."""
+    """The worker's Celery name, ``check@host``."""
     version: Mapped[str]
     migration: Mapped[str]
     """The newest migration that its code knows."""
     queues: Mapped[list[str]]
     extractors: Mapped[dict[str, Any]]
-    """The extractors that it can load, ``name@version``, with the SHA-256 of their weights."""
+    """The extractors that it can load (``name@version``), with the SHA-256 of their weights."""
     reported_at: Mapped[datetime]

@@ -1,5 +1,6 @@
-"""Measurements: FID and memorization distance of submissions; and the change feed of boards, by which caches of boards
-know that they are old. Append-only.
+"""Measurements: FID and memorization distance of submissions. Append-only.
+
+Also the change feed of boards, which tells caches of boards that they are outdated.
 """
 
 from datetime import datetime
@@ -17,8 +18,10 @@ from scorer.db.tables.submissions import Submission
 
 
 class Measurement(Table):
-    """FID and memorization distance of a submission on a track. Never changed; a rescoring campaign adds a row. Of
-    those that count the newest is the submission's: those of no campaign, and of campaigns in force."""
+    """FID and memorization distance of a submission on a track. Never changed; a rescoring campaign adds rows.
+
+    Measurements count if they belong to no campaign or to a campaign in force. The newest of these is the submission's.
+    """
 
     __tablename__ = "measurements"
     __table_args__ = (
@@ -31,12 +34,13 @@ class Measurement(Table):
 
     id: Mapped[int] = identity()
     job_id: Mapped[int | None] = mapped_column(ForeignKey(Job.id), unique=True)
-    """A job measures at most once, however often it is tried. None: imported, so nothing was measured here."""
+    """A job measures at most once, even if it runs several times. None for imported numbers, which were not measured
+    here."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     track_id: Mapped[int] = mapped_column(ForeignKey(Track.id))
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey(RescoringCampaign.id), index=True)
-    """The campaign that it was measured for, or whose references it was measured against after these had become the
-    track's. None: measured against the track's first references."""
+    """The campaign that it was measured for, or that gave the track the references it was measured against. None:
+    measured against the track's first references."""
     scorer_version: Mapped[str]
     fid: Mapped[float]
     memorization_distance: Mapped[float]
@@ -53,8 +57,8 @@ class Measurement(Table):
 class BoardChange(Table):
     """A change of something that a board depends on. Written by triggers, in the transaction of the change.
 
-    Readers find new rows by ``xid``, the transaction's id, because a row may be committed after one with a higher id
-    (:mod:`scorer.db.leaderboard.changes`). There is no counter to lock, so no writer waits for another.
+    Readers find new rows by ``xid``, the transaction's id, because a row can be committed after one with a higher id
+    (:mod:`scorer.db.leaderboard.changes`). There is no counter to lock, so writers never wait for each other.
     """
 
     __tablename__ = "board_changes"
@@ -72,7 +76,7 @@ class BoardChange(Table):
     xid: Mapped[int] = mapped_column(BigInteger, server_default=text("(pg_current_xact_id()::text)::bigint"))
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     track_id: Mapped[int | None] = mapped_column(ForeignKey(Track.id))
-    """The track whose board it changes; None: both."""
+    """The track with the changed board; None for both."""
     kind: Mapped[str]
     submission_refs: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
-    """For the kind ``entries``: those that were measured or changed; None: too many to name."""
+    """For the kind ``entries``: the entries that were measured or changed. None if there are too many to list."""

@@ -10,7 +10,7 @@ from scorer.db.tables.base import EXPIRING, Table, identity
 
 
 class Notice(Table):
-    """A notice to one person on the site. ``link`` is a path on this site."""
+    """A notice to a person on the site. ``link`` is a path on this site."""
 
     __tablename__ = "notices"
     __table_args__ = (
@@ -29,7 +29,7 @@ class Notice(Table):
 
 
 class MailChoice(Table):
-    """Whether a person wants a kind of notice by mail; without a row, the kind's default holds."""
+    """Whether a person wants a kind of notice by mail. Without a row, the kind's default applies."""
 
     __tablename__ = "mail_choices"
 
@@ -39,7 +39,7 @@ class MailChoice(Table):
 
 
 class Webhook(Table):
-    """A URL to which the notices of a person are posted."""
+    """A URL that a person's notices are posted to."""
 
     __tablename__ = "webhooks"
     __table_args__ = ({"info": EXPIRING},)
@@ -54,8 +54,8 @@ class Webhook(Table):
 
 
 class Delivery(Table):
-    """The delivery of a notice to a webhook. ``due_at`` is when the next attempt is due, or, while it is being sent,
-    when its sender counts as lost."""
+    """The delivery of a notice to a webhook. ``due_at`` is when the next attempt is due. While the notice is being
+    sent, it is when the sender counts as lost."""
 
     __tablename__ = "deliveries"
     __table_args__ = (
@@ -76,7 +76,7 @@ class Delivery(Table):
     state: Mapped[str]
     attempts: Mapped[int]
     error: Mapped[str | None]
-    """Why the newest attempt failed; shown to the webhook's owner."""
+    """Why the newest attempt failed. Shown to the webhook's owner."""
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     sent_at: Mapped[datetime | None]
@@ -85,7 +85,7 @@ class Delivery(Table):
 
 
 class Mail(Table):
-    """A mail in the outbox. ``sending`` is committed before it is sent, so that no mail is sent twice."""
+    """A mail in the outbox. The state ``sending`` is committed before the mail is sent, so no mail is sent twice."""
 
     __tablename__ = "mails"
     __table_args__ = (
@@ -100,14 +100,14 @@ class Mail(Table):
     recipient: Mapped[str]
     subject: Mapped[str]
     body: Mapped[str]
-    """Plain text; emptied after sending, because links in it are secrets."""
+    """Plain text. Emptied after sending, because links in it are secrets."""
     link: Mapped[str | None]
-    """A path on this site, added to the text as a URL."""
+    """A path on this site that is added to the text as a URL."""
     state: Mapped[str]
     attempts: Mapped[int]
     error: Mapped[str | None]
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
-    """It is not sent later than this, because its content is then no longer true."""
+    """The mail is not sent after this time, because its content is then no longer true."""
     sent_at: Mapped[datetime | None]

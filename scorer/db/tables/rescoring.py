@@ -1,4 +1,4 @@
-"""Rescoring campaigns: entries of a track measured anew, beside what counts; and what was decided about them."""
+"""Rescoring campaigns, which measure entries of a track again, and the decisions about them."""
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -10,8 +10,8 @@ from scorer.db.tables.competitions import Preparation, Track
 
 
 class RescoringCampaign(WithAuthor, Table):
-    """A campaign that measures entries of a track anew. Its measurements count while the newest of its acts that
-    switches says so."""
+    """A campaign that measures entries of a track again. Its measurements count if its newest act that switches is
+    ``switch``."""
 
     __tablename__ = "rescoring_campaigns"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -21,9 +21,9 @@ class RescoringCampaign(WithAuthor, Table):
     preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
     """The references, in an extractor's feature space, that entries are measured against."""
     former_preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
-    """Those that the track had when the campaign began; the same, for a new scorer version alone."""
+    """The track's references when the campaign began. The same as above if only the scorer version is new."""
     submission_refs: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
-    """The chosen entries; None: all."""
+    """The chosen entries; None for all."""
     reason: Mapped[str]
 
     preparation: Mapped[Preparation] = relationship(foreign_keys=preparation_id, lazy="joined", innerjoin=True)
@@ -31,20 +31,20 @@ class RescoringCampaign(WithAuthor, Table):
 
     @property
     def keeps_references(self) -> bool:
-        """Whether it measures against the references that the track had."""
+        """Whether it measures against the references that the track already had."""
         return self.preparation_id == self.former_preparation_id
 
     @property
     def changes_space(self) -> bool:
         """Whether it measures in another feature space: with another extractor, or with other weights."""
         new, former = self.preparation, self.former_preparation
-        weights = [(each.provenance or {}).get("weights_sha256") for each in (new, former)]
+        weights = [(preparation.provenance or {}).get("weights_sha256") for preparation in (new, former)]
         return new.extractor != former.extractor or weights[0] != weights[1]
 
 
 class RescoringAct(WithAuthor, Table):
-    """Something decided about a campaign: that it pauses, goes on or ends, that its measurements count (``switch``), or
-    that they count no more (``undo``)."""
+    """A decision about a campaign: to pause, resume or end it, or whether its measurements count (``switch``) or no
+    longer count (``undo``)."""
 
     __tablename__ = "rescoring_acts"
     __table_args__ = (

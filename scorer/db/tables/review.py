@@ -1,4 +1,4 @@
-"""Labels, reviews, rulings, rebuttals and their answers, which are append-only; claims."""
+"""Labels, reviews, rulings, rebuttals and their answers, which are append-only; also claims."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from scorer.db.tables.teams import Team
 
 
 class Label(Authored, Table):
-    """A decided label; the newest one of a submission counts."""
+    """A decided label. The newest one of a submission counts."""
 
     __tablename__ = "labels"
     __table_args__ = (
@@ -29,7 +29,8 @@ class Label(Authored, Table):
 
 
 class Review(Table):
-    """A reviewer's label, intent and note on an entry; each reviewer's newest counts. Two that agree decide a label."""
+    """A reviewer's label, intent and note on an entry. Each reviewer's newest counts; two that agree decide the
+    label."""
 
     __tablename__ = "reviews"
     __table_args__ = (
@@ -44,7 +45,7 @@ class Review(Table):
     reviewer_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     label: Mapped[str]
     intent: Mapped[str | None]
-    """Whether the copying looks intended; None for a legitimate entry."""
+    """Whether the copying seems intended; None for a legitimate entry."""
     note: Mapped[str]
     created_at: Mapped[datetime]
 
@@ -52,7 +53,8 @@ class Review(Table):
 
 
 class ReviewClaim(Table):
-    """The submission that a reviewer was given last: until it expires, other reviewers are given others first."""
+    """The submission that a reviewer was given last. Until the claim expires, other reviewers are given others
+    first."""
 
     __tablename__ = "review_claims"
 
@@ -63,7 +65,7 @@ class ReviewClaim(Table):
 
 
 class Ruling(WithAuthor, Table):
-    """An organizer's decision on an entry, shown to its team; the newest counts, so a later one replaces it."""
+    """An organizer's decision on an entry, shown to its team. The newest counts, so a later ruling replaces it."""
 
     __tablename__ = "rulings"
     __table_args__ = (
@@ -76,13 +78,13 @@ class Ruling(WithAuthor, Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     kind: Mapped[str]
     reason: Mapped[str]
-    """Shown to the team."""
     memorising: Mapped[bool | None]
-    """Whether an entry labelled ``other`` memorises, for the choice of tau: that label alone does not say."""
+    """Whether an entry labelled ``other`` counts as memorising when tau is chosen. The label itself leaves that
+    open."""
 
 
 class Rebuttal(WithAuthor, Table):
-    """A team's one appeal against a disqualification (``ruling_id``), or against the penalty of an entry on a track."""
+    """A team's one appeal against a disqualification (``ruling_id``), or against an entry's penalty on a track."""
 
     __tablename__ = "rebuttals"
     __table_args__ = (
@@ -94,16 +96,16 @@ class Rebuttal(WithAuthor, Table):
     id: Mapped[int] = identity()
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     ruling_id: Mapped[int | None] = mapped_column(ForeignKey(Ruling.id))
-    """The newest ruling when it was written; None where there was none."""
+    """The newest ruling when the rebuttal was written; None if there was none."""
     track: Mapped[str | None]
-    """The track of the penalty that it is against; None: it is against a disqualification."""
+    """The track with the disputed penalty; None for an appeal against a disqualification."""
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     text: Mapped[str]
 
 
 class RebuttalAnswer(Authored, Table):
-    """The organizers' one answer to a rebuttal; ``ruling_id``: the ruling that followed from it, if any."""
+    """The organizers' one answer to a rebuttal. ``ruling_id`` is the ruling that followed from it, if any."""
 
     __tablename__ = "rebuttal_answers"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -118,7 +120,7 @@ class RebuttalAnswer(Authored, Table):
 
 
 class EarlyLabel(Authored, Table):
-    """An early label of an entry, by hand or imported; the newest counts, and it decides nothing."""
+    """An early label of an entry, given by a person or imported. The newest counts; it decides nothing."""
 
     __tablename__ = "early_labels"
     __table_args__ = (

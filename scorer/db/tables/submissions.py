@@ -15,7 +15,7 @@ from scorer.db.tables.teams import Team
 class Submission(Table):
     """A submission: an accepted zip, or a row of an imported table of results (``external_id``), which has no zip.
 
-    ``id`` is the public id, in URLs; ``ref`` is an integer, because the kaggle client needs one.
+    ``id`` is the public id in URLs. ``ref`` is an integer, because the kaggle client needs one.
     """
 
     __tablename__ = "submissions"
@@ -29,7 +29,7 @@ class Submission(Table):
         ),
         Index("ix_submissions_team", "team_id", "accepted_at"),
         Index("ix_submissions_competition", "competition_id", text("ref DESC")),
-        # The bytes of a competition's zips are summed from these alone.
+        # This index alone answers how many bytes a competition's zips have.
         Index(
             "ix_submissions_stored",
             "competition_id",
@@ -58,7 +58,7 @@ class Submission(Table):
     id: Mapped[str] = mapped_column(unique=True)
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
-    """The team that submitted it. The team it belongs to after merges: :mod:`scorer.db.teams.merges`."""
+    """The team that submitted it. For the team it belongs to after merges, see :mod:`scorer.db.teams.merges`."""
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     file_name: Mapped[str]
     bytes: Mapped[int] = mapped_column(BigInteger)
@@ -66,7 +66,7 @@ class Submission(Table):
     note: Mapped[str]
     blob_key: Mapped[str | None] = mapped_column(index=True)
     zip_removed_at: Mapped[datetime | None]
-    """When its zip left the store, in place of ``blob_key``: long after the final publication."""
+    """When its zip was deleted from the store (``blob_key`` is then None). That is long after the final publication."""
     external_id: Mapped[str | None]
     """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
@@ -74,16 +74,17 @@ class Submission(Table):
     reason: Mapped[str | None]
     faults: Mapped[list[str] | None]
     ignored: Mapped[str | None]
-    """A sentence about the zip's files that are no images of the entry and were ignored; None if there are none."""
+    """A sentence about files in the zip that are not images of the entry and were ignored; None if there are none."""
     accepted_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
     exact_copies: Mapped[int | None]
     mirrored_copies: Mapped[int | None]
     copied_share: Mapped[float | None]
     pixels_sha256: Mapped[str | None] = mapped_column(index=True)
-    """SHA-256 of the sorted pixel hashes: equal for the same images under other names."""
+    """SHA-256 of the sorted pixel hashes, equal for the same images under other names."""
     late: Mapped[bool] = mapped_column(default=False)
-    """Begun after the close: on the board of late entries, never on the private track, never a final pick."""
+    """Whether it was begun after the close. Late entries have their own board, no private track, and are never final
+    picks."""
     sprite_key: Mapped[str | None] = mapped_column(index=True)
     """Blob with its sprite sheet: some of its images, reduced, in one picture, for its team."""
 
@@ -93,13 +94,13 @@ class Submission(Table):
 
     @property
     def imported(self) -> bool:
-        """Whether it was imported: it has measurements, but no zip and no images to measure again."""
+        """Whether it was imported. It then has measurements, but no zip and no images to measure again."""
         return self.external_id is not None
 
 
 class SubmissionEvent(Table):
-    """A submission reached a status. Written by the transaction that changed it, which has locked the submission's row:
-    so the ids of one submission's events grow in the order in which they were committed."""
+    """A change of a submission's status. Written by the transaction that changed it, which holds the lock on the
+    submission. So the ids of a submission's events grow in the order of their commits."""
 
     __tablename__ = "submission_events"
     __table_args__ = (Index("ix_submission_events_submission", "submission_ref", "id"), {"info": APPEND_ONLY})
@@ -112,8 +113,8 @@ class SubmissionEvent(Table):
 
 
 class Upload(Table):
-    """A resumable upload of a zip. ``received`` alone says how much of it there is: bytes in the blob store that are
-    not counted here do not exist."""
+    """A resumable upload of a zip. Only ``received`` says how many bytes have arrived: further bytes in the blob store
+    do not count."""
 
     __tablename__ = "uploads"
     __table_args__ = (
@@ -133,35 +134,34 @@ class Upload(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     method: Mapped[str]
-    """``tus`` (the last byte makes the submission), a presigned ``put`` to the blob store, or the ``wire`` upload of
-    the kaggle client; after the last two, a request of its own makes the submission."""
+    """``tus`` (the last byte creates the submission), ``put`` (presigned, to the blob store), or ``wire`` (the kaggle
+    client's upload). After the last two, a separate request creates the submission."""
     file_name: Mapped[str]
     note: Mapped[str]
     benchmark: Mapped[str | None]
     described: Mapped[str]
     """tus's Upload-Metadata as the client sent it."""
     put_digest: Mapped[bytes | None]
-    """Of a ``wire`` upload: the SHA-256 of the secret in its URL, which authorises sending the bytes."""
+    """For a ``wire`` upload, the SHA-256 of the secret in its URL, which authorises sending the bytes."""
     length: Mapped[int] = mapped_column(BigInteger)
     reserved: Mapped[int | None] = mapped_column(BigInteger)
-    """Bytes of it that count in the quotas; None: its length."""
+    """How many of its bytes count in the quotas; None: its length."""
     reserved_until: Mapped[datetime | None]
-    """Until then they count without a first byte; None: until it is closed."""
+    """Until when they count without a first byte; None: until the upload is closed."""
     sha256: Mapped[str | None]
     """The SHA-256 that the client has announced (hex)."""
     idempotency_key: Mapped[str | None]
     state: Mapped[str]
     received: Mapped[int] = mapped_column(BigInteger)
     parts: Mapped[list[str]]
-    """Keys of the blobs with the received bytes, in order; of a closed upload, those still to be deleted."""
+    """Keys of the blobs with the received bytes, in order. For a closed upload, the blobs still to be deleted."""
     writer: Mapped[str | None]
-    """The random name of the one request that may add bytes, the newest."""
+    """The random name of the newest request, which is the only one that may add bytes."""
     begun_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     completed_at: Mapped[datetime | None]
-    """When the last byte arrived."""
     finishing_until: Mapped[datetime | None]
-    """Until then one request makes the submission; later another one may start again."""
+    """Until when a request may take to create the submission. After that, another request may start."""
     submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
     problem: Mapped[dict[str, Any] | None]
     """Why it was refused: kind, slug, message and faults of the error."""
@@ -172,12 +172,13 @@ class Upload(Table):
 
 
 class SigningKey(Table):
-    """An Ed25519 key. The newest signs; the public halves of all stay, so that old signatures can be checked."""
+    """An Ed25519 key. The newest one signs. The public halves of all keys stay, so that old signatures can be
+    checked."""
 
     __tablename__ = "signing_keys"
 
     id: Mapped[int] = identity()
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     private_key: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """None once another key has taken its place."""
+    """None once another key has replaced it."""
     created_at: Mapped[datetime]

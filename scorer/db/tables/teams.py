@@ -12,7 +12,7 @@ from scorer.db.tables.competitions import Competition
 
 
 class Team(Table):
-    """A team that competes; or a benchmark, an organizer's reference: shown, never ranked or penalised."""
+    """A team that competes, or a benchmark: an organizer's reference, which is shown but never ranked or penalised."""
 
     __tablename__ = "teams"
     __table_args__ = (
@@ -23,13 +23,13 @@ class Team(Table):
     id: Mapped[int] = identity()
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     name: Mapped[str]
-    """The name now; earlier names are in ``team_renamings``."""
+    """The current name; earlier names are in ``team_renamings``."""
     benchmark: Mapped[bool]
     created_at: Mapped[datetime]
 
 
 class Membership(Table):
-    """A person joined a team, or left it; the newest row of a person in a competition is their current membership."""
+    """A person joined or left a team. The newest row of a person in a competition is their current membership."""
 
     __tablename__ = "memberships"
     __table_args__ = (
@@ -42,20 +42,18 @@ class Membership(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id), index=True)
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     joined: Mapped[bool]
-    """False: left."""
+    """False if the person left."""
     created_at: Mapped[datetime]
 
     @classmethod
     def is_current(cls) -> ColumnElement[bool]:
-        """Whether a row is a person's membership now: their newest in its competition, unless they left."""
+        """Whether a row is a person's current membership: their newest in its competition, unless they left."""
         later = aliased(cls)
         same_person = (later.competition_id == cls.competition_id) & (later.account_id == cls.account_id)
         return cls.joined & ~select(later.id).where(same_person, later.id > cls.id).exists()
 
 
 class TeamRenaming(Table):
-    """A change of a team's name."""
-
     __tablename__ = "team_renamings"
     __table_args__ = ({"info": APPEND_ONLY},)
 
@@ -69,9 +67,9 @@ class TeamRenaming(Table):
 
 
 class TeamMerge(Table):
-    """A team was merged into another one, with all its submissions; the newest row of a team counts.
+    """A merge of a team into another one, with all its submissions. The newest row of a team counts.
 
-    If the other team is merged later, the first one gets a new row, too, so that no query has to follow a chain.
+    If the other team is merged later, the first team also gets a new row, so no query has to follow a chain.
     """
 
     __tablename__ = "team_merges"
@@ -114,7 +112,7 @@ class TeamInvitation(Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id))
     team_id: Mapped[int] = mapped_column(ForeignKey(Team.id))
     account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id), index=True)
-    """The invited person; None where a team is invited."""
+    """The invited person; None if a team is invited."""
     invited_team_id: Mapped[int | None] = mapped_column(ForeignKey(Team.id), index=True)
     invited_by: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
     state: Mapped[str]
@@ -129,8 +127,8 @@ class TeamInvitation(Table):
 
 
 class PickSet(WithAuthor, Table):
-    """A team's final picks, the submissions by which it wants to be ranked in the end; the newest set counts, and an
-    empty one withdraws the choice."""
+    """A team's final picks, the submissions that it wants to be ranked by in the end. The newest set counts; an empty
+    set withdraws the choice."""
 
     __tablename__ = "pick_sets"
     __table_args__ = (Index("ix_pick_sets_newest", "team_id", text("id DESC")), {"info": APPEND_ONLY})
@@ -142,7 +140,7 @@ class PickSet(WithAuthor, Table):
 
 
 class TeamMessage(WithAuthor, Table):
-    """What the organizers have written to a team; it stays with the team that it was merged into."""
+    """A message of the organizers to a team. It stays with the team after a merge."""
 
     __tablename__ = "team_messages"
     __table_args__ = ({"info": APPEND_ONLY},)

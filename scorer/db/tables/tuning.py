@@ -1,4 +1,4 @@
-"""Thresholds and comparisons of extractors, which are append-only; shown tracks, and what was measured on them."""
+"""Thresholds and comparisons of extractors, which are append-only; shown tracks and their measurements."""
 
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,11 @@ from scorer.db.tables.jobs import Job
 from scorer.db.tables.submissions import Submission
 
 UNSET = "unset"
-"""The method of a threshold that stands for none, since the track is measured in another way than before."""
+"""The method of a row that means no threshold, because the track is now measured in another way."""
 
 
 class Threshold(Table):
-    """One choice of tau; a track's board is ranked with the newest."""
+    """A choice of tau. The newest ranks a track's board."""
 
     __tablename__ = "thresholds"
     __table_args__ = (
@@ -32,18 +32,18 @@ class Threshold(Table):
     tau: Mapped[float]
     method: Mapped[str]
     choice: Mapped[dict[str, Any]]
-    """What the method computed: margin, AUC, confusion matrix, interval."""
+    """The results of the method: margin, AUC, confusion matrix, interval."""
     reason: Mapped[str]
     author_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id))
-    """None: set when the references were prepared."""
+    """None if the threshold was set when the references were prepared."""
     created_at: Mapped[datetime]
 
     author: Mapped[Account | None] = relationship(lazy="joined")
 
 
 class Comparison(WithAuthor, Table):
-    """A comparison of extractors on labelled entries, started by an organizer; the newest one counts. A candidate is
-    the preparation of the private track's references in its feature space."""
+    """A comparison of extractors on labelled entries, started by an organizer. The newest one counts. Each candidate is
+    a preparation of the private track's references in its feature space."""
 
     __tablename__ = "comparisons"
     __table_args__ = ({"info": APPEND_ONLY},)
@@ -52,11 +52,11 @@ class Comparison(WithAuthor, Table):
     competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), index=True)
     preparation_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     early_labels: Mapped[bool]
-    """Whether early labels are used where none is decided."""
+    """Whether early labels are used for entries without a decided label."""
 
 
 class ComparedDistance(Table):
-    """The memorization distance of an entry in a candidate's feature space. Nothing is ranked by it."""
+    """The memorization distance of an entry in a candidate's feature space. It does not affect ranks."""
 
     __tablename__ = "compared_distances"
     __table_args__ = (
@@ -66,7 +66,7 @@ class ComparedDistance(Table):
     )
 
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), primary_key=True)
-    """A job measures at most once, however often it is tried."""
+    """A job measures at most once, even if it runs several times."""
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     preparation_id: Mapped[int] = mapped_column(ForeignKey(Preparation.id))
     memorization_distance: Mapped[float]
@@ -76,8 +76,8 @@ class ComparedDistance(Table):
 
 
 class ShownTrack(WithAuthor, Table):
-    """A number that a competition shows of its entries beside the two that are ranked: a metric in an extractor's
-    feature space, against the references of the public or of the private track. What it is never changes."""
+    """A number that a competition shows in addition to the two ranked ones: a metric in an extractor's feature space,
+    against the references of the public or private track. Its definition never changes."""
 
     __tablename__ = "shown_tracks"
     __table_args__ = (
@@ -93,21 +93,21 @@ class ShownTrack(WithAuthor, Table):
     name: Mapped[str]
     metric: Mapped[str]
     constants: Mapped[dict[str, Any]]
-    """The metric's constants by name, complete."""
+    """All of the metric's constants, by name."""
     extractor: Mapped[str]
     reference: Mapped[str]
-    """The track whose references it is measured against."""
+    """The track with the references that it is measured against."""
     visibility: Mapped[str]
-    """Who sees it before the final board is published; afterwards everybody does."""
+    """Who sees it until the final board is published. After that, everybody sees it."""
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id), index=True)
-    """The references in the extractor's feature space; None where they are to be prepared anew."""
+    """The references in the extractor's feature space; None if they must be prepared again."""
     removed_at: Mapped[datetime | None]
 
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")
 
 
 class ShownMeasurement(Table):
-    """The number of a submission on a shown track. Never changed; the newest counts."""
+    """The value of a submission on a shown track. Never changed; the newest counts."""
 
     __tablename__ = "shown_measurements"
     __table_args__ = (
@@ -117,13 +117,13 @@ class ShownMeasurement(Table):
 
     id: Mapped[int] = identity()
     job_id: Mapped[int] = mapped_column(ForeignKey(Job.id), unique=True)
-    """A job measures at most once, however often it is tried."""
+    """A job measures at most once, even if it runs several times."""
     shown_track_id: Mapped[int] = mapped_column(ForeignKey(ShownTrack.id))
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), index=True)
     scorer_version: Mapped[str]
     value: Mapped[float | None]
-    """None where the metric gives no number: the MiFID of a copy."""
+    """None if the metric gives no number, such as the MiFID of a copy."""
     standard_error: Mapped[float | None]
-    """Over the choice of the generated images; None where none is known."""
+    """Standard error over the choice of the generated images; None if unknown."""
     provenance: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]

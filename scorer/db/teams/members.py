@@ -29,18 +29,19 @@ class QuotaUsage:
 
 
 def lock_changes(session: Session, competition_id: int) -> None:
-    """Let one transaction at a time change the names, members and merges of a competition's teams."""
+    """Let only one transaction at a time change the names, members and merges of a competition's teams."""
     session.execute(select(func.pg_advisory_xact_lock(competition_id), func.pg_current_xact_id()))
 
 
 def lock_teams(session: Session, team_ids: Collection[int]) -> None:
-    """Let one transaction at a time change these teams and use their quotas. In order of id, against deadlocks."""
+    """Let only one transaction at a time change these teams and use their quotas. Locks them in the order of ids, to
+    avoid deadlocks."""
     teams = select(Team.id).where(Team.id.in_(team_ids)).order_by(Team.id)
     session.execute(teams.with_for_update(key_share=True)).all()
 
 
 def members_of(session: Session, team_id: int) -> Sequence[Account]:
-    """The members of a team, in the order in which they joined: the first one is its leader."""
+    """The members of a team in the order in which they joined. The first one is its leader."""
     query = select(Account).join(Membership, Membership.account_id == Account.id).where(_are_members(team_id))
     return session.scalars(query.order_by(Membership.id)).all()
 
@@ -64,7 +65,7 @@ def largest_team(session: Session, competition_id: int) -> int:
 
 
 def is_name_taken(session: Session, competition_id: int, name: str) -> bool:
-    """Whether a team of a competition, merged ones included, has this name: in NFKC, whatever the letter case."""
+    """Whether a team of a competition, including merged ones, has this name, ignoring case and comparing in NFKC."""
     query = select(Team.id).where(Team.competition_id == competition_id, _has_name(name))
     return session.scalar(query.limit(1)) is not None
 
@@ -75,21 +76,21 @@ def _has_name(name: str) -> ColumnElement[bool]:
 
 
 def competing_team(session: Session, competition_id: int, name: str) -> Team | None:
-    """The team with this name that is no benchmark: in NFKC, whatever the letter case."""
+    """The team with this name that is not a benchmark, ignoring case and comparing in NFKC."""
     query = select(Team).where(Team.competition_id == competition_id, _has_name(name), ~Team.benchmark)
-    # The oldest teams may have names that differ only in case: then only exact spelling was compared.
+    # The oldest teams may have names that differ only in case. For these, only the exact spelling counts.
     return session.scalars(query.order_by((Team.name == name).desc(), Team.id).limit(1)).one_or_none()
 
 
 def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
-    """Whether a person has made a submission in a competition, whatever its outcome."""
+    """Whether a person has made a submission in a competition, regardless of its outcome."""
     query = select(Submission.ref).join(Team, Team.id == Submission.team_id)
     theirs = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
     return session.scalar(query.where(theirs, ~Team.benchmark).limit(1)) is not None
 
 
 def competitions_entered(session: Session, account_id: int) -> set[int]:
-    """The competitions in which the team that a person is a member of has made submissions, whatever their outcome."""
+    """The competitions where a person's current team has made submissions, regardless of their outcome."""
     newest = (
         select(Membership.competition_id, Membership.team_id, Membership.joined)
         .ext(distinct_on(Membership.competition_id))
@@ -170,7 +171,7 @@ def team_of(session: Session, competition_id: int, account_id: int) -> Team | No
 
 
 def is_own(account_id: int) -> ColumnElement[bool]:
-    """Whether a submission belongs to the team of a person now."""
+    """Whether a submission currently belongs to a person's team."""
     team_id = case((Membership.joined, Membership.team_id))
     own = select(team_id).where(
         Membership.competition_id == Submission.competition_id, Membership.account_id == account_id
@@ -185,8 +186,8 @@ def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str
 
 
 def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
-    """How much of its quota a team has used in the UTC day of ``now``, with the teams merged into it. ``late``: of the
-    separate quota for late submissions."""
+    """The quota that a team, with teams merged into it, has used on the UTC day of ``now``. ``late``: the separate
+    quota for late submissions."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(
@@ -200,5 +201,5 @@ def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = Fals
 
 
 def count_submissions(session: Session, team_id: int) -> int:
-    """How many submissions a team has made, with the teams merged into it, whatever their outcome."""
+    """How many submissions a team has made, with teams merged into it, regardless of their outcome."""
     return int(session.scalar(select(func.count()).where(merges.belongs_to_team(team_id))) or 0)

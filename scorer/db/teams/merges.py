@@ -1,6 +1,6 @@
-"""SQL for merges: which team a submission belongs to, now or at a past moment.
+"""SQL for merges: the team that a submission belongs to, now or at a past moment.
 
-A submission keeps the team that made it; merges are rows beside it.
+A submission keeps the team that made it; merges are separate rows.
 """
 
 from datetime import datetime
@@ -22,22 +22,22 @@ def newest_merges(at: datetime | None = None) -> Subquery:
 
 
 def with_team(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
-    """A query of submissions, joined with the team that each belongs to now."""
+    """A query of submissions, joined with the current team of each."""
     team_id, merged = team_now(Submission.team_id)
     return query.outerjoin(merged, merged.c.team_id == Submission.team_id).join(Team, Team.id == team_id)
 
 
 def team_now(made_by: InstrumentedAttribute[int], name: str = "merged") -> tuple[ColumnElement[int], FromClause]:
-    """A team after merges, and the merges to be joined for it by the team ``made_by``."""
+    """A team after merges, and the merges to join for it on the team ``made_by``."""
     merged = newest_merges().alias(name)
     return func.coalesce(merged.c.into_team_id, made_by), merged
 
 
 def belongs_to_team(team: int | ColumnElement[int], at: datetime | None = None) -> ColumnElement[bool]:
-    """Whether a submission belongs to a team, now or at the moment ``at``: made by that team or one merged into it."""
+    """Whether a submission belongs to a team, now or at the moment ``at``: made by the team or one merged into it."""
     itself = select(literal(team) if isinstance(team, int) else team)
     merged = select(TeamMerge.team_id).where(*_merged_into(team, at))
-    # One list of ids, not an OR, so that the index on team_id is used.
+    # A list of ids instead of an OR, so that the index on team_id is used.
     return Submission.team_id.in_(union_all(itself.correlate_except(), merged.correlate_except(TeamMerge)))
 
 
@@ -50,13 +50,13 @@ def _merged_into(team: int | ColumnElement[int], at: datetime | None = None) -> 
 
 
 def current_team_id() -> ColumnElement[int]:
-    """The id of the team that a submission belongs to now."""
+    """The id of the team that a submission currently belongs to."""
     newest = select(TeamMerge.into_team_id).where(TeamMerge.team_id == Submission.team_id)
     return func.coalesce(newest.order_by(TeamMerge.id.desc()).limit(1).scalar_subquery(), Submission.team_id)
 
 
 def current_team(session: Session, team_id: int) -> Team:
-    """The team that a team's submissions belong to now: itself, unless it was merged."""
+    """The team that a team's submissions currently belong to: itself, unless it was merged."""
     newest = select(TeamMerge.into_team_id).where(TeamMerge.team_id == team_id).order_by(TeamMerge.id.desc()).limit(1)
     return session.get_one(Team, session.scalar(newest) or team_id)
 

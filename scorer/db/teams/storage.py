@@ -1,4 +1,4 @@
-"""SQL for the bytes that zips, generators and code take in the store, and that uploads under way have reserved."""
+"""SQL for the bytes that zips, generators and code use in the store, and that open uploads have reserved."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,35 +11,34 @@ from scorer.db.tables import CodeAttachment, GeneratorFile, Submission, Team, Up
 from scorer.db.teams import members, merges
 
 IS_WRITABLE = (Upload.method == "put") & Upload.state.in_(("refused", "ended"))
-"""Closed uploads to whose presigned address bytes can be sent until it expires, as often as somebody likes."""
+"""Closed uploads with a presigned address that still accepts bytes, any number of times, until it expires."""
 
 
 QUOTA_LOCK = 0x6B6E6E71
-"""First key of the two-key advisory lock that guards the bytes of a competition."""
+"""The first key of the two-key advisory lock that guards the bytes of a competition."""
 
 
 class StorageUsage(NamedTuple):
-    """Bytes of zips, generators and code that are stored, and those that uploads have reserved which are not closed, or
-    whose presigned address takes bytes all the same."""
+    """Bytes of stored zips, generators and code, and bytes that uploads have reserved. These uploads are open, or have
+    a presigned address that still accepts bytes."""
 
     stored: int
     staged: int
 
     @property
     def total(self) -> int:
-        """Both together."""
         return self.stored + self.staged
 
 
 def lock_quota(session: Session, competition_id: int) -> None:
-    """Let one transaction at a time take bytes of a competition's quota."""
+    """Let only one transaction at a time use bytes of a competition's quota."""
     session.execute(select(func.pg_advisory_xact_lock(QUOTA_LOCK, competition_id), func.pg_current_xact_id()))
 
 
 def usage_of_team(
     session: Session, competition_id: int, team_id: int | None, *, account_id: int, now: datetime
 ) -> StorageUsage:
-    """What a team takes in a competition, with the teams merged into it; None: the account has no team yet."""
+    """The bytes that a team, with teams merged into it, uses in a competition; None: the account has no team yet."""
     submitted = merges.belongs_to_team(team_id) if team_id is not None else Submission.ref.is_(None)
     people = members.member_ids(team_id) if team_id is not None else [account_id]
     uploaded = (Upload.competition_id == competition_id) & Upload.account_id.in_(people)
@@ -47,7 +46,7 @@ def usage_of_team(
 
 
 def usage_of_competition(session: Session, competition_id: int, now: datetime) -> StorageUsage:
-    """What all teams and benchmarks take in a competition."""
+    """The bytes that all teams and benchmarks use in a competition."""
     submitted = Submission.competition_id == competition_id
     return _usage(session, submitted, Upload.competition_id == competition_id, now=now)
 
@@ -61,7 +60,7 @@ def _usage(
     counts = Upload.reserved_until.is_(None) | (Upload.reserved_until > now)
     staged = (length.where(receiving, counts), length.where(IS_WRITABLE, ~receiving, Upload.parts != []))
     sums = [_sum(files.where(submitted)) for files in _stored_files()]
-    *stored, open_, closed = session.execute(select(*(each.scalar_subquery() for each in (*sums, *staged)))).one()
+    *stored, open_, closed = session.execute(select(*(query.scalar_subquery() for query in (*sums, *staged)))).one()
     return StorageUsage(sum(map(int, stored)), int(open_ + closed))
 
 
@@ -70,8 +69,8 @@ def _sum(files: Select[int, int]) -> Select[int]:
 
 
 def _stored_files() -> Sequence[Select[int, int]]:
-    """The team that submitted an entry and the bytes of each file of it that is stored: its zip, each generator, and
-    its newest code, which replaces what was attached before."""
+    """The team that submitted an entry, and the bytes of each of its stored files: the zip, each generator, and the
+    newest code, which replaces earlier code."""
     later = aliased(CodeAttachment)
     replaced = select(later.id).where(
         later.submission_ref == CodeAttachment.submission_ref, later.id > CodeAttachment.id
@@ -86,7 +85,7 @@ def _stored_files() -> Sequence[Select[int, int]]:
 
 
 def largest_teams(session: Session, competition_id: int, limit: int) -> Sequence[tuple[str, int]]:
-    """The teams whose stored files take most, with their bytes; merged teams count for the one that they belong to."""
+    """The teams with the largest stored files, and their bytes. Merged teams count for the team they belong to."""
     merged = merges.newest_merges()
     of_competition = (files.where(Submission.competition_id == competition_id) for files in _stored_files())
     stored = union_all(*of_competition).subquery("stored")

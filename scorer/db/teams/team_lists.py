@@ -23,7 +23,7 @@ class ListedMember:
 
 @dataclass(frozen=True)
 class ListedTeam:
-    """A team with its members, in the order in which they joined, and the number of its submissions."""
+    """A team, its members in the order in which they joined, and the number of its submissions."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -37,8 +37,8 @@ class ListedTeam:
 def list_teams(
     session: Session, competition_id: int, search: str = "", *, after: int = 0, limit: int | None = None
 ) -> list[ListedTeam]:
-    """The teams that have members, in the order of their ids from the one behind ``after`` on; with ``search``, those
-    that have it in their name or a member's handle or name, whatever the letter case."""
+    """The teams with members, sorted by id, from the one after ``after`` on. ``search``: only teams with this text in
+    their name, or in a member's handle or name, ignoring case."""
     is_member = Membership.is_current() & (Membership.competition_id == competition_id)
     teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)
     theirs = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)

@@ -1,8 +1,8 @@
 """Generators in uploaded ONNX files: functions from latents to images.
 
-Only ONNX is read, and of ONNX only what :mod:`scorer.generators.onnx.parsing` accepts: a sequence of about ninety kinds
-of operators, without branches or loops, over numbers stored in the file. Each operator is a function written here, so
-nothing in a file is ever executed, imported or looked up. Even so, this runs only in the sandbox.
+Only ONNX is read, and only the part of it that :mod:`scorer.generators.onnx.parsing` accepts: a sequence of about
+ninety kinds of operators, without branches or loops, over numbers stored in the file. Each operator is a function of
+Kennel's own, so nothing in a file is ever executed, imported or looked up. Even so, this runs only in the sandbox.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ RANGE_TOLERANCE = 1e-3
 
 
 class Generator(nn.Module):
-    """A network in the form that audits use: latents (n, d) float32, or images (n, 3, s, s) float32 in [-1, 1], to
-    images (n, 3 or 1, s, s) float32 in [-1, 1]."""
+    """A network in the form that audits use: it maps latents (n, d) float32, or images (n, 3, s, s) float32 in [-1, 1],
+    to images (n, 3 or 1, s, s) float32 in [-1, 1]."""
 
     def __init__(self, network: OnnxModule) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Generator(nn.Module):
         self.values: Range = "tanh"
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The images of latents (n, d), or of images."""
+        """Map latents (n, d), or images, to images."""
         takes_axes = len(self.network.graph.latent_shape)
         images: Tensor = self.network(inputs if inputs.ndim == takes_axes else inputs[:, :, None, None]).float()
         return 2.0 * images - 1.0 if self.values == "sigmoid" else images
@@ -48,13 +48,12 @@ def read_generator(
     size: int = 1,
     limits: GeneratorLimits = DEFAULT_LIMITS,
 ) -> Generator:
-    """The generator in an ONNX file, ready to run: it makes square images of at least ``size``, in colour or grey.
+    """The generator in an ONNX file, ready to run. It makes square images of at least ``size``, in colour or grey.
 
-    All refusals come before anything is computed, except those that need a few images: whether a search can follow
-    their gradient, and their range. Raises ``Invalid`` as
-    :func:`~scorer.generators.onnx.parsing.graph_of` and :func:`~scorer.generators.onnx.shape_tracing.traced_shape` do,
-    and with ``wrong-latent`` (another dimension), ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``,
-    ``not-finite``, ``wrong-range``.
+    Refusals come before anything is computed. The exceptions need a few images: whether a search can follow their
+    gradient, and their range. Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.graph_of` and
+    :func:`~scorer.generators.onnx.shape_tracing.traced_shape`, and ``wrong-latent`` (another dimension),
+    ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``, ``not-finite``, ``wrong-range``.
     """
     graph = graph_of(content, latent.dimension, limits)
     _refuse_latent(graph.latent_shape, latent.dimension)
@@ -70,11 +69,11 @@ def read_generator(
 
 def _refuse_latent(declared: Sequence[int | None], dimension: int) -> None:
     if declared[0] is not None:
-        raise _fixed(dimension, f"is declared for {declared[0]} latents at a time")
+        raise _fixed(dimension, f"takes {declared[0]} latents at a time")
     if declared[1] not in {None, dimension} or any(side not in {None, 1} for side in declared[2:]):
         shape_text = " x ".join("n" if side is None else str(side) for side in declared)
         raise Invalid(
-            "wrong-latent", f"The generator takes latents of {shape_text}; a dimension of {dimension} was declared."
+            "wrong-latent", f"The generator takes latents of {shape_text}; the declared dimension is {dimension}."
         )
 
 
@@ -83,26 +82,26 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, *, limits: Genera
     if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
         raise Invalid(
             "wrong-images",
-            f"{rows} latents become {shape_text}; wanted are {rows} x 3 x s x s (or {rows} x 1 x s x s): square "
-            "images, their colours before their rows.",
+            f"{rows} latents become {shape_text}; they must become {rows} x 3 x s x s (or {rows} x 1 x s x s): square "
+            "images, with colours before rows.",
         )
     if shape[0] != rows:
-        raise _fixed(dimension, f"makes {shape[0]} images of {rows} latents")
+        raise _fixed(dimension, f"makes {shape[0]} images from {rows} latents")
     if shape[2] < size:
         raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; the competition's are {size}.")
     if shape[2] > limits.side:
-        raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; {limits.side} are allowed.")
+        raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; the limit is {limits.side}.")
 
 
 def _fixed(dimension: int, problem: str) -> Invalid:
     return Invalid(
-        "fixed-batch", f"The generator {problem}; leave the number of latents open. {export_advice(dimension)}"
+        "fixed-batch", f"The generator {problem}. Leave the number of latents open. {export_advice(dimension)}"
     )
 
 
 def _probe_images(generator: Generator, latent: Latent) -> Tensor:
-    """A few images as the file makes them; ``Invalid`` unless they and their gradient are finite and they depend on
-    the latent."""
+    """A few images as the file makes them. Raises ``Invalid`` unless they and their gradient are finite and they depend
+    on the latent."""
     points = latent.draw(PROBE_LATENTS, seed=0).requires_grad_()
     with torch.enable_grad():
         images: Tensor = generator(points)
@@ -110,12 +109,12 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
         summed = (images * weights).sum()
         gradient = torch.autograd.grad(summed, points)[0] if summed.requires_grad else torch.zeros(1)
     if not torch.isfinite(images).all():
-        raise Invalid("not-finite", "The generator makes images with values that are not finite.")
+        raise Invalid("not-finite", "The generator's images contain values that are not finite.")
     if not gradient.any() or not torch.isfinite(gradient).all():
         raise Invalid(
             "no-gradient",
-            "The images do not change with the latent, or in steps only (rounding, casting to integers): their "
-            "gradient is zero or not finite, so nothing can be looked for.",
+            "The gradient of the images is zero or not finite, so they cannot be searched. They do not change with the "
+            "latent, or only in steps (rounding, casting to integers).",
         )
     return images.detach()
 
@@ -123,7 +122,7 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
 def range_of(images: Tensor) -> Range:
     """The range that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
 
-    Values of which none falls below the middle of [-1, 1], in any pixel of many images, are taken for [0, 1].
+    If no value in any pixel of many images is below the middle of [-1, 1], the range is taken to be [0, 1].
     """
     low, high = float(images.min()), float(images.max())
     values: Range = "sigmoid" if low >= -RANGE_TOLERANCE else "tanh"
@@ -131,7 +130,7 @@ def range_of(images: Tensor) -> Range:
     if low < minimum - RANGE_TOLERANCE or high > 1.0 + RANGE_TOLERANCE:
         raise Invalid(
             "wrong-range",
-            f"The images' values lie in {low:.3g} to {high:.3g}, and should in {minimum:g} to 1 ({values}). A "
-            "generator has to end with tanh ([-1, 1]) or with sigmoid ([0, 1]).",
+            f"The images' values are from {low:.3g} to {high:.3g}; they must be from {minimum:g} to 1 ({values}). End "
+            "the generator with tanh ([-1, 1]) or sigmoid ([0, 1]).",
         )
     return values

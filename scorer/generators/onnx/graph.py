@@ -15,19 +15,19 @@ MAX_NAME_LENGTH = 60
 
 
 def text_of(value: str | bytes) -> str:
-    """A string of an uploaded file. The protobuf reader leaves strings that are not UTF-8 as bytes."""
+    """A string from an uploaded file. The protobuf reader leaves strings that are not UTF-8 as bytes."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def printable_name(value: str | bytes, max_length: int = MAX_NAME_LENGTH) -> str:
-    """A name of an uploaded file, cut short and made printable for messages."""
+    """A name from an uploaded file, shortened and made printable for messages."""
     name = text_of(value)
     return "".join(letter if letter.isprintable() else "?" for letter in name[:max_length])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One step: an operator, the names of its inputs ("" for an optional one left out) and of its outputs."""
+    """One step: an operator, the names of its inputs ("" for a missing optional one) and the names of its outputs."""
 
     index: int
     kind: str
@@ -41,40 +41,40 @@ class Node:
         return f"Node {self.index + 1} ({printable_name(self.kind)}, which makes '{output}')"
 
     def refusal(self, slug: str, message: str) -> Invalid:
-        """``Invalid`` with a message that begins by naming this node."""
+        """``Invalid`` with a message that starts with the name of this node."""
         return Invalid(slug, f"{self} {message}")
 
     def number(self, name: str, default: float) -> float:
-        """The attribute ``name``, which is a number; ``bad-node`` if it is anything else."""
+        """The attribute ``name``, a number; ``bad-node`` for any other type."""
         return float(self._of(name, default, (int, float)))
 
     def integer(self, name: str, default: int) -> int:
-        """The attribute ``name``, which is an integer; ``bad-node`` if it is anything else."""
+        """The attribute ``name``, an integer; ``bad-node`` for any other type."""
         return int(self._of(name, default, (int,)))
 
     def text(self, name: str, default: str) -> str:
-        """The attribute ``name``, which is a string; ``bad-node`` if it is anything else."""
+        """The attribute ``name``, a string; ``bad-node`` for any other type."""
         return str(self._of(name, default, (str,)))
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """The attribute ``name``, a list of integers, None without one; ``bad-node`` if it is anything else."""
+        """The attribute ``name``, a list of integers, or None without one; ``bad-node`` for any other type."""
         values = self.attributes.get(name)
         if values is None:
             return None
-        if not isinstance(values, tuple) or not all(isinstance(each, int) for each in values):
-            raise self.refusal("bad-node", f"has '{name}', which should be a list of integers.")
-        return tuple(int(each) for each in values)
+        if not isinstance(values, tuple) or not all(isinstance(value, int) for value in values):
+            raise self.refusal("bad-node", f"has '{name}', which must be a list of integers.")
+        return tuple(int(value) for value in values)
 
     def _of(self, name: str, default: Any, kinds: tuple[type, ...]) -> Any:
         value = self.attributes.get(name, default)
         if not isinstance(value, kinds):
-            raise self.refusal("bad-node", f"has '{name}', which is of a wrong type.")
+            raise self.refusal("bad-node", f"has '{name}' with a wrong type.")
         return value
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """A network as a list of nodes: every input of a node is the latent, a weight, or an output of an earlier node."""
+    """A network as a list of nodes. Every input of a node is the latent, a weight, or an output of an earlier node."""
 
     nodes: tuple[Node, ...]
     weights: Mapping[str, Array]

@@ -1,4 +1,4 @@
-"""A graph as a torch module: it runs the nodes one after the other, each by the operator of its name."""
+"""A graph as a torch module, which runs the nodes one after another, each with the operator of its name."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from scorer.generators.onnx.graph import Graph, Node, printable_name
 from scorer.generators.onnx.operators import OPERATORS
 
 UNFIT = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, OverflowError, ZeroDivisionError, KeyError)
-"""What torch and our operators raise for inputs that do not fit."""
+"""The errors of torch and of Kennel's operators for inputs that do not fit."""
 
 
 class OnnxModule(nn.Module):
@@ -24,11 +24,10 @@ class OnnxModule(nn.Module):
         self._last_uses = _last_uses(graph)
 
     def weights(self) -> dict[str, Tensor]:
-        """All weights by their names in the file."""
         return {name: self.get_buffer(buffer) for name, buffer in self._buffer_of.items()}
 
     def forward(self, latent: Tensor) -> Tensor:
-        """The output for latents, both in the file's shapes. ``Invalid`` (``bad-node``) where they do not fit."""
+        """The output for latents, both in the file's shapes; ``Invalid`` (``bad-node``) if they do not fit."""
         values = {**self.weights(), self.graph.latent: latent}
         for node, unneeded in zip(self.graph.nodes, self._last_uses, strict=True):
             outputs = run_node(node, [values[name] if name else None for name in node.inputs])
@@ -39,7 +38,7 @@ class OnnxModule(nn.Module):
 
 
 def run_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-    """A node's outputs, as many tensors as it names; ``Invalid`` (``bad-node``) where its inputs do not fit."""
+    """The outputs that a node names; ``Invalid`` (``bad-node``) if its inputs do not fit."""
     try:
         result = OPERATORS[node.kind].run(node, *inputs)
     except UNFIT as error:
@@ -48,15 +47,15 @@ def run_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
         reason = printable_name(str(error).partition("\n")[0], 200)
         if "overflow" in reason:
             raise node.refusal("too-much-memory", "makes more numbers than can be counted.") from None
-        raise node.refusal("bad-node", f"cannot be computed, its inputs do not fit: {reason}") from None
+        raise node.refusal("bad-node", f"cannot be computed because its inputs do not fit: {reason}") from None
     outputs = result if isinstance(result, tuple) else (result,)
     if len(outputs) != len(node.outputs):
-        raise node.refusal("bad-node", f"names {len(node.outputs)} outputs and makes {len(outputs)}.")
+        raise node.refusal("bad-node", f"names {len(node.outputs)} outputs but makes {len(outputs)}.")
     return outputs
 
 
 def _last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """For each node the names that no later node needs, so that memory holds no more than necessary."""
+    """For each node, the names that no later node needs and that can be freed."""
     last: dict[str, int] = {}
     for node in graph.nodes:
         for name in filter(None, (*node.inputs, *node.outputs)):

@@ -1,8 +1,7 @@
-"""Parsing of ONNX files: from bytes to a graph that holds only allowed operators and finite arrays.
+"""Parsing of ONNX files: from bytes to a graph of allowed operators and finite arrays.
 
-Nothing is run, inferred or converted, and no checker of a library is relied on: the protobuf is unpacked (with the
-library's own limit on nesting), and everything that is not expected is refused by name. No path in a file is followed,
-because none is read.
+Nothing is run, inferred or converted, and no library's checker is trusted. The protobuf is unpacked (with the library's
+own limit on nesting), and everything unexpected is refused by name. No path in a file is read, so none is followed.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,14 +17,14 @@ from scorer.generators.onnx.tensors import array_of, count_of
 from scorer.generators.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
 
 MAX_PARTS_PER_NODE = 10
-"""Inputs, outputs and attributes of a node, on average."""
+"""The most inputs, outputs and attributes of a node, on average."""
 STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
-    """The graph of an ONNX file. The latent's ``dimension``, None for a network that takes images, is used only for
-    advice in messages.
+    """The graph of an ONNX file. ``dimension``, that of the latent, is only for advice in messages; None for a network
+    that takes images.
 
     ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
     ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
@@ -39,7 +38,7 @@ def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> 
     tensors = [*model.graph.initializer, *_constants(model.graph.node)]
     stored = sum(count_of(tensor) for tensor in tensors)
     if stored > limits.weights:
-        raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; {limits.weights:,} are allowed.")
+        raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; the limit is {limits.weights:,}.")
     weights = _named(model.graph.initializer)
     latent, shape = _latent(model.graph, weights)
     nodes = tuple(read_node(index, node, opset) for index, node in enumerate(model.graph.node))
@@ -50,18 +49,17 @@ def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> 
 def _unpacked(content: bytes, dimension: int | None, limits: GeneratorLimits) -> onnx.ModelProto:
     if len(content) > limits.file_bytes:
         raise Invalid(
-            "too-many-bytes", f"The file has {len(content):,} bytes; a generator may have {limits.file_bytes:,}."
+            "too-many-bytes",
+            f"The file has {len(content):,} bytes; the limit for a generator is {limits.file_bytes:,}.",
         )
     require_onnx(content, dimension)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
     except DecodeError:
-        raise Invalid(
-            "not-onnx", f"This is not ONNX: it is damaged, cut short or something else. {export_advice(dimension)}"
-        ) from None
+        raise Invalid("not-onnx", f"This file is damaged, truncated or not ONNX. {export_advice(dimension)}") from None
     if not model.HasField("graph") or not model.graph.node:
-        raise Invalid("not-onnx", f"This is not ONNX: there is no network in it. {export_advice(dimension)}")
+        raise Invalid("not-onnx", f"This file contains no network, so it is not ONNX. {export_advice(dimension)}")
     return model
 
 
@@ -69,58 +67,62 @@ def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
     if model.functions:
         raise Invalid(
             "has-functions",
-            f"The file defines functions of its own ('{printable_name(model.functions[0].name)}'); export it with its"
+            f"The file defines its own functions ('{printable_name(model.functions[0].name)}'). Export it with the"
             " functions inlined (onnx.inliner.inline_local_functions, or torch.onnx.export with dynamo=False).",
         )
     if model.training_info:
-        raise Invalid("training-mode", "The file describes training; export the generator for inference (.eval()).")
+        raise Invalid("training-mode", "The file describes training. Export the generator for inference (.eval()).")
     if model.graph.sparse_initializer:
-        raise Invalid("sparse-tensors", "The file has sparse weights; store them dense.")
+        raise Invalid("sparse-tensors", "The file has sparse weights. Store them as dense tensors.")
 
 
 def _opset(model: onnx.ModelProto, dimension: int | None) -> int:
-    foreign = [each.domain for each in model.opset_import if each.domain not in STANDARD]
+    foreign = [entry.domain for entry in model.opset_import if entry.domain not in STANDARD]
     used = {node.domain for node in model.graph.node}
-    versions = [each.version for each in model.opset_import if each.domain in STANDARD]
+    versions = [entry.version for entry in model.opset_import if entry.domain in STANDARD]
     custom = [domain for domain in foreign if domain in used] + sorted(used - {*STANDARD, *foreign})
     if custom:
         raise Invalid(
             "custom-operators",
-            f"The generator needs operators of '{printable_name(custom[0])}'; only those of ONNX itself are read. "
+            f"The generator needs operators of '{printable_name(custom[0])}'; only standard ONNX operators are read. "
             f"{export_advice(dimension)}",
         )
     if len(versions) != 1 or not MIN_OPSET <= versions[0] <= MAX_OPSET:
         opsets = " and ".join(str(version) for version in versions[:3]) or "none"
         raise Invalid(
             "wrong-opset",
-            f"The file is of opset {opsets}; {MIN_OPSET} to {MAX_OPSET} are read. {export_advice(dimension)}",
+            f"The file has opset {opsets}; Kennel reads {MIN_OPSET} to {MAX_OPSET}. {export_advice(dimension)}",
         )
     return int(versions[0])
 
 
 def _refuse_nodes(graph: onnx.GraphProto, limits: GeneratorLimits) -> None:
     if len(graph.node) > limits.nodes:
-        raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; {limits.nodes:,} are allowed.")
+        raise Invalid("too-many-nodes", f"The generator has {len(graph.node):,} nodes; the limit is {limits.nodes:,}.")
     parts = sum(len(node.input) + len(node.output) + len(node.attribute) for node in graph.node)
     if parts > MAX_PARTS_PER_NODE * limits.nodes:
-        raise Invalid("too-many-nodes", f"The nodes have {parts:,} inputs, outputs and attributes; too many.")
+        raise Invalid(
+            "too-many-nodes",
+            f"The nodes have {parts:,} inputs, outputs and attributes;"
+            f" the limit is {MAX_PARTS_PER_NODE * limits.nodes:,}.",
+        )
     for index, node in enumerate(graph.node):
         kinds = {attribute.type for attribute in node.attribute}
         proto = onnx.AttributeProto
         if node.op_type in CONTROL or kinds & {proto.GRAPH, proto.GRAPHS}:
             raise Invalid(
                 "control-flow",
-                f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops of its own; a generator has"
-                " to be one straight run of operators. Export it by tracing, with Python's ifs and loops unrolled.",
+                f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops; a generator must be a single"
+                " sequence of operators. Export it by tracing, with Python's ifs and loops unrolled.",
             )
         if node.op_type not in OPERATORS:
             raise Invalid(
                 "unknown-operator",
-                f"Node {index + 1} is '{printable_name(node.op_type)}', which is not read. "
-                f"Read are: {', '.join(OPERATORS)}.",
+                f"Node {index + 1} is '{printable_name(node.op_type)}', which Kennel does not read. "
+                f"It reads: {', '.join(OPERATORS)}.",
             )
         if kinds & {proto.SPARSE_TENSOR, proto.SPARSE_TENSORS}:
-            raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor; store it dense.")
+            raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor. Store it dense.")
 
 
 def _constants(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
@@ -137,21 +139,21 @@ def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
         name = text_of(tensor.name)
         if not name or name in weights:
             raise Invalid(
-                "bad-weights", f"Two weights have the same name, '{printable_name(tensor.name)}', or one has none."
+                "bad-weights", f"Two weights are named '{printable_name(tensor.name)}', or a weight has no name."
             )
         weights[name] = array_of(tensor)
     return weights
 
 
 def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tuple[int | None, ...]]:
-    """The one input that is not a weight, and its declared shape. Files from before 2019 list weights as inputs too."""
-    inputs = [each for each in graph.input if text_of(each.name) not in weights]
+    """The one input that is not a weight, and its declared shape. Files made before 2019 list weights as inputs."""
+    inputs = [entry for entry in graph.input if text_of(entry.name) not in weights]
     if len(inputs) != 1 or not inputs[0].name:
-        names = ", ".join(f"'{printable_name(each.name)}'" for each in inputs[:5]) or "none"
-        raise Invalid("wrong-inputs", f"A generator takes one input, the latent (n, d); this one takes {names}.")
+        names = ", ".join(f"'{printable_name(entry.name)}'" for entry in inputs[:5]) or "none"
+        raise Invalid("wrong-inputs", f"A generator must take one input, the latent (n, d); this one takes {names}.")
     kind = inputs[0].type.tensor_type
     if kind.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or len(kind.shape.dim) not in (2, 4):
-        raise Invalid("wrong-inputs", "The latent has to be declared as floats of shape (n, d) or (n, d, 1, 1).")
+        raise Invalid("wrong-inputs", "The latent must be declared as floats of shape (n, d) or (n, d, 1, 1).")
     shape = tuple(axis.dim_value if axis.HasField("dim_value") else None for axis in kind.shape.dim)
     return text_of(inputs[0].name), shape
 
@@ -159,8 +161,8 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
 def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
     outputs = {name for node in nodes for name in node.outputs}
     if len(graph.output) != 1:
-        names = ", ".join(f"'{printable_name(each.name)}'" for each in graph.output[:5]) or "none"
-        raise Invalid("wrong-outputs", f"A generator has one output, the images; this one has {names}.")
+        names = ", ".join(f"'{printable_name(output.name)}'" for output in graph.output[:5]) or "none"
+        raise Invalid("wrong-outputs", f"A generator must have one output, the images; this one has {names}.")
     name = text_of(graph.output[0].name)
     if name not in outputs:
         raise Invalid("wrong-outputs", f"No node makes the output '{printable_name(name)}'.")
@@ -168,8 +170,8 @@ def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
 
 
 def read_node(index: int, node: onnx.NodeProto, opset: int) -> Node:
-    """A node with its attributes; ``Invalid`` (``bad-node``, or as arrays do) if they cannot be read."""
-    attributes = {text_of(each.name): _attribute(index, each) for each in node.attribute}
+    """A node with its attributes; ``Invalid`` (``bad-node``, or the errors of arrays) if they cannot be read."""
+    attributes = {text_of(attribute.name): _attribute(index, attribute) for attribute in node.attribute}
     inputs, outputs = (tuple(text_of(name) for name in names) for names in (node.input, node.output))
     return Node(index, node.op_type, inputs, outputs, attributes, opset)
 
@@ -180,7 +182,7 @@ _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
     onnx.AttributeProto.STRING: lambda proto: proto.s.decode("utf-8", "replace"),
     onnx.AttributeProto.INTS: lambda proto: tuple(proto.ints),
     onnx.AttributeProto.FLOATS: lambda proto: tuple(proto.floats),
-    onnx.AttributeProto.STRINGS: lambda proto: tuple(each.decode("utf-8", "replace") for each in proto.strings),
+    onnx.AttributeProto.STRINGS: lambda proto: tuple(text.decode("utf-8", "replace") for text in proto.strings),
     onnx.AttributeProto.TENSOR: lambda proto: array_of(proto.t),
 }
 
@@ -188,18 +190,18 @@ _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
 def _attribute(index: int, attribute: onnx.AttributeProto) -> Attribute:
     if attribute.type not in _READ or attribute.ref_attr_name:
         raise Invalid(
-            "bad-node", f"Node {index + 1} has '{printable_name(attribute.name)}', which is of a type that is not read."
+            "bad-node", f"Node {index + 1} has '{printable_name(attribute.name)}' of a type that Kennel does not read."
         )
     return _READ[attribute.type](attribute)
 
 
 def _refuse_disorder(nodes: tuple[Node, ...], known: set[str]) -> None:
-    """Refuse a graph in which a name is the output of two nodes, or is used before it is one."""
+    """Refuse a graph in which a name is the output of two nodes, or is used before it is an output."""
     for node in nodes:
         for name in filter(None, node.inputs):
             if name not in known:
-                raise node.refusal("bad-node", f"takes '{printable_name(name)}', which nothing before it makes.")
+                raise node.refusal("bad-node", f"takes '{printable_name(name)}', which no earlier node makes.")
         for name in node.outputs:
             if not name or name in known:
-                raise node.refusal("bad-node", "makes what has been made before, or what has no name.")
+                raise node.refusal("bad-node", "makes an output that exists already or has no name.")
             known.add(name)

@@ -1,9 +1,9 @@
 """Shape tracing: the output shape and the cost of a network, without computing an image or allocating an activation.
 
-Everything that depends on the latent lies on torch's meta device, which knows shapes only. What depends only on stored
-numbers and on shapes is computed for real, because it may decide further shapes; but only after its own shape was
-traced on the meta device, and within limits. So a file of a hundred bytes that asks for a petabyte is refused in
-milliseconds.
+Everything that depends on the latent is on torch's meta device, which only has shapes. Numbers that depend only on
+stored numbers and shapes are computed, because they may decide further shapes. They are computed only after their own
+shape was traced on the meta device, and within limits. So a file of a hundred bytes that demands a petabyte is refused
+in milliseconds.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from scorer.generators.onnx.operators import OPERATORS, operations_of
 from scorer.generators.onnx.tensors import MAX_AXES
 
 
-class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does not say what it takes
-    """Counts the numbers in all tensors that torch creates while a node runs, intermediate ones included."""
+class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch does not declare its types
+    """Counts the numbers in all tensors, including intermediate ones, that torch creates while a node runs."""
 
     def __init__(self, node: Node, limit: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -43,12 +43,12 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
                 if leaf.ndim > MAX_AXES:
                     raise self.node.refusal("bad-node", f"makes a tensor with {leaf.ndim} axes.")
         if self.count > self.limit:
-            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the {self.limit:,} that are left.")
+            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the remaining {self.limit:,}.")
         return result
 
 
 class _Trace:
-    """One trace through the nodes with ``rows`` latents, and the budgets that are left."""
+    """One trace through the nodes with ``rows`` latents, and the remaining budgets."""
 
     def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
         self.network = network
@@ -66,7 +66,7 @@ class _Trace:
         return values[self.network.graph.images].shape
 
     def _outputs(self, node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
-        known = all(each is None or not each.is_meta for each in inputs)
+        known = all(tensor is None or not tensor.is_meta for tensor in inputs)
         limit = self.constants if known else self.activations
         with torch.device("meta"), _NumberCounter(node, limit) as counter:
             outputs = run_node(node, _by_shape(node, inputs))
@@ -84,8 +84,8 @@ class _Trace:
         if self.operations > self.limits.operations * self.rows:
             raise Invalid(
                 "too-many-operations",
-                f"The generator needs more than {self.limits.operations:,} multiplications and additions for an image "
-                f"({node} is the one too many).",
+                f"The generator needs more than {self.limits.operations:,} multiplications and additions per image "
+                f"({node} exceeds the limit).",
             )
 
 
@@ -101,6 +101,6 @@ def traced_shape(network: OnnxModule, latent_shape: Sequence[int], limits: Gener
 
 
 def _by_shape(node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """The inputs on the meta device, except those whose values decide a shape."""
+    """The inputs on the meta device, except those with values that decide a shape."""
     decisive = OPERATORS[node.kind].decisive
-    return [each if each is None or place in decisive else each.to("meta") for place, each in enumerate(inputs)]
+    return [tensor if tensor is None or place in decisive else tensor.to("meta") for place, tensor in enumerate(inputs)]

@@ -1,4 +1,4 @@
-"""Arrays stored in an ONNX file, read only if they lie in the file itself and have an expected type and size."""
+"""Arrays stored in an ONNX file, read only if they are in the file itself and have an expected type and size."""
 
 import math
 
@@ -16,20 +16,20 @@ _TYPES: dict[int, tuple[str, str]] = {
     onnx.TensorProto.INT32: ("<i4", "int32_data"),
     onnx.TensorProto.BOOL: ("|b1", "int32_data"),
 }
-"""By ONNX type: the stored format, and the field that holds the numbers where ``raw_data`` is empty."""
+"""By ONNX type: the stored format, and the field with the numbers if ``raw_data`` is empty."""
 
 
 def count_of(tensor: onnx.TensorProto) -> int:
-    """How many numbers a tensor declares. ``Invalid``: ``external-data`` if any field says that they lie outside the
-    file; ``bad-weights`` for impossible axes."""
+    """The number of numbers that a tensor declares. ``Invalid``: ``external-data`` if any field refers to numbers
+    outside the file; ``bad-weights`` for impossible axes."""
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise Invalid(
             "external-data",
-            f"The weight '{printable_name(tensor.name)}' lies in another file. All weights have to be in the ONNX file "
-            "itself: export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
+            f"The weight '{printable_name(tensor.name)}' is in another file. Store all weights in the ONNX file: "
+            "export without external data (save_as_external_data=False; with torch.onnx.export, dynamo=False).",
         )
     if tensor.HasField("segment") or len(tensor.dims) > MAX_AXES or any(axis < 0 for axis in tensor.dims):
-        raise Invalid("bad-weights", f"The weight '{printable_name(tensor.name)}' has a shape that cannot be read.")
+        raise Invalid("bad-weights", f"The weight '{printable_name(tensor.name)}' has an unreadable shape.")
     return math.prod(tensor.dims)
 
 
@@ -43,7 +43,7 @@ def array_of(tensor: onnx.TensorProto) -> Array:
     if tensor.data_type not in _TYPES:
         raise Invalid(
             "bad-weights",
-            f"The weight '{name}' is of type {_type_name(tensor.data_type)}; export the generator in float32 "
+            f"The weight '{name}' has the type {_type_name(tensor.data_type)}. Export the generator in float32 "
             "(generator.float()).",
         )
     form, listed = _TYPES[tensor.data_type]
@@ -54,7 +54,7 @@ def array_of(tensor: onnx.TensorProto) -> Array:
         values = getattr(tensor, listed)
         array = np.array(values, form) if len(values) == count else None
     if array is None:
-        raise Invalid("bad-weights", f"The weight '{name}' has not as many numbers as its shape says.")
+        raise Invalid("bad-weights", f"The weight '{name}' does not have as many numbers as its shape requires.")
     if not np.isfinite(array).all():
         raise Invalid("not-finite", f"The weight '{name}' has values that are not finite (NaN or infinity).")
     return array.reshape(tuple(tensor.dims)).astype(np.dtype(form).newbyteorder("="))

@@ -1,4 +1,4 @@
-"""Generator audits: latent recovery of training, held-out, generated and entry images, by search or by an encoder."""
+"""Generator audits: latent recovery of training, held-out, generated and entry images, by search or with an encoder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -30,11 +30,11 @@ StageProgress = Callable[[str, float], None]
 """Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
 DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
 FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability")
-"""Uses of a seed that came later: where a use stands decides its seed."""
+"""Uses of a seed that were added later: the position of a use decides its seed."""
 
 
 def roughness(images: NDArray[np.uint8]) -> Vector:
-    """Mean squared difference of neighbouring pixels, (n,) float64, of images (n, s, s, 3), scaled to [-1, 1]."""
+    """Mean squared difference of neighbouring pixels, (n,) float64, of images (n, s, s, 3) scaled to [-1, 1]."""
     values = images.astype(np.float32) / np.float32(127.5)
     across, down = np.diff(values, axis=2), np.diff(values, axis=1)
     return np.asarray((across**2).mean(axis=(1, 2, 3)) + (down**2).mean(axis=(1, 2, 3)), np.float64)
@@ -50,8 +50,8 @@ def audit_generator(
     entry: EntryTargets | None = None,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8, and for those of an
-    entry, beside which new images are drawn, so that their features can be compared.
+    """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8, and for the images
+    of an entry. With an entry, new images are also drawn to compare their features.
 
     ``generator`` maps latent points (k, d) float32 to images (k, 3, s, s), or larger ones, in [-1, 1], each row
     independently of the others. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
@@ -71,7 +71,7 @@ def audit_generator(
     targets: dict[TargetKind, Tensor] = {"generated": draw_images(plan.generated, "targets")}
     targets |= {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     recovered = {
-        kind: search.recover(each, seeds(kind), _stage_progress(progress, kind)) for kind, each in targets.items()
+        kind: search.recover(images, seeds(kind), _stage_progress(progress, kind)) for kind, images in targets.items()
     }
     distorted = dict(_recover_distorted(search, targets, seeds, progress=progress))
     audit = _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted=distorted)
@@ -95,16 +95,16 @@ def audit_by_encoder(
     plan: AuditPlan,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """The same by an encoder instead of a search; see :mod:`scorer.generators.recovery.by_encoder`.
+    """Audit with an encoder instead of a search; see :mod:`scorer.generators.recovery.by_encoder`.
 
-    ``latent`` is only recorded; None for a generator that takes images. Of the plan, the numbers of training and
-    held-out targets and the batch are used. Raises as :func:`audit_generator`, and ``bad-encoder``.
+    ``latent`` is only recorded; None for a generator that takes images. Only the plan's batch and its numbers of
+    training and held-out targets are used. Raises the errors of :func:`audit_generator`, and ``bad-encoder``.
     """
     drawn = draw_targets(train, held_out, plan, entry=None)
     targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
     recovered = {
-        kind: reconstruct(generator, encoder, each, batch=plan.batch, progress=_stage_progress(progress, kind))
-        for kind, each in targets.items()
+        kind: reconstruct(generator, encoder, images, batch=plan.batch, progress=_stage_progress(progress, kind))
+        for kind, images in targets.items()
     }
     return _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted={})
 
@@ -128,19 +128,19 @@ def _audit_of(
     return Audit(
         plan=plan,
         latent=latent,
-        errors={kind: each.error for kind, each in recovered.items()},
-        distorted={name: each.error for name, each in distorted.items()},
-        by_start={kind: each.by_start for kind, each in recovered.items()},
+        errors={kind: result.error for kind, result in recovered.items()},
+        distorted={name: result.error for name, result in distorted.items()},
+        by_start={kind: result.by_start for kind, result in recovered.items()},
         likeness=kolmogorov_smirnov(roughness(drawn["train"][0]), roughness(drawn["held_out"][0])),
         pairs=pairs,
-        evaluations=sum(each.evaluations for each in (*recovered.values(), *distorted.values())),
+        evaluations=sum(result.evaluations for result in (*recovered.values(), *distorted.values())),
     )
 
 
 def _recover_distorted(
     search: Search, targets: Mapping[TargetKind, Tensor], seeds: "_Seeds", *, progress: StageProgress | None
 ) -> Iterator[tuple[str, RecoveredImages]]:
-    """Recover the first training and generated targets, distorted in each way, from the starts of the clean ones."""
+    """Recover the first training and generated targets, distorted in each way, from the starts of the originals."""
     if not search.plan.distorted:
         return
     for name, distortion in DISTORTIONS.items():
@@ -153,7 +153,7 @@ def _recover_distorted(
 
 
 class _Seeds:
-    """A different seed for every use, derived from the plan's."""
+    """A different seed for every use, derived from the seed of the plan."""
 
     NAMES = ("check", "targets", "generated", "train", "held_out", *DISTORTIONS, *FURTHER_USES)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 MIN_CURVATURE = 1e-10
-"""A step whose curvature y's is at most this is not stored, as in torch.optim.LBFGS."""
+"""A step with a curvature y's of at most this is not stored, as in torch.optim.LBFGS."""
 
 
 class LbfgsHistory:
@@ -17,12 +17,12 @@ class LbfgsHistory:
         shape = (length, rows, like.shape[1])
         self.length = length
         self._steps, self._changes = like.new_zeros(shape), like.new_zeros(shape)
-        self._inverse = like.new_zeros((length, rows))  # 1 / y's; 0 where nothing is stored
-        self._scale = like.new_ones(rows)  # y's / y'y of the newest
+        self._inverse = like.new_zeros((length, rows))  # 1 / y's; 0 if nothing is stored
+        self._scale = like.new_ones(rows)  # y's / y'y of the newest step
         self._count = torch.zeros(rows, dtype=torch.long, device=like.device)
 
     def add(self, rows: Tensor, step: Tensor, change: Tensor) -> None:
-        """Store steps (k, d) and gradient changes of these rows (k,), over the oldest where the history is full."""
+        """Store steps (k, d) and gradient changes of these rows (k,), over the oldest if the history is full."""
         curvature = (step * change).sum(1)
         usable = curvature > MIN_CURVATURE
         rows, step, change, curvature = rows[usable], step[usable], change[usable], curvature[usable]
@@ -33,17 +33,17 @@ class LbfgsHistory:
         self._count[rows] += 1
 
     def reset(self, rows: Tensor) -> None:
-        """Empty the history of these rows, which then begin again with steepest descent."""
+        """Empty the history of these rows, so they restart with steepest descent."""
         self._inverse[:, rows] = 0.0
         self._scale[rows] = 1.0
         self._count[rows] = 0
 
     def has_history(self, rows: Tensor) -> Tensor:
-        """Which of these rows have stored steps, (k,)."""
+        """Whether each of these rows has stored steps, (k,)."""
         return self._count[rows] > 0
 
     def apply_inverse_hessian(self, rows: Tensor, gradient: Tensor) -> Tensor:
-        """The approximate inverse Hessian of each row (k,) times its gradient (k, d), by the two-loop recursion."""
+        """The approximate inverse Hessian of each row (k,) times its gradient (k, d), from the two-loop recursion."""
         depth = min(int(self._count[rows].max()), self.length)
         back = [(self._count[rows] - 1 - age) % self.length for age in range(depth)]
         product = gradient
@@ -60,17 +60,17 @@ class LbfgsHistory:
 
 
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Points (k, d) and the indices (k,) of their problems, to values (k,) and gradients (k, d)."""
+"""Maps points (k, d) and the indices (k,) of their problems to values (k,) and gradients (k, d)."""
 
-SUFFICIENT_DECREASE, CURVATURE_CONDITION = 1e-4, 0.9  # c1 and c2, those of torch's line search
+SUFFICIENT_DECREASE, CURVATURE_CONDITION = 1e-4, 0.9  # c1 and c2 of torch's line search
 MAX_TRIALS = 12
 MIN_GRADIENT, MIN_DECREASE = 1e-7, 1e-9  # torch's tolerances, for the authors' mode
-STALLED = 1e-4  # a step that lowers the value by less than this share of it, or promises to, is the last
+STALLED = 1e-4  # a step that lowers the value by a smaller share, or promises to, is the last
 
 
 @dataclass(frozen=True)
 class LbfgsOptions:
-    """How to minimise: ``wolfe`` with a line search, else with step 1 as the paper's authors do; and for how long."""
+    """How to minimise: with a line search (``wolfe``) or with step 1, as the paper's authors do; and for how long."""
 
     iterations: int = 100
     wolfe: bool = True
@@ -88,7 +88,7 @@ class Minimum:
     value: Tensor
     evaluations: Tensor
     curve: Tensor
-    """The value before the first and after each iteration, (iterations + 1, n); the last one from where it ended."""
+    """The value before the first and after each iteration, (iterations + 1, n); repeats the last one after the end."""
 
 
 def minimise(
@@ -105,7 +105,7 @@ def minimise(
 
 
 class _Minimisation:
-    """The state of all problems, one row for each; ``rows`` are the indices of those that a method acts on."""
+    """The state of all problems, one row for each. ``rows`` are the indices of the problems that a method acts on."""
 
     def __init__(self, objective: Objective, start: Tensor, options: LbfgsOptions) -> None:
         count = len(start)
@@ -136,7 +136,7 @@ class _Minimisation:
             return
         slope = (gradient * self._direction[rows]).sum(1)
         steep = self._slope[rows].abs()
-        # Negated comparisons, so that a value of nan counts as too far.
+        # The comparisons are negated so a value of nan counts as too far.
         too_far = ~(value <= self._value[rows] - SUFFICIENT_DECREASE * step * steep) | ~(
             slope <= CURVATURE_CONDITION * steep
         )
@@ -158,7 +158,7 @@ class _Minimisation:
         return Minimum(self._point, self._value, self._evaluations, curve)
 
     def _continue_search(self, rows: Tensor) -> None:
-        """The next trial step: four times the lower end while the bracket is open, else the minimum of a cubic."""
+        """The next trial step: four times the lower end while the bracket is open, otherwise the minimum of a cubic."""
         low, high = self._low, self._high
         open_end = torch.isinf(high.step[rows])
         beyond, within = rows[open_end], rows[~open_end]
@@ -171,7 +171,7 @@ class _Minimisation:
         self._step[within] = left + width * share
 
     def _end_search(self, rows: Tensor) -> None:
-        """After too many trials: accept the bracket's lower end if it moves; else reset the history; else end."""
+        """After too many trials: accept the bracket's lower end if it moves, or else reset the history, or else end."""
         low = self._low.step[rows]
         moved = rows[low > 0.0]
         self._move(moved, self._low.value[moved], self._low.gradient[moved], step=low[low > 0.0])
@@ -193,13 +193,13 @@ class _Minimisation:
         self._values[self.iterations[rows], rows] = value
         over = (self.iterations[rows] >= self._options.iterations) | ~torch.isfinite(value)
         if self._options.wolfe:
-            # At a kink, as ReLUs make them, every search would use up its trials for next to nothing.
+            # At a kink, such as those of ReLUs, every search would use up its trials for almost no gain.
             over |= (value < self._options.good_enough) | (before - value < STALLED * before)
         self.active[rows[over]] = False
         self._set_direction(rows[~over])
 
     def _set_direction(self, rows: Tensor) -> None:
-        """Set a new direction and first step for these rows, or end them where the objective is flat."""
+        """Set a new direction and first step for these rows, or end them if the objective is flat."""
         if not len(rows):
             return
         gradient = self._gradient[rows]
@@ -207,7 +207,7 @@ class _Minimisation:
         slope = (gradient * direction).sum(1)
         if self._options.wolfe:
             flat = ~(slope < -STALLED * self._value[rows])
-            first = 1.0 / direction.norm(dim=1)  # latent points have coordinates of about 1: move by that
+            first = 1.0 / direction.norm(dim=1)  # latent points have coordinates of about 1: move by about 1
         else:
             flat = (gradient.abs().amax(1) <= MIN_GRADIENT) | (slope > -MIN_DECREASE)
             first = (1.0 / gradient.abs().sum(1)).clamp(max=1.0)
@@ -220,7 +220,7 @@ class _Minimisation:
 
 
 class _BracketEnd:
-    """One end of every row's bracket: step, value, slope and gradient there."""
+    """One end of every row's bracket, with the step, value, slope and gradient there."""
 
     def __init__(self, like: Tensor) -> None:
         self.step, self.value, self.slope = (like.new_zeros(len(like)) for _ in range(3))
@@ -231,7 +231,7 @@ class _BracketEnd:
 
 
 def _cubic(left: Tensor, left_slope: Tensor, right: Tensor, *, right_slope: Tensor) -> Tensor:
-    """Where in 0..1 the cubic with these end values and slopes has its minimum, clamped to 0.1..0.9; 0.5 if nowhere."""
+    """The place in 0..1 of the minimum of the cubic with these end values and slopes, clamped to 0.1..0.9; or 0.5."""
     first = left_slope + right_slope - 3.0 * (right - left)
     root = (first * first - left_slope * right_slope).sqrt()
     place = 1.0 - (right_slope + root - first) / (right_slope - left_slope + 2.0 * root)

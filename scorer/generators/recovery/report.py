@@ -28,7 +28,7 @@ from scorer.metrics.features import Vector
 from scorer.metrics.sample_quality.two_sample import TwoSample
 
 SHOWN_PAIRS = 4
-"""How many pairs of each of best, median and worst are shown."""
+"""The number of pairs shown of each of the best, the median and the worst."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,42 +40,42 @@ class TargetPairs:
     error: Vector
     """(k,) ascending."""
     index: NDArray[np.int64]
-    """(k,) the target's index in its set; of generated targets, the number of the draw; of entry images, the place
-    among those looked for."""
+    """(k,) the target's index in its set; for a generated target, the number of its draw; for an entry image, the place
+    among the images searched for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The recovery errors (n,) of every kind of target, and what follows from them."""
+    """The recovery errors (n,) of every kind of target, and the conclusions from them."""
 
     plan: AuditPlan
     latent: Latent | None
     """None for a generator that takes images."""
     errors: Mapping[str, Vector]
-    """By kind of target: ``train`` and ``held_out``, the others where they were looked for."""
+    """By kind of target: ``train`` and ``held_out``, and the other kinds that were searched for."""
     distorted: Mapping[str, Vector]
-    """``warp_train``, ``warp_generated`` and so on: errors of the first targets of that kind, distorted."""
+    """``warp_train``, ``warp_generated`` and so on: the errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov
-    """Of the roughness of training and held-out targets: whether the two sets are alike."""
+    """The test on the roughness of training and held-out targets: whether the two sets are alike."""
     pairs: Mapping[str, TargetPairs] = field(default_factory=dict)
     evaluations: int = 0
-    """How many images the generator made with their gradients."""
+    """The number of images that the generator made with their gradients."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """What the generator was and how it was run; JSON."""
+    """The generator and how it was run, as JSON."""
     by_start: Mapping[str, Vector] = field(default_factory=dict)
-    """By kind of target the best errors so far after each start, (starts, n)."""
+    """By kind of target, the best errors so far after each start, (starts, n)."""
     stability: SearchStability | None = None
-    """How much a search depends on where it starts, if the plan asks for it."""
+    """How much a search depends on its start, if the plan asks for it."""
     near_share: float | None = None
-    """Of all held-out images the share near to the entry; None without ``near_train`` and ``near_held_out``."""
+    """The share of all held-out images that are near the entry; None without ``near_train`` and ``near_held_out``."""
     samples: Pixels | None = None
-    """Images newly drawn from the generator, (k, s, s, 3), where an entry is compared."""
+    """Images newly drawn from the generator, (k, s, s, 3), if an entry is compared."""
     features: TwoSample | None = None
-    """The features of ``samples`` against those of the entry, if they were compared: not done by the search."""
+    """The comparison of the features of ``samples`` and the entry, if there is one. The search does not make it."""
 
     @property
     def comparisons(self) -> RecoveryComparisons:
-        """The tests of training against held-out errors."""
+        """The tests of training errors against held-out errors."""
         errors, generated = self.errors, self.errors.get("generated")
         near = None
         if "near_train" in errors:
@@ -84,7 +84,7 @@ class Audit:
 
     @property
     def match(self) -> GeneratorMatch | None:
-        """Whether the generator is the entry's; None where no entry is compared."""
+        """Whether the generator is the entry's; None if no entry is compared."""
         errors = self.errors
         if "entry" not in errors:
             return None
@@ -92,7 +92,7 @@ class Audit:
 
     @cached_property
     def power(self) -> MemorisationPower:
-        """The detectable shares of remembered images at this number of targets and these held-out errors."""
+        """The detectable shares of memorised images for this number of targets and these held-out errors."""
         errors, tests = self.errors, self.comparisons.count
         near = None
         if self.near_share is not None:
@@ -101,7 +101,6 @@ class Audit:
         return MemorisationPower(drawn, near, self.near_share)
 
     def findings(self) -> list[Finding]:
-        """The findings of all tests."""
         match = self.match
         return [
             *recovery_findings(self.comparisons, self.errors, self.distorted, likeness=self.likeness),
@@ -112,12 +111,12 @@ class Audit:
         ]
 
     def report(self) -> dict[str, Any]:
-        """All but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
+        """Everything but the images, as JSON: verdict, sentence, findings, numbers, all errors, plan."""
         comparisons, match = self.comparisons, self.match
         return {
             "verdict": comparisons.verdict,
             "sentence": recovery_sentence(comparisons, self.likeness, self.power),
-            "findings": [asdict(with_interval_coverage(each)) for each in self.findings()],
+            "findings": [asdict(with_interval_coverage(finding)) for finding in self.findings()],
             "measured": _measured(comparisons.deciding)
             | {
                 "p_value": comparisons.p_value,
@@ -138,7 +137,7 @@ class Audit:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the report does not hold in full, for ``numpy.savez``; nothing needs pickling."""
+        """The arrays that the report does not contain in full, for ``numpy.savez``; nothing needs pickling."""
         arrays: dict[str, NDArray[Any]] = {f"errors.{kind}": values for kind, values in self.errors.items()}
         arrays |= {f"starts.{kind}": values for kind, values in self.by_start.items()}
         if self.stability is not None:
@@ -158,10 +157,10 @@ class Audit:
         return arrays
 
     def sheet(self) -> Pixels:
-        """All pairs as one image (h, w, 3) uint8: for each kind a row of targets over a row of recovered images.
+        """All pairs as one image (h, w, 3) uint8: for each kind a row of targets above a row of recovered images.
 
-        From left to right the best four, the middle four, the worst four; kinds in the order of ``TARGET_KINDS``;
-        white lines between the images.
+        From left to right: the best four, the middle four, the worst four. Kinds are in the order of ``TARGET_KINDS``,
+        with white lines between the images.
         """
         rows = []
         for kind in TARGET_KINDS:
@@ -173,9 +172,8 @@ class Audit:
 
 
 def audit_from(report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Audit:
-    """The audit of a report and arrays as :meth:`Audit.report` and :meth:`Audit.arrays` gave them, before features were
-    compared."""
-    statistic, p_value, excess, p_smaller = (float(each) for each in arrays["likeness"])
+    """The audit from its :meth:`Audit.report` and :meth:`Audit.arrays`, before features were compared."""
+    statistic, p_value, excess, p_smaller = (float(number) for number in arrays["likeness"])
     errors = {name.split(".")[1]: arrays[name] for name in arrays if name.startswith("errors.")}
     kinds = {name.split(".")[1] for name in arrays if name.startswith("pairs.")}
     return Audit(

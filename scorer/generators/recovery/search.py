@@ -1,4 +1,4 @@
-"""Latent recovery by search: the latent points whose images are nearest to targets (Webster et al. 2019, section 2.1).
+"""Latent recovery by search: the latent points with images nearest to targets (Webster et al. 2019, section 2.1).
 
     z* = argmin over z of mean((G(z) - y)^2)            pixels in [-1, 1], over a region only if one is given
 
@@ -23,13 +23,13 @@ from scorer.metrics.copying.recovery_power import SearchStability
 from scorer.metrics.features import Vector
 
 GeneratorFunction = Callable[[Tensor], Tensor]
-"""Latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row independently of the others."""
+"""Maps latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row independently of the others."""
 Pixels = NDArray[np.uint8]
 ProgressCallback = Callable[[float], None]
 
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 MAX_ERROR = 4.0
-"""The largest between images in [-1, 1], which a search that diverges counts as."""
+"""The largest error between images in [-1, 1], which also counts for a search that diverges."""
 MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 
@@ -40,7 +40,7 @@ class RecoveredImages:
     error: Vector
     image: Tensor
     evaluations: int
-    """How many images the generator made with their gradients, for all targets."""
+    """The number of images that the generator made with their gradients, for all targets."""
     by_start: Vector
     """The best errors so far after each start, (starts, n)."""
 
@@ -48,7 +48,9 @@ class RecoveredImages:
 def targets_of(images: Pixels) -> Tensor:
     """Images (n, s, s, 3) uint8 as targets; :class:`Invalid` (``bad-images``) for another shape or type."""
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
-        raise Invalid("bad-images", f"Targets must be square colour images, not {images.dtype} of {images.shape}.")
+        raise Invalid(
+            "bad-images", f"Targets are {images.dtype} {images.shape}; they must be square colour images, uint8."
+        )
     return torch.from_numpy(images.astype(np.float32)).permute(0, 3, 1, 2).contiguous() / 127.5 - 1.0
 
 
@@ -64,16 +66,16 @@ def images_at(generator: GeneratorFunction, points: Tensor, size: int) -> Tensor
     if images.ndim != 4 or len(images) != len(points) or images.shape[1] not in {1, 3} or min(images.shape[2:]) < size:
         raise Invalid(
             "bad-generator",
-            f"Of {len(points)} latent points the generator makes an array of shape {tuple(images.shape)} where"
-            f" ({len(points)}, 3, {size}, {size}), or larger images, are needed.",
+            f"For {len(points)} latent points, the generator returns an array of shape {tuple(images.shape)}. It must"
+            f" return ({len(points)}, 3, {size}, {size}), or larger images.",
         )
     return adaptive_avg_pool2d(images, size).expand(-1, 3, -1, -1)
 
 
 def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, seed: int) -> None:
-    """Refuse a generator whose images cannot be searched (:class:`Invalid`).
+    """Refuse a generator with images that cannot be searched (:class:`Invalid`).
 
-    ``bad-generator``: another shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
+    ``bad-generator``: a wrong shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
     depends on the others in its batch (batch normalisation in training mode).
     """
     points = latent.draw(16, seed)
@@ -81,29 +83,30 @@ def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, s
         together = images_at(generator, points, size)
         alone = images_at(generator, points[:1], size)
     if not torch.isfinite(together).all():
-        raise Invalid("bad-generator", "The generator makes numbers that are not finite.")
+        raise Invalid("bad-generator", "The generator's output contains numbers that are not finite.")
     if float(together.abs().max()) > 1.0 + MAX_ROW_DIFFERENCE:
         raise Invalid(
             "bad-generator",
-            f"The generator's values must lie in -1..1 and reach {float(together.abs().max()):.3g}: end it with tanh.",
+            f"The generator's values reach {float(together.abs().max()):.3g}; they must be from -1 to 1. End it with"
+            " tanh.",
         )
     if float((together[:1] - alone).abs().max()) > MAX_ROW_DIFFERENCE:
         raise Invalid(
             "rows-depend",
-            "An image changes with the other images made beside it: export the generator in evaluation mode"
-            " (`model.eval()`), so that batch normalisation uses its running statistics.",
+            "An image changes with the other images in its batch. Export the generator in evaluation mode"
+            " (`model.eval()`), so batch normalisation uses its running statistics.",
         )
 
 
 def mask_of(plan: AuditPlan, size: int) -> Tensor:
-    """Weights (1, 1, size, size) of mean 1: equal within the plan's region, 0 outside."""
+    """Weights (1, 1, size, size) with mean 1: equal in the plan's region, 0 outside."""
     if plan.region is None:
         return torch.ones((1, 1, size, size))
     top, left, bottom, right = (round(share * size) for share in plan.region)
     mask = torch.zeros((1, 1, size, size))
     mask[:, :, top:bottom, left:right] = 1.0
     if not mask.any():
-        raise Invalid("bad-plan", f"The region {plan.region} holds no pixel of images of {size} x {size}.")
+        raise Invalid("bad-plan", f"The region {plan.region} contains no pixel of images of {size} x {size} pixels.")
     return mask / mask.mean()
 
 
@@ -115,14 +118,15 @@ def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
 
 @dataclass(frozen=True)
 class Search:
-    """A generator with its latent space and the plan by which it is searched."""
+    """A generator with its latent space and the plan for the search."""
 
     generator: GeneratorFunction
     latent: Latent
     plan: AuditPlan
 
     def recover(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> RecoveredImages:
-        """Recover targets (n, 3, s, s): the best of the plan's starts, further ones only for targets not recovered."""
+        """Recover targets (n, 3, s, s) from the best of the plan's starts. Only targets not yet recovered get more
+        than one."""
         parts = []
         done = 0
         for some in torch.split(targets, self.plan.batch):
@@ -131,14 +135,14 @@ class Search:
             )
             done += len(some)
         return RecoveredImages(
-            np.concatenate([each.error for each in parts]),
-            torch.cat([each.image for each in parts]),
-            sum(each.evaluations for each in parts),
-            np.concatenate([each.by_start for each in parts], axis=1),
+            np.concatenate([part.error for part in parts]),
+            torch.cat([part.image for part in parts]),
+            sum(part.evaluations for part in parts),
+            np.concatenate([part.by_start for part in parts], axis=1),
         )
 
     def stability(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> SearchStability:
-        """Search n targets (n, 3, s, s) from n drawn points each, the same for all."""
+        """Search n targets (n, 3, s, s) from the same n drawn points each."""
         mask, points = mask_of(self.plan, targets.shape[2]), self.latent.draw(len(targets), seed)
         curves = []
         for number, point in enumerate(points):
@@ -150,7 +154,7 @@ class Search:
         return SearchStability(np.stack(curves))
 
     def _recover_batch(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
-        """Recover one batch. A target recovered verbatim gets no further start, of whatever kind it is."""
+        """Recover one batch. A target recovered verbatim gets no further start, whichever kind it is."""
         mask = mask_of(self.plan, targets.shape[2])
         count = len(targets)
         error = np.full(count, np.inf)
@@ -200,7 +204,7 @@ class Search:
         return minimise(objective, self.latent.to_unconstrained(start), options, progress=progress)
 
     def _start(self, targets: Tensor, mask: Tensor, seed: int) -> Tensor:
-        """A start for each target: the nearest of the plan's candidates; with one candidate, a draw for each."""
+        """A start for each target: the nearest of the plan's candidates, or one draw each for a single candidate."""
         if self.plan.candidates == 1 or self.plan.method == "authors":
             return self.latent.draw(len(targets), seed)
         points = self.latent.draw(self.plan.candidates, seed)

@@ -1,4 +1,4 @@
-"""The targets of an audit: which training, held-out and entry images a generator is searched for. Without torch."""
+"""The targets of an audit: the training, held-out and entry images that it searches a generator for. Without torch."""
 
 from dataclasses import dataclass
 
@@ -16,26 +16,27 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EntryTargets:
-    """What an audit looks for because of an entry."""
+    """The targets that an entry adds to an audit."""
 
     images: Pixels
     """(k, s, s, 3), drawn from the entry at random."""
     near: NearTargets | None
-    """Rows of the training and held-out images that the entry is near to; None where too few are."""
+    """Rows of the training and held-out images near the entry; None if there are too few."""
 
 
 def draw_targets(
     train: Pixels, held_out: Pixels, plan: AuditPlan, *, entry: EntryTargets | None
 ) -> dict[TargetKind, tuple[Pixels, Index]]:
     """The images to recover with their indices, by kind: the plan's numbers of training and held-out images, drawn
-    without replacement, in order; half as many where others are near to an entry, which follow, and the entry's.
+    without replacement, in order. With an entry, half of them are drawn; the images near the entry and its own images
+    follow.
 
     Raises :class:`Invalid`: ``bad-images``, ``too-few-images`` (fewer than 8 of a kind).
     """
     others = () if entry is None else (entry.images,)
     if any(images.shape[1:] != train.shape[1:] for images in (held_out, *others)):
         shapes = ", ".join(str(images.shape[1:]) for images in (train, held_out, *others))
-        raise Invalid("bad-images", f"Training and held-out images, and those of an entry, differ: {shapes}.")
+        raise Invalid("bad-images", f"Training, held-out and entry images must have one shape, but have {shapes}.")
     random = np.random.default_rng([plan.seed, 1])
     near = None if entry is None else entry.near
     drawn: dict[TargetKind, tuple[Pixels, Index]] = {}
@@ -46,7 +47,7 @@ def draw_targets(
     for kind, images, count in sets:
         if len(images) < MIN_TARGETS:
             raise Invalid(
-                "too-few-images", f"At least {MIN_TARGETS} {kind} images are needed, and there are {len(images)}."
+                "too-few-images", f"There are {len(images)} {kind} images; at least {MIN_TARGETS} are needed."
             )
         wanted = count if near is None else half_of(count)
         rows = np.sort(random.choice(len(images), min(wanted, len(images)), replace=False))
@@ -60,5 +61,5 @@ def draw_targets(
 
 
 def half_of(count: int) -> int:
-    """Half of the targets of a kind, at least 8: as many are drawn at random, as many chosen near to an entry."""
+    """Half of the targets of a kind, at least 8: the number drawn at random, and the number chosen near an entry."""
     return max(MIN_TARGETS, count // 2)

@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: reads an uploaded generator, and an encoder if there is one, then audits it."""
+"""The task inside the sandbox: reads an uploaded generator, and an encoder if there is one, then audits it."""
 
 import time
 from collections.abc import Callable
@@ -19,14 +19,14 @@ from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest
 
 StageProgress = Callable[[str, float], None]
 PROBE_IMAGES = 16
-"""Training images from which the range of an image-to-image network's values is inferred."""
+"""The training images from which the range of an image-to-image network's values is inferred."""
 
 
 def run_audit(inputs: AuditInputs, request: AuditRequest, limits: GeneratorLimits, *, progress: StageProgress) -> Audit:
-    """Audit the generator in ``inputs``, by the encoder if there is one, else comparing the entry if there is one;
-    returns the audit with its provenance.
+    """Audit the generator in ``inputs``: with the encoder if there is one, otherwise by search and with the entry if
+    there is one. Returns the audit with its provenance.
 
-    Raises ``Invalid`` as reading and auditing do, ``MemoryError`` at the process's memory limit.
+    Raises the ``Invalid`` errors of reading and auditing, and ``MemoryError`` at the process's memory limit.
     """
     torch.set_num_threads(limits.threads)
     latent = None if request.latent is None else Latent(**request.latent)
@@ -57,7 +57,7 @@ def run_audit(inputs: AuditInputs, request: AuditRequest, limits: GeneratorLimit
 def _read_networks(
     inputs: AuditInputs, latent: Latent | None, limits: GeneratorLimits
 ) -> tuple[Generator, EncoderFunction | None]:
-    """The generator, and the encoder if there is one. Without a latent space both make images of images."""
+    """The generator, and the encoder if there is one. Without a latent space, both map images to images."""
     size, encoder = inputs.train.shape[1], inputs.encoder
     if latent is not None:
         generator = read_generator(inputs.content, latent, size=size, limits=limits)

@@ -1,11 +1,11 @@
 """The sandboxed process that audits an uploaded generator: ``python -m scorer.generators.sandbox.child FOLDER``.
 
-Everything is imported and rehearsed first, since a confined process can read nothing but its folder, and the file is
-opened last. Progress goes to standard output as lines of JSON, results to files
+Everything is imported and rehearsed first, because a confined process can only read its folder. The file is opened
+last. Progress goes to standard output as lines of JSON, results go to files
 (:mod:`scorer.generators.sandbox.exchange`).
 
-The rehearsal is an audit of a generator of our own. Torch and numpy import many of their modules only when something is
-first used, and a confined process can read no libraries. So an audit is run once from its file to its result.
+The rehearsal is an audit of Kennel's own generator. Torch and numpy import many of their modules on first use, and a
+confined process can read no libraries. So one audit runs from its file to its result.
 """
 
 import json
@@ -39,8 +39,8 @@ _PLAN = AuditPlan(
 
 
 def rehearse(limits: GeneratorLimits) -> None:
-    """Run an audit of a linear generator of 2 x 2 pixels against noise, an entry included, without a second
-    thread: a process of several cannot be confined any more."""
+    """Run an audit of a linear generator of 2 x 2 pixels on noise, with an entry, in a single thread: a process with
+    several threads cannot be confined."""
     images = np.random.default_rng(0).integers(0, 256, (_IMAGES, _SIDE, _SIDE, 3), np.uint8)
     latent: Mapping[str, Any] = {"dimension": _DIMENSION}
     request = exchange.AuditRequest(latent, _PLAN.as_json(), {})
@@ -55,7 +55,7 @@ def rehearse(limits: GeneratorLimits) -> None:
 
 
 def _linear_generator() -> bytes:
-    """The latent times a matrix, as an image, through tanh."""
+    """A generator that multiplies the latent by a matrix and applies tanh."""
     colours = 3 * _SIDE * _SIDE
     stored = [
         numpy_helper.from_array(np.eye(_DIMENSION, colours, dtype=np.float32), "matrix"),
@@ -79,11 +79,11 @@ NOT_FOR_NETWORK = ("network_namespace", "system_call_filter")
 
 
 def confine(folder: Path, limits: GeneratorLimits, *, accept_weaker: bool = False) -> process.Measures:
-    """Confine this process to ``folder``, and its memory and processor time to ``limits`` beyond what it has used so
-    far; which measures are in force (:func:`scorer.confinement.process.confine`).
+    """Confine this process to ``folder``, and limit its memory and processor time to ``limits`` beyond what it has used
+    so far. Returns the measures in force (:func:`scorer.confinement.process.confine`).
 
-    ``Unavailable`` (``no-sandbox``) if a required measure is not. ``accept_weaker`` does without, as long as something
-    keeps it from the network.
+    Raises ``Unavailable`` (``no-sandbox``) if a required measure is missing. With ``accept_weaker``, it only raises if
+    nothing keeps the process from the network.
     """
     process.limit_memory(limits.memory_bytes)
     process.limit_processor_time(limits.cpu_seconds)
@@ -98,8 +98,8 @@ def confine(folder: Path, limits: GeneratorLimits, *, accept_weaker: bool = Fals
     if missing and not (accept_weaker and any(measures[name] for name in NOT_FOR_NETWORK)):
         raise Unavailable(
             "no-sandbox",
-            f"A stranger's generator is not opened on this system, which lacks {'; '.join(missing)}. An operator can "
-            "accept what there is with KENNEL_ACCEPT_WEAKER_SANDBOX.",
+            f"This system cannot open an uploaded generator safely: it lacks {'; '.join(missing)}. An operator can "
+            "accept the available measures with KENNEL_ACCEPT_WEAKER_SANDBOX.",
         )
     return measures
 
@@ -108,7 +108,7 @@ _REPORT_EVERY_SECONDS = 0.2
 
 
 def main(folder: Path) -> None:
-    """Run the audit whose inputs lie in ``folder``, and write its result or refusal there."""
+    """Run the audit of the inputs in ``folder``, and write its result or refusal there."""
     os.chdir(folder)
     own = Path()
     request = exchange.read_request(own)
@@ -127,14 +127,14 @@ def main(folder: Path) -> None:
 
 
 def out_of_memory(limits: GeneratorLimits) -> Invalid:
-    """The refusal of a generator that exceeds the memory limit."""
+    """The error for a generator that exceeds the memory limit."""
     return Invalid(
-        "out-of-memory", f"The generator takes more than the {limits.memory_bytes >> 20:,} MB of memory it is granted."
+        "out-of-memory", f"The generator needs more than the {limits.memory_bytes >> 20:,} MB of memory it may use."
     )
 
 
 class _ProgressWriter:
-    """Writes the stage and its share to standard output, at most every ``_REPORT_EVERY_SECONDS`` within a stage."""
+    """Writes the stage and its share to standard output, at most every ``_REPORT_EVERY_SECONDS`` in a stage."""
 
     def __init__(self) -> None:
         self._stage = ""

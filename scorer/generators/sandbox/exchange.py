@@ -1,7 +1,7 @@
-"""The files by which the sandbox and its parent exchange inputs and results: JSON and arrays, never pickles.
+"""The files that the sandbox and its parent exchange: inputs and results as JSON and arrays, never pickles.
 
-Results are validated like an upload, because the process that wrote them has run the generator. Their files are there
-before it begins, so that it needs no right to make any.
+Results are validated like an upload, because the process that wrote them ran the generator. Their files exist before it
+starts, so it does not need the right to create any.
 """
 
 import json
@@ -32,9 +32,9 @@ MAX_REPORT_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """How to audit: the latent space (None: images to images), the plan, the limits; all of it JSON.
+    """How to audit, as JSON: the latent space (None: images to images), the plan, the limits.
 
-    ``accept_weaker``: whether what the system has of the sandbox is enough.
+    ``accept_weaker``: whether the available sandbox measures are enough.
     """
 
     latent: Mapping[str, Any] | None
@@ -45,20 +45,20 @@ class AuditRequest:
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:
-    """What an audit reads."""
+    """The inputs of an audit."""
 
     content: bytes
     """The generator."""
     train: Pixels
     held_out: Pixels
     encoder: bytes | None = None
-    """To use instead of a search."""
+    """Replaces the search."""
     entry: EntryTargets | None = None
-    """What is looked for because of an entry, if one is compared."""
+    """The targets of an entry, if one is compared."""
 
 
 def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> None:
-    """Write all inputs of an audit for the child, and empty files for its results."""
+    """Write all inputs of an audit for the child, and create empty files for its results."""
     for name in RESULTS:
         (folder / name).touch()
     (folder / GENERATOR).write_bytes(inputs.content)
@@ -74,12 +74,12 @@ def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> No
 
 
 def read_request(folder: Path) -> AuditRequest:
-    """The request that :func:`write_inputs` wrote."""
+    """Read the request that :func:`write_inputs` wrote."""
     return AuditRequest(**json.loads((folder / REQUEST).read_text()))
 
 
 def read_inputs(folder: Path) -> AuditInputs:
-    """The inputs that :func:`write_inputs` wrote, training and held-out images memory-mapped."""
+    """Read the inputs that :func:`write_inputs` wrote, with training and held-out images memory-mapped."""
     train, held_out = (np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (TRAIN, HELD_OUT))
     encoder = (folder / ENCODER).read_bytes() if (folder / ENCODER).is_file() else None
     return AuditInputs((folder / GENERATOR).read_bytes(), train, held_out, encoder, _entry(folder))
@@ -96,19 +96,18 @@ def _entry(folder: Path) -> EntryTargets | None:
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the report and the arrays of an audit."""
     np.savez(folder / ARRAYS, **arrays)  # type: ignore[arg-type] # its own parameter is no array
     (folder / REPORT).write_text(json.dumps(report))
 
 
 def write_refusal(folder: Path, error: KennelError) -> None:
-    """Write an error in place of a result."""
+    """Write an error instead of a result."""
     (folder / REFUSAL).write_text(json.dumps(refusal_of(error)))
 
 
 def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-    """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one instead, and
-    ``Invalid`` for what is no result: links, pipes, pickles, nonsense, and more than is allowed."""
+    """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one, and ``Invalid``
+    for anything that is not a result: links, pipes, pickles, malformed data, and data beyond the limits."""
     try:
         refusal, report = (_text(folder / name) for name in (REFUSAL, REPORT))
         if refusal:
@@ -123,28 +122,30 @@ def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], 
 
 
 def unreadable_result() -> Invalid:
-    """The refusal of a generator whose process left something that is not a result."""
-    return Invalid("generator-crashed", "The process that ran the generator left no result that can be read.")
+    """The error for a generator with a process that left something other than a result."""
+    return Invalid("generator-crashed", "The process that ran the generator left no readable result.")
 
 
 def _arrays(path: Path, limits: GeneratorLimits) -> dict[str, NDArray[Any]]:
     with _opened(path) as file:
         with zipfile.ZipFile(file) as archive:
-            if sum(each.file_size for each in archive.infolist()) > limits.written_bytes:
-                raise Invalid("too-much-memory", "The audit's pictures are larger than is allowed.")
+            if sum(member.file_size for member in archive.infolist()) > limits.written_bytes:
+                raise Invalid(
+                    "too-much-memory", f"The audit's images exceed the limit of {limits.written_bytes >> 20:,} MB."
+                )
         file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
 
 
 def _opened(path: Path) -> BinaryIO:
-    """A result for reading; ``OSError`` unless it is a file with this name alone: a link would show what its writer may
-    not read, a pipe would never end."""
+    """Open a result for reading. Raises ``OSError`` unless it is a regular file with a single name: a link would reveal
+    files that its writer may not read, and a pipe would never end."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         file.close()
-        raise OSError(f"{path.name} is not a file of its own")
+        raise OSError(f"{path.name} is not a regular file with a single name")
     return file
 
 

@@ -1,7 +1,7 @@
-"""The probe of the sandbox: which measures this system lets a process take.
+"""The probe of the sandbox: which measures a process can take on this system.
 
-A confined process can never leave its confinement. So the question is put to a process of its own, which is this module
-run as a program.
+A confined process can never leave its confinement. So the probe runs in a process of its own: this module, run as a
+program.
 """
 
 import json
@@ -19,8 +19,8 @@ PROBE_SECONDS = 60
 
 
 def available_measures() -> Measures:
-    """Which measures would be in force, as :func:`~scorer.confinement.process.confine` returns them; ``Unavailable``
-    (``no-sandbox``) where no process can be confined."""
+    """The measures that would be in force, as :func:`~scorer.confinement.process.confine` returns them. Raises
+    ``Unavailable`` (``no-sandbox``) if no process can be confined."""
     with TemporaryDirectory(prefix="kennel-generator-") as folder:
         probe = subprocess.run(  # noqa: S603 - this module
             wrapped([sys.executable, "-m", __name__, folder], Path(folder)),
@@ -37,4 +37,4 @@ def available_measures() -> Measures:
 
 
 if __name__ == "__main__":
-    print(json.dumps(confine(Path(sys.argv[1]), open_files=GeneratorLimits().open_files)))  # noqa: T201 - the answer
+    print(json.dumps(confine(Path(sys.argv[1]), open_files=GeneratorLimits().open_files)))  # noqa: T201 - the result

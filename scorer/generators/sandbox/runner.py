@@ -1,9 +1,9 @@
 """The parent's side of the sandbox: starts the confined process that audits an uploaded generator, and supervises it.
 
-The process has an empty environment, a folder of which it may write three files, no other files, no network, no other
-programs, no privileges, limited memory, processor time, threads and wall time
-(:mod:`~scorer.generators.sandbox.child`), and is killed with everything that it started. This module needs
-neither torch nor ONNX, and never unpickles. The report's provenance says which measures were in force.
+The process has an empty environment and a folder in which it may write three files. It has no other files, no network,
+no other programs and no privileges, and its memory, processor time, threads and wall time are limited
+(:mod:`~scorer.generators.sandbox.child`). It is killed together with everything it started. This module needs neither
+torch nor ONNX, and never unpickles. The report's provenance says which measures were in force.
 """
 
 import json
@@ -34,12 +34,12 @@ from scorer.generators.recovery.targets import EntryTargets, Pixels
 from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest, read_result, unreadable_result, write_inputs
 
 StageProgress = Callable[[str, float], None]
-"""Receives the stage and its finished share, both as the process reports them; may raise, which ends the process."""
+"""Receives the stage and its finished share as the process reports them. May raise, which ends the process."""
 MAX_LINE_BYTES = 4096
 _SILENT_SECONDS = 1.0
 
 
-def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
+def audit_in_sandbox(  # noqa: PLR0913 - all inputs of an audit
     content: bytes,
     latent: Latent | None,
     train: Pixels,
@@ -52,15 +52,15 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
     accept_weaker: bool = False,
     progress: StageProgress | None = None,
 ) -> Audit:
-    """Audit the generator in an ONNX file against training and held-out images (n, s, s, 3) uint8. Without a ``latent``
-    space the file maps images to images, those that the ``encoder`` makes, or else the targets themselves.
+    """Audit the generator in an ONNX file on training and held-out images (n, s, s, 3) uint8. Without a ``latent``
+    space, the file maps images to images: those of the ``encoder``, or else the targets themselves.
 
-    ``encoder``, an ONNX file from images to the generator's inputs, replaces the search; only the search also
-    compares an ``entry``. ``accept_weaker`` opens the file although a required measure cannot be taken here. Raises
-    ``Invalid`` as
-    :func:`~scorer.generators.onnx.generator.read_generator`, :func:`~scorer.generators.onnx.encoder.read_encoder`,
+    ``encoder``, an ONNX file from images to the generator's inputs, replaces the search. Only the search also compares
+    an ``entry``. ``accept_weaker`` opens the file even if a required measure is missing. Raises the ``Invalid`` errors
+    of :func:`~scorer.generators.onnx.generator.read_generator`,
+    :func:`~scorer.generators.onnx.encoder.read_encoder`,
     :func:`~scorer.generators.onnx.encoder.read_image_to_image` and
-    :func:`~scorer.generators.recovery.audit.audit_generator` do, and with ``out-of-memory``, ``out-of-time``,
+    :func:`~scorer.generators.recovery.audit.audit_generator`, and ``out-of-memory``, ``out-of-time``,
     ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
     """
     with TemporaryDirectory(prefix="kennel-generator-") as name:
@@ -86,7 +86,7 @@ def audit_in_sandbox(  # noqa: PLR0913 - everything that an audit takes
 
 
 def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:
-    """The exit status (None: out of time), and the end of standard error."""
+    """The exit status (None: out of time) and the end of standard error."""
     with (folder / "complaints").open("w+b") as stderr_file:
         with _started(folder, stderr_file, limits) as process:
             deadline = time.monotonic() + limits.wall_seconds
@@ -103,7 +103,7 @@ def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tupl
 
 @contextmanager
 def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in its own process group, which is killed at the end whatever happens."""
+    """The process, in its own process group, which is always killed at the end."""
     hide_memory()
     command = [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)]
     process = subprocess.Popen(  # noqa: S603 - our own module
@@ -126,7 +126,7 @@ def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterato
 
 
 def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
-    """The process's whole environment: where our code is, and how to use little memory. No secrets, no settings."""
+    """The whole environment of the process: the path to Kennel's code, and settings to save memory. No secrets."""
     return {
         "PATH": "/usr/bin:/bin",
         "PYTHONPATH": IMPORT_PATH,
@@ -134,21 +134,21 @@ def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C.UTF-8",
-        "CUDA_VISIBLE_DEVICES": "",  # memory is limited by address space, all of which a GPU's driver takes
+        "CUDA_VISIBLE_DEVICES": "",  # the memory limit is on address space, and a GPU's driver takes all of it
         "OMP_NUM_THREADS": str(limits.threads),
-        "OPENBLAS_NUM_THREADS": "1",  # it starts threads when it is imported, and only one thread can be confined
+        "OPENBLAS_NUM_THREADS": "1",  # it starts threads on import, and only one thread can be confined
         "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads starve each other on busy cores
         "MALLOC_ARENA_MAX": "2",  # each arena reserves address space, which counts against the limit
     }
 
 
 def _by_signal(status: int) -> int:
-    """The exit status, negative if a signal ended the process; bubblewrap tells so by a status above 128."""
+    """The exit status, negative if a signal ended the process. Bubblewrap reports a signal as a status above 128."""
     return 128 - status if status > 128 else status
 
 
 def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
-    """The lines that the process writes, until it closes standard output, writes too long a line, or time is up."""
+    """The lines that the process writes, until it closes standard output, writes a line too long, or time is up."""
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     rest = b""
     with selectors.DefaultSelector() as selector:
@@ -166,7 +166,7 @@ def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]
 
 
 def _report_progress(line: bytes, progress: StageProgress) -> None:
-    """Report one line of progress; any other line is ignored."""
+    """Report one line of progress; ignore any other line."""
     try:
         message = json.loads(line)
         stage = str(message["stage"])[:40]
@@ -178,11 +178,11 @@ def _report_progress(line: bytes, progress: StageProgress) -> None:
 
 
 def _failure(status: int | None, error_output: str, limits: GeneratorLimits) -> Exception:
-    """Why there is no result: out of time, a crash that the file caused, or a fault of our own."""
+    """The error for a missing result: out of time, a crash caused by the file, or a fault in Kennel."""
     if status is None:
-        return Invalid("out-of-time", f"The audit took longer than the {limits.wall_seconds:,} seconds it may take.")
+        return Invalid("out-of-time", f"The audit took longer than the limit of {limits.wall_seconds:,} seconds.")
     if status == -signal.SIGXCPU:
-        return Invalid("out-of-time", f"The audit took more than {limits.cpu_seconds:,} seconds of processor time.")
+        return Invalid("out-of-time", f"The audit used more than {limits.cpu_seconds:,} seconds of processor time.")
     if status < 0:
-        return Invalid("generator-crashed", f"The process that ran the generator was ended by signal {-status}.")
+        return Invalid("generator-crashed", f"Signal {-status} ended the process that ran the generator.")
     return RuntimeError(f"the sandbox ended with {status} and no result: {error_output}")

@@ -1,12 +1,11 @@
-"""Authenticity (Alaa et al. 2022): which generated images are no noisy versions of a training image.
+"""Authenticity (Alaa et al. 2022): which generated images are not noisy versions of a training image.
 
-Image g with the nearest training image t is authentic if t has another training image nearer to it than g is
-(section 3):
+Image g with the nearest training image t is authentic if another training image is nearer to t than g is (section 3):
 
     |t - nearest other training image| < |g - t|
 
-A copy lies nearer to its original than any other training image does. Honest images are not all authentic, and neither
-are held-out images, so the share is compared with that of held-out images where a track has them.
+A copy is nearer to its original than any other training image. Not all honest or held-out images are authentic, so the
+share is compared with that of held-out images if a track has them.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from scorer.metrics.sample_quality.prdc import Manifold
 
 @dataclass(frozen=True, eq=False)
 class Authenticity:
-    """For every image whether it is authentic, (n,) bool."""
+    """Whether each image is authentic, (n,) bool."""
 
     authentic: NDArray[np.bool_]
 
@@ -33,19 +32,19 @@ class Authenticity:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``share`` over the choice of images, the training images being given: binomial."""
+        """Standard error of ``share`` over the choice of images, for the same training images: binomial."""
         return float(np.sqrt(self.share * (1.0 - self.share) / len(self.authentic)))
 
 
 def authenticity_from(nearest: Neighbours, training: Manifold) -> Authenticity:
-    """Of images with these nearest training images, (n, k) for any k, the training images being ``training``."""
+    """The authenticity of images with these nearest images of ``training``, (n, k) for any k."""
     return Authenticity(training.limits(1)[nearest.index[:, 0]] < nearest.squares[:, 0])
 
 
 def p_fewer(generated: Authenticity, held_out: Authenticity) -> float:
-    """One-sided p-value for generated images being authentic less often than held-out images are.
+    """One-sided p-value for generated images being authentic less often than held-out images.
 
-    By the normal test of two shares; both must have been compared with the same training images.
+    From the normal test of two shares. Both must be compared with the same training images.
     """
     counts = [
         np.array([int(kind.authentic.sum()), int((~kind.authentic).sum())], np.int64) for kind in (generated, held_out)

@@ -1,16 +1,18 @@
-"""The data-copying test (Meehan et al. 2020): are generated images closer to the training images than held-out ones?
+"""The data-copying test (Meehan et al. 2020): are generated images closer to training images than held-out images are?
 
     L(x) = distance to the nearest training image, Euclidean, in the partition's projection
-    Z_U = the rank sum of L over the generated and the held-out images, in standard deviations
-    C_T = sum of P Z_U(cell) / sum of P,   P the share of the held-out images in the cell
+
+    Z_U  = the rank sum of L over generated and held-out images, in standard deviations
+
+    C_T  = sum of P Z_U(cell) / sum of P,   P the share of the held-out images in the cell
     SE(C_T) = sqrt(sum of P^2) / sum of P  over the used cells
 
-(Section 3.) Far below 0 is copying, far above 0 is underfitting. A cell is used if it holds at least 20 generated and
-20 held-out images. The paper gives no distribution of C_T: the standard error takes every Z_U(cell) for an independent
-standard normal, as it is if nothing is copied, and is approximate.
+(Section 3.) Far below 0 is copying, far above 0 is underfitting. A cell is used if it has at least 20 generated and 20
+held-out images. The paper gives no distribution of C_T. The standard error treats every Z_U(cell) as an independent
+standard normal, which holds if nothing is copied; it is approximate.
 
-``scope``: "global" looks for the nearest training image everywhere, as the paper's formulas read; "authors" within the
-image's own cell, as the authors' code does. Their code also adds 1/2 to U and takes the variance without ties.
+``scope``: "global" searches for the nearest training image everywhere, as the paper's formulas say; "authors" searches
+in the image's own cell, as the authors' code does. That code also adds 1/2 to U and takes the variance without ties.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,20 +36,20 @@ Scope = Literal["global", "authors"]
 
 @dataclass(frozen=True, eq=False)
 class CopyingReference:
-    """The reference of the test, prepared once: the partition, and the projected training and held-out images."""
+    """The prepared reference of the test: the partition, and the projected training and held-out images."""
 
     partition: Partition
     training: NDArray[np.float32]
     held_out: NDArray[np.float32]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays to store, by name: arguments of ``numpy.savez``."""
+        """The arrays to store, with their names, as arguments of ``numpy.savez``."""
         return {**self.partition.arrays(), "training": self.training, "held_out": self.held_out}
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedImages:
-    """The cell, nearest training image and distance to it of each image, (n,)."""
+    """The cell, the nearest training image and its distance for each image, (n,)."""
 
     cell: Indices
     index: Indices
@@ -65,12 +67,12 @@ class CellCopying:
     rank_sum: MannWhitney | None
     """None for a cell with too few images of either kind."""
     excess: float
-    """Z of the number of generated images against the held-out ones; above 0 is too many."""
+    """Z of the number of generated images compared with held-out images; above 0 there are too many."""
 
 
 @dataclass(frozen=True, eq=False)
 class DataCopying:
-    """The test's result for one entry. ``overall`` is over all images, ``cells`` for each cell."""
+    """The test's result for one entry. ``overall`` is over all images, ``cells`` has each cell."""
 
     scope: Scope
     overall: MannWhitney
@@ -82,25 +84,25 @@ class DataCopying:
 
     @property
     def used(self) -> tuple[CellCopying, ...]:
-        """The cells that C_T is taken over."""
+        """The cells that C_T averages."""
         return tuple(cell for cell in self.cells if cell.rank_sum is not None)
 
     @property
     def c_t(self) -> float | None:
-        """C_T; None where no cell holds enough images."""
+        """C_T; None if no cell has enough images."""
         weights = self._weights()
         scores = np.array([cell.rank_sum.z for cell in self.cells if cell.rank_sum is not None])
         return float(weights @ scores / weights.sum()) if len(weights) else None
 
     @property
     def c_t_error(self) -> float | None:
-        """The approximate standard error of C_T if nothing is copied; None where no cell holds enough images."""
+        """The approximate standard error of C_T if nothing is copied; None if no cell has enough images."""
         weights = self._weights()
         return float(np.sqrt(np.square(weights).sum()) / weights.sum()) if len(weights) else None
 
     @property
     def c_t_p_copying(self) -> float | None:
-        """The approximate one-sided p-value of C_T; None where no cell holds enough images."""
+        """The approximate one-sided p-value of C_T; None if no cell has enough images."""
         value, error = self.c_t, self.c_t_error
         return None if value is None or error is None else float(scipy.stats.norm.cdf(value / error))
 
@@ -116,14 +118,14 @@ def copying_reference(
 
 
 def copying_reference_in(partition: Partition, training: Features, held_out: Features) -> CopyingReference:
-    """The same with an existing partition."""
+    """:func:`copying_reference` with an existing partition."""
     return CopyingReference(
         partition, partition.project(training, "reference"), partition.project(held_out, "held-out")
     )
 
 
 def copying_reference_from(arrays: Mapping[str, NDArray[Any]]) -> CopyingReference:
-    """The reference that was stored as :meth:`CopyingReference.arrays`."""
+    """The reference stored as :meth:`CopyingReference.arrays`."""
     return CopyingReference(partition_from(arrays), arrays["training"], arrays["held_out"])
 
 
@@ -137,8 +139,9 @@ def data_copying(
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
 
-    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`: as :meth:`Partition.project`
-    does, and ``empty-cell`` where ``scope`` is "authors" and a cell with images has no training image.
+    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`: the errors of
+    :meth:`Partition.project`, and ``empty-cell`` if ``scope`` is "authors" and a cell with images has no training
+    image.
     """
     projected = reference.partition.project(generated)
     own_share = len(projected) / (len(projected) + len(reference.held_out))
@@ -156,19 +159,19 @@ def data_copying(
 
 
 def copied_cells(test: DataCopying, level: float = 0.01) -> tuple[CellCopying, ...]:
-    """The cells whose images are too close to the training images, lowest Z first.
+    """The cells with images too close to the training images, lowest Z first.
 
-    If nothing is copied, any cell at all is named with probability ``level`` at most: the level of one cell is
-    divided by the number of cells tested (Bonferroni).
+    If nothing is copied, the probability of naming any cell is at most ``level``: the level of one cell is divided by
+    the number of cells tested (Bonferroni).
     """
-    looked_at = [(each.rank_sum.z, each) for each in test.used if each.rank_sum is not None]
-    limit = float(scipy.stats.norm.ppf(level / max(1, len(looked_at))))
-    return tuple(each for z, each in sorted(looked_at, key=lambda pair: pair[0]) if z < limit)
+    tested = [(cell.rank_sum.z, cell) for cell in test.used if cell.rank_sum is not None]
+    limit = float(scipy.stats.norm.ppf(level / max(1, len(tested))))
+    return tuple(cell for z, cell in sorted(tested, key=lambda pair: pair[0]) if z < limit)
 
 
 def p_any_copied(test: DataCopying) -> float | None:
-    """The p-value of the closest cell, times the number of cells tested (Bonferroni); None where none is."""
-    scores = [each.rank_sum.z for each in test.used if each.rank_sum is not None]
+    """The p-value of the closest cell, times the number of cells tested (Bonferroni); None if no cell is tested."""
+    scores = [cell.rank_sum.z for cell in test.used if cell.rank_sum is not None]
     return min(1.0, float(scipy.stats.norm.cdf(min(scores))) * len(scores)) if scores else None
 
 
@@ -185,7 +188,7 @@ def _placed(
     for number in np.unique(cell):
         rows, candidates = np.flatnonzero(cell == number), np.flatnonzero(training_cell == number)
         if not len(candidates):
-            raise Invalid("empty-cell", f"No training image lies in cell {number}, so nothing there can be compared.")
+            raise Invalid("empty-cell", f"Cell {number} has no training image to compare with.")
         nearest = neighbours(projected[rows], reference.training[candidates])
         index[rows] = candidates[nearest.index[:, 0]]
         distance[rows] = np.sqrt(nearest.squares[:, 0])

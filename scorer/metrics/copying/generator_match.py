@@ -1,14 +1,14 @@
-"""Whether a generator is that of an entry: are the entry's images among those it makes, and do new ones look alike?
+"""Whether a generator made an entry: can it make the entry's images, and do newly drawn images look alike?
 
-Images that a generator has made are found again by a search of its latents as often as others of its own; images of
-another generator are, at best, found as often as held-out ones.
+A search of its latents finds the images that a generator made as often as other images of its own. It finds images of
+another generator at most as often as held-out images.
 
     reach      found(entry) against found(own), error below 0.025: Fisher's exact test, one-sided
     features   new images against the entry's: the 1-nearest-neighbour two-sample test
 
-The two say different things. An entry whose images were selected, or drawn closer to the middle of the latent space
-(truncation), is within reach and has another distribution. Where held-out images are found as well, as on small images
-or by a generator that can make anything, reach tells nothing; the detectable share says so.
+The two tests answer different questions. An entry with images that were selected, or drawn closer to the middle of the
+latent space (truncation), is within reach but has another distribution. If held-out images are found as often, as for
+small images or a generator that can make anything, reach shows nothing; then the detectable share is large or missing.
 """
 
 from dataclasses import dataclass
@@ -36,16 +36,16 @@ class GeneratorMatch:
     """The 95 % interval of the share of the entry's images that the generator can make (Clopper and Pearson)."""
     high: float
     p_value: float
-    """One-sided, for fewer of the entry's images being found than of the generator's own."""
+    """One-sided, for the entry's images being found less often than the generator's own."""
     detectable: DetectableShares
-    """The shares of images of another origin, found as often as held-out ones, from which reach shows them."""
+    """The smallest shares of images from elsewhere, found as often as held-out images, that reach shows."""
     features: TwoSample | None
-    """Of the entry's images (generated) and new ones (real); None where they were not compared."""
+    """Of the entry's images (generated) and new ones (real); None if they were not compared."""
 
     @property
     def verdict(self) -> MatchVerdict:
-        """``another-generator``: the entry's images are out of reach, or too many of them; ``other-distribution``: they
-        are within it, and new images differ; ``inconclusive``: the search fails on the generator's own images."""
+        """``another-generator``: too many of the entry's images are out of reach; ``other-distribution``: they are
+        within reach but new images differ; ``inconclusive``: the search fails on the generator's own images."""
         if self.generated.verbatim < MIN_SHARE_FOUND:
             return "inconclusive"
         if _out_of_reach(self.p_value, self.entry.verbatim):
@@ -57,9 +57,9 @@ class GeneratorMatch:
 def generator_match(
     entry: Vector, generated: Vector, held_out: Vector, features: TwoSample | None = None
 ) -> GeneratorMatch:
-    """Judge the recovery errors of an entry's images (n,), a generator's own (m,) and held-out ones (k,).
+    """Judge the recovery errors of an entry's images (n,), a generator's own (m,) and held-out images (k,).
 
-    Raises :class:`Invalid` as :func:`summary_of` does.
+    Raises the errors of :func:`summary_of`.
     """
     of_entry, of_generated, of_held_out = (summary_of(errors) for errors in (entry, generated, held_out))
     found = round(of_entry.verbatim * of_entry.count)
@@ -81,7 +81,7 @@ def _out_of_reach(p_value: float, share: float) -> bool:
 
 
 def _p_values(entry: ErrorSummary, generated: ErrorSummary) -> Vector:
-    """Fisher's p for each number of the entry's images that may be found, (n + 1,)."""
+    """Fisher's p for each possible number of found images of the entry, (n + 1,)."""
     of_own = round(generated.verbatim * generated.count)
     found = np.arange(entry.count + 1)
     return np.asarray(
@@ -92,7 +92,7 @@ def _p_values(entry: ErrorSummary, generated: ErrorSummary) -> Vector:
 def _detectable(entry: ErrorSummary, generated: ErrorSummary, held_out: ErrorSummary) -> DetectableShares:
     found = np.arange(entry.count + 1)
     p_values = _p_values(entry, generated)
-    limit = max((int(each) for each in found if _out_of_reach(p_values[each], each / entry.count)), default=-1)
+    limit = max((int(count) for count in found if _out_of_reach(p_values[count], count / entry.count)), default=-1)
     foreign = np.arange(1, 101) / 100
     probability = scipy.stats.binom.cdf(
         limit, entry.count, (1.0 - foreign) * generated.verbatim + foreign * held_out.verbatim

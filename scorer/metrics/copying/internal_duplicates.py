@@ -1,12 +1,12 @@
 """Near duplicates within one submission: images nearer to one another than held-out images are to training images.
 
-Two images are alike if their distance is below the limit: all but 1 % of the held-out images are farther than it from
-every training image. Alike images form groups (connected components). A generator that has collapsed makes few, large
-groups.
+Two images are alike if their distance is below a limit: all but 1 % of the held-out images are farther than the limit
+from every training image. Alike images form groups (connected components). A generator that has collapsed makes few,
+large groups.
 
-If generated images were real, pairs would be alike at the rate at which held-out and training images are: r of n_h m
-such pairs were below the limit. So the number of alike pairs among the n (n - 1) / 2 of the entry has, the pairs taken
-as independent, the negative binomial distribution with r and n_h m / (n_h m + n (n - 1) / 2).
+If generated images were real, pairs would be alike at the rate of held-out and training images: r of n_h m such pairs
+were below the limit. The entry has n (n - 1) / 2 pairs. If pairs are independent, the number of alike pairs among them
+has the negative binomial distribution with r and n_h m / (n_h m + n (n - 1) / 2).
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ MAX_GROUPS, MAX_GROUP_IMAGES = 6, 8
 
 @dataclass(frozen=True, eq=False)
 class InternalDuplicates:
-    """Groups of alike images. ``group`` (n,) int64: numbers from 0, in the order of their first images."""
+    """Groups of alike images. ``group`` (n,) int64 numbers them from 0, in the order of their first images."""
 
     group: Indices
     dependents: Indices
-    """How many images each one is the only alike image of, (n,)."""
+    """For each image, how many others are alike to it and to no other image, (n,)."""
     pairs: int
-    """How many pairs of images are alike."""
+    """The number of pairs of alike images."""
     alike_pairs: int
-    """The number r of held-out images within the limit, each as one alike pair."""
+    """The number r of held-out images within the limit, each counted as one alike pair."""
     compared_pairs: int
     """The number n_h m of pairs of held-out and training images."""
 
@@ -45,24 +45,24 @@ class InternalDuplicates:
 
     @property
     def images(self) -> int:
-        """The number of images that are alike to another one."""
+        """The number of images that are alike to another image."""
         return int(self.sizes[self.sizes > 1].sum())
 
     @property
     def share(self) -> float:
-        """The share in [0, 1] of the images that are alike to another one."""
+        """The share in [0, 1] of the images that are alike to another image."""
         return self.images / len(self.group)
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``share`` over the choice of images, by a jackknife: without an image, those that are
-        alike to it alone do not count either."""
+        """Standard error of ``share`` over the choice of images, from a jackknife. Removing an image also removes those
+        that are alike to it alone."""
         lost = (self.sizes > 1)[self.group] + self.dependents
         return float(lost.std(ddof=1) / np.sqrt(len(lost))) if len(lost) > 1 else 0.0
 
     @property
     def groups(self) -> int:
-        """How many groups of two images or more there are."""
+        """The number of groups of at least two images."""
         return int((self.sizes > 1).sum())
 
     @property
@@ -72,7 +72,7 @@ class InternalDuplicates:
 
     @property
     def p_value(self) -> float:
-        """The probability that real images have so many or more alike pairs; approximate, see above."""
+        """The probability that real images have at least this many alike pairs; approximate, see the module."""
         chance = self.compared_pairs / (self.compared_pairs + self._own_pairs)
         return float(scipy.stats.nbinom.sf(self.pairs - 1, self.alike_pairs, chance))
 
@@ -87,7 +87,7 @@ class InternalDuplicates:
 
 
 def grouped_share_error(sizes: Indices, counted: Indices) -> float:
-    """The standard error of the share of counted images, groups rather than images taken as independent.
+    """The standard error of the share of counted images, with groups instead of images taken as independent.
 
     ``sizes`` (k,) are the groups' numbers of images, ``counted`` (k,) how many of these count.
     """
@@ -96,9 +96,9 @@ def grouped_share_error(sizes: Indices, counted: Indices) -> float:
 
 
 class AlikePairs:
-    """Finds the alike images, by the cosine distance 1 - cos, among all pairs of an entry's images, whose
-    ``cosines`` these are. ``held_out`` has the limit, from the cosine distances of held-out images to ``training``
-    training images; with a limit of 0, nothing is alike."""
+    """Finds the alike images among all pairs of an entry's images, from their ``cosines`` and the cosine distance
+    1 - cos. ``held_out`` has the limit, from the cosine distances of held-out images to ``training`` training images.
+    With a limit of 0, nothing is alike."""
 
     def __init__(
         self, own: NormalisedFeatures, cosines: PairedCosines, held_out: PartialCopying, *, training: int
@@ -107,7 +107,7 @@ class AlikePairs:
         self._held_out = held_out
         self._compared = held_out.held_out * training
         count = len(own)
-        # Of unit rows the squared Euclidean distance is twice the cosine distance.
+        # For unit rows, the squared Euclidean distance is twice the cosine distance.
         self._limits = np.full((1, count), 2.0 * held_out.limit)
         self._pairs = 0
         self._alike, self._last = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -115,11 +115,10 @@ class AlikePairs:
 
     @cached_property
     def _exact(self) -> Pairing:
-        """The unit rows, whose distances decide; made for the first pair that the cosines leave open."""
+        """The unit rows, with exact distances; made for the first pair that the cosines leave open."""
         return Pairing(self._own.unit(0, len(self._own), np.float32))
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip."""
         rows, columns = places_of(self._is_alike(strip))
         rows += strip.rows.start
         self._pairs += int(np.count_nonzero(rows < columns))
@@ -143,14 +142,14 @@ class AlikePairs:
         return inside
 
     def result(self) -> InternalDuplicates:
-        """The groups, once all pairs were seen."""
+        """The groups, after all pairs."""
         dependents = np.bincount(self._last[self._alike == 1], minlength=len(self._alike))
         test = self._held_out
         return InternalDuplicates(self._group, dependents, self._pairs, test.rank, self._compared)
 
 
 def _joined(group: Indices, rows: Indices, columns: Indices) -> Indices:
-    """The groups after some pairs have been joined, numbered in the order of their first images."""
+    """The groups after joining some pairs, numbered in the order of their first images."""
     if not len(rows):
         return group
     size = len(group)

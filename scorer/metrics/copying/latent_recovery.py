@@ -1,16 +1,19 @@
 """The latent recovery test: does a generator reproduce its training images better than held-out images?
 
-For every target y the recovery error is min over z of mean((G(z) - y)^2), over pixels in [-1, 1] (four times the
-number for pixels in [0, 1]). Over the errors of a set Y (Webster et al. 2019, equations 5 and 6):
+For every target y the recovery error is min over z of mean((G(z) - y)^2), over pixels in [-1, 1] (four times the number
+for pixels in [0, 1]). For the errors of a set Y (Webster et al. 2019, equations 5 and 6):
 
-    MRE(Y)   = median of the errors                           of an even number the mean of the middle two
-    MRE-gap  = (MRE(held-out) - MRE(train)) / MRE(held-out)   signed: the authors' code takes the absolute value
-    KS       = max over e of |F_train(e) - F_held-out(e)|     two-sided, the p-value exact where scipy can count
+    MRE(Y)   = median of the errors
+    MRE-gap  = (MRE(held-out) - MRE(train)) / MRE(held-out)
+    KS       = max over e of |F_train(e) - F_held-out(e)|
 
-A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. If the search does not find the images
-that the generator made itself, the search failed and the test is inconclusive.
+The median of an even number is the mean of the middle two. The gap is signed; the authors' code takes the absolute
+value. KS is two-sided, and its p-value is exact if scipy can count it.
 
-Where an entry says which images may be remembered, those near to it are tested beside those drawn at random
+A generator counts as overfitted if KS has p < 1 % *and* the gap is above +10 %. If the search does not find images that
+the generator itself made, the search failed and the test is inconclusive.
+
+If an entry shows which images may be memorised, those near it are tested in addition to those drawn at random
 (:mod:`scorer.metrics.copying.near_targets`), and each test gets half of the level (Bonferroni).
 
 Torch's median, which the authors use, is the lower of the middle two. With 200 targets it hardly differs.
@@ -30,7 +33,7 @@ from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import distances_of
 
 VERBATIM = 0.025
-"""An image of this error or less is the same to the eye (the paper's appendix A.2)."""
+"""An image with this error or less looks the same (the paper's appendix A.2)."""
 PLAUSIBLE = 0.1
 SIGNIFICANCE_LEVEL = 0.01
 MIN_GAP = 0.1
@@ -40,13 +43,13 @@ MIN_SHARE_FOUND = 0.9
 Verdict = Literal["copies", "no-sign", "inconclusive"]
 TargetKind = Literal["train", "held_out", "near_train", "near_held_out", "generated", "entry"]
 TARGET_KINDS: tuple[TargetKind, ...] = ("train", "held_out", "near_train", "near_held_out", "generated", "entry")
-"""In the order of reports: images that the generator may have learnt, those it has not seen, of both those near to the
-entry if one is compared, its own, and the entry's."""
+"""In the order of reports: images that the generator may have learnt, images it has not seen, both kinds near the entry
+if one is compared, the generator's own images, and the entry's."""
 
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """The errors of one kind of targets."""
+    """The errors of one kind of target."""
 
     count: int
     median: float
@@ -66,35 +69,35 @@ class ErrorSummary:
 
 @dataclass(frozen=True)
 class KolmogorovSmirnov:
-    """The two-sample test of Kolmogorov and Smirnov, training against held-out errors."""
+    """The two-sample Kolmogorov-Smirnov test of training errors against held-out errors."""
 
     statistic: float
     """D in [0, 1]."""
     p_value: float
     """Two-sided."""
     excess: float
-    """How far the training errors' distribution is above: max of F_train - F_held-out, >= 0."""
+    """How far the distribution function of the training errors is above: max of F_train - F_held-out, >= 0."""
     p_smaller: float
-    """One-sided, for training errors being the smaller ones."""
+    """One-sided, for smaller training errors."""
 
     @property
     def training_is_smaller(self) -> bool:
-        """Whether D is attained where more training errors than held-out ones are below."""
+        """Whether D is attained at an error with more training errors than held-out errors below it."""
         return self.excess >= self.statistic
 
 
 @dataclass(frozen=True)
 class RecoveryTest:
-    """The result of the test."""
+    """The result of one test."""
 
     train: ErrorSummary
     held_out: ErrorSummary
     generated: ErrorSummary | None
-    """None where an uploaded encoder replaces the search, so that nothing is searched for."""
+    """None if an uploaded encoder replaces the search."""
     gap: float | None
-    """Signed; None where the held-out median is 0."""
+    """Signed; None if the held-out median is 0."""
     gap_low: float | None
-    """A 95 % interval of the gap, by order statistics; None where there are too few targets for one."""
+    """A 95 % interval of the gap from order statistics; None for too few targets."""
     gap_high: float | None
     test: KolmogorovSmirnov
 
@@ -105,7 +108,6 @@ class RecoveryTest:
 
     @property
     def verdict(self) -> Verdict:
-        """``copies``, ``no-sign`` or ``inconclusive``."""
         if not self.conclusive:
             return "inconclusive"
         return "copies" if is_overfitted(self.test.p_value, self.gap) else "no-sign"
@@ -113,30 +115,29 @@ class RecoveryTest:
 
 @dataclass(frozen=True)
 class RecoveryComparisons:
-    """The tests of one generator: on images drawn at random and, where an entry is compared, on those it is near to."""
+    """The tests of one generator: on images drawn at random and, if an entry is compared, on those near the entry."""
 
     random: RecoveryTest
     near: RecoveryTest | None = None
 
     @property
     def count(self) -> int:
-        """The number of tests."""
         return 1 if self.near is None else 2
 
     @property
     def deciding(self) -> RecoveryTest:
-        """The test with the smaller p-value, of those with a gap that counts if there are any."""
+        """The test with the smaller p-value, among those with a gap that counts if there are any."""
         tests = [self.random] if self.near is None else [self.random, self.near]
-        return min(tests, key=lambda each: (each.gap is None or each.gap <= MIN_GAP, each.test.p_value))
+        return min(tests, key=lambda test: (test.gap is None or test.gap <= MIN_GAP, test.test.p_value))
 
     @property
     def p_value(self) -> float:
-        """That of the deciding test, times the number of tests (Bonferroni)."""
+        """The p-value of the deciding test, times the number of tests (Bonferroni)."""
         return min(1.0, self.count * self.deciding.test.p_value)
 
     @property
     def verdict(self) -> Verdict:
-        """``copies`` if either test says so at its part of the level; see :class:`RecoveryTest`."""
+        """``copies`` if one of the tests shows copying at its part of the level; see :class:`RecoveryTest`."""
         if not self.random.conclusive:
             return "inconclusive"
         return "copies" if is_overfitted(self.p_value, self.deciding.gap) else "no-sign"
@@ -166,7 +167,8 @@ def recovery_test(train: Vector, held_out: Vector, generated: Vector | None) -> 
 
 
 def summary_of(errors: Vector) -> ErrorSummary:
-    """Median and shares recovered of the errors (n,) of one kind of targets; raises as :func:`recovery_test` does."""
+    """Median and recovered shares of the errors (n,) of one kind of target; raises the errors of
+    :func:`recovery_test`."""
     values = _errors_of(errors)
     verbatim, plausible = (float((values < limit).mean()) for limit in (VERBATIM, PLAUSIBLE))
     error = quantile_error(np.sort(values), 0.5)
@@ -174,14 +176,14 @@ def summary_of(errors: Vector) -> ErrorSummary:
 
 
 def signed_gap(train: float, held_out: float) -> float | None:
-    """(held_out - train) / held_out; None where ``held_out`` is 0."""
+    """(held_out - train) / held_out; None if ``held_out`` is 0."""
     return (held_out - train) / held_out if held_out > 0.0 else None
 
 
 def gap_interval(train: Vector, held_out: Vector, level: float = 0.05) -> tuple[float | None, float | None]:
-    """An interval that holds the gap of the medians with probability 1 - ``level`` at least, whatever the laws.
+    """An interval that contains the gap of the medians with probability at least 1 - ``level``, for any distributions.
 
-    Between two order statistics a median lies with a binomial probability; both medians get half of ``level``.
+    A median is between two order statistics with a binomial probability; both medians get half of ``level``.
     """
     train_interval, held_out_interval = _median_interval(train, level / 2), _median_interval(held_out, level / 2)
     if train_interval is None or held_out_interval is None:
@@ -192,7 +194,7 @@ def gap_interval(train: Vector, held_out: Vector, level: float = 0.05) -> tuple[
 def _median_interval(values: Vector, level: float) -> tuple[float, float] | None:
     """The order statistics r and n + 1 - r with the largest r for which 2 Pr(B(n, 1/2) < r) <= ``level``."""
     count = len(values)
-    rank = int(scipy.stats.binom.ppf(level / 2, count, 0.5))  # the smallest number reached with that probability
+    rank = int(scipy.stats.binom.ppf(level / 2, count, 0.5))  # the smallest count reached with that probability
     if rank < 1:
         return None
     ordered = np.sort(values)
@@ -200,9 +202,9 @@ def _median_interval(values: Vector, level: float) -> tuple[float, float] | None
 
 
 def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
-    """Compare the errors of training (n,) and held-out targets (m,); raises as :func:`recovery_test` does."""
+    """Compare the errors of training (n,) and held-out targets (m,); raises the errors of :func:`recovery_test`."""
     of_training, of_held_out = _errors_of(train), _errors_of(held_out)
-    with warnings.catch_warnings():  # scipy warns where counting all paths is too much and it takes the limit law
+    with warnings.catch_warnings():  # scipy warns when there are too many paths to count and it uses the limit
         warnings.simplefilter("ignore", RuntimeWarning)
         both = scipy.stats.ks_2samp(of_training, of_held_out)
         smaller = scipy.stats.ks_2samp(of_training, of_held_out, alternative="greater")
@@ -215,7 +217,7 @@ def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
 
 
 def needed_statistic(n: int, m: int, level: float = SIGNIFICANCE_LEVEL) -> float | None:
-    """The D of samples of n and m from which p < ``level``, by the limit law; None above 1."""
+    """The D for samples of n and m from which p < ``level``, from the limit distribution; None above 1."""
     needed = float(scipy.special.kolmogi(level)) * float(np.sqrt((n + m) / (n * m)))
     return needed if needed <= 1.0 else None
 
@@ -223,26 +225,26 @@ def needed_statistic(n: int, m: int, level: float = SIGNIFICANCE_LEVEL) -> float
 def _errors_of(values: Vector) -> Vector:
     errors = distances_of(values)
     if not len(errors):
-        raise Invalid("too-few-images", "Without targets there are no recovery errors.")
+        raise Invalid("too-few-images", "There are no targets; recovery errors need at least one.")
     return errors
 
 
 MIN_ERROR = 1e-4
-"""Smaller errors count as this one: the difference between such images is invisible."""
+"""Smaller errors count as this error: the difference between such images is invisible."""
 BINS_PER_DECADE = 6
 
 
 @dataclass(frozen=True)
 class ErrorHistogram:
-    """Numbers of targets by kind in bins with these edges, (bins + 1,), ascending, on a logarithmic axis; the first bin
-    holds all smaller errors, too."""
+    """Numbers of targets of each kind in bins with these edges, (bins + 1,), ascending, on a logarithmic axis. The
+    first bin also has all smaller errors."""
 
     edges: Sequence[float]
     counts: Mapping[str, Sequence[int]]
 
 
 def error_histogram(errors: Mapping[str, Sequence[float]]) -> ErrorHistogram:
-    """The histogram of errors >= 0 by kind of target, each kind with at least one."""
+    """The histogram of errors >= 0 of each kind of target; each kind needs at least one."""
     largest = max(VERBATIM, *(max(values) for values in errors.values()))
     decades = np.log10(largest / MIN_ERROR)
     bins = int(np.floor(decades * BINS_PER_DECADE)) + 1  # the largest error is below the last edge

@@ -15,13 +15,13 @@ BINS = 100  # the paper's
 
 
 def excess_of(generated: Indices, held_out: Indices) -> Vector:
-    """Z of each cell, (k,), from the numbers of images in it; 0 for a cell that holds all images, or none.
+    """Z of each cell, (k,), from the numbers of images in it; 0 for a cell that has all images, or none.
 
-    Raises :class:`Invalid` (``too-few-images``) where either kind has no image at all.
+    Raises :class:`Invalid` (``too-few-images``) if either kind has no image.
     """
     m, n = int(generated.sum()), int(held_out.sum())
     if not m or not n:
-        raise Invalid("too-few-images", "Without images there are no shares to compare.")
+        raise Invalid("too-few-images", "Both kinds need at least one image.")
     pooled = (generated + held_out) / (m + n)
     variance = pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)
     decided = variance > 0.0
@@ -30,24 +30,24 @@ def excess_of(generated: Indices, held_out: Indices) -> Vector:
 
 
 def ndb_of(excess: Vector, level: float = NDB_LEVEL) -> tuple[int, int]:
-    """(NDB-over, NDB-under): how many cells hold too many generated images, and too few."""
+    """(NDB-over, NDB-under): how many cells have too many generated images, and how many too few."""
     limit = float(scipy.stats.norm.isf(level))
     return int((excess > limit).sum()), int((excess < -limit).sum())
 
 
 def p_more(different: int, cells: int, level: float = NDB_LEVEL) -> float:
-    """The probability that as many of the cells or more differ if nothing is wrong; cells taken as independent."""
+    """The probability that at least this many cells differ by chance, with cells taken as independent."""
     return float(scipy.stats.binom.sf(different - 1, cells, level))
 
 
 def ndb_deviation(cells: int, level: float = NDB_LEVEL) -> float:
-    """The standard deviation of the number of cells that differ if nothing is wrong; cells taken as independent."""
+    """The standard deviation of the number of cells that differ by chance, with cells taken as independent."""
     return float(np.sqrt(cells * level * (1.0 - level)))
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingBins:
-    """Bins of a reference, made once. ``training`` (k,): the number of training images in each bin."""
+    """Bins of a reference. ``training`` (k,) is the number of training images in each bin."""
 
     partition: Partition
     training: Indices
@@ -55,17 +55,17 @@ class TrainingBins:
 
 @dataclass(frozen=True, eq=False)
 class BinComparison:
-    """Numbers of generated and training images by bin, (k,), compared."""
+    """A comparison of the numbers of generated and training images in each bin, (k,)."""
 
     generated: Indices
     training: Indices
     excess: Vector
-    """Z of each bin, (k,): above 0 it holds too many generated images."""
+    """Z of each bin, (k,): above 0 it has too many generated images."""
     divergence: float
     """JS, in nats."""
     divergence_error: float
-    """Its standard error over the choice of generated images, the training images being given: by the delta method to
-    second order, since the first vanishes where both sets fill the bins alike."""
+    """The standard error of ``divergence`` over the choice of generated images, for the same training images. From the
+    delta method to second order, because the first order vanishes if both sets fill the bins alike."""
 
     @property
     def different(self) -> int:
@@ -79,18 +79,18 @@ class BinComparison:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of NDB / K around 5 % if both sets come from one law, bins taken as independent."""
+        """Standard deviation of NDB / K around 5 % for samples of one distribution, with bins taken as independent."""
         return ndb_deviation(len(self.excess)) / len(self.excess)
 
     @property
     def expected_divergence(self) -> float:
-        """The mean of JS if both sets come from one law, to first order: (K - 1) (1/n + 1/m) / 8 for K filled bins."""
+        """The mean of JS for samples of one distribution, to first order: (K - 1) (1/n + 1/m) / 8 for K filled bins."""
         filled = int(((self.generated + self.training) > 0).sum())
         return (filled - 1) * (1.0 / float(self.generated.sum()) + 1.0 / float(self.training.sum())) / 8.0
 
     @property
     def p_value(self) -> float:
-        """p-value of the chi-squared test that both sets fill the bins alike; 1 where there is one bin."""
+        """p-value of the chi-squared test that both sets fill the bins alike; 1 for a single bin."""
         counts = np.stack((self.generated, self.training)).astype(np.float64)
         counts = counts[:, counts.sum(axis=0) > 0.0]
         expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
@@ -99,24 +99,24 @@ class BinComparison:
 
 
 def bins_of(training: Features, bins: int = BINS, *, seed: int) -> TrainingBins:
-    """Draw bins around training features (m, d); raises :class:`Invalid` as :func:`partition_of` does."""
+    """Draw bins around training features (m, d); raises the errors of :func:`partition_of`."""
     partition = partition_of(training, bins, seed=seed)
     return TrainingBins(partition, partition.counts(partition.cells_of(partition.project(training, "reference"))))
 
 
 def compare_with_bins(generated: Features, bins: TrainingBins) -> BinComparison:
-    """Count generated features (n, d) in the bins; raises :class:`Invalid` as :meth:`Partition.project` does."""
+    """Count generated features (n, d) in the bins; raises the errors of :meth:`Partition.project`."""
     cells = bins.partition.cells_of(bins.partition.project(generated))
     return compare_counts(bins.partition.counts(cells), bins.training)
 
 
 def compare_counts(generated: Indices, training: Indices) -> BinComparison:
-    """Compare numbers of images by bin, (k,) each. Raises :class:`Invalid` (``too-few-images``)."""
+    """Compare numbers of images in each bin, (k,) each. Raises :class:`Invalid` (``too-few-images``)."""
     excess = excess_of(generated, training)
     q, p = generated / generated.sum(), training / training.sum()
     own, variance = _half_divergence(q, p)
     divergence = own + _half_divergence(p, q)[0]
-    # The second derivative of JS by a bin's share q is p / (2 q (p + q)), and the variance of that share about q / n.
+    # The second derivative of JS by a bin's share q is p / (2 q (p + q)); the variance of that share is about q / n.
     filled = generated > 0
     curvature = p[filled] / (2.0 * (p[filled] + q[filled]))
     error = float(np.sqrt(variance / generated.sum() + curvature @ curvature / (2.0 * float(generated.sum()) ** 2)))

@@ -1,22 +1,22 @@
 """Near duplicates of training images and of their mirror images, by distance in feature space.
 
-Held-out images decide which distance is near: nearer than all but 1 % of them are to the training images
+Held-out images define which distance is near: nearer to the training images than all but 1 % of them
 (:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is found
-by the features of the mirrored *training* images, which are the same for all entries, so that an entry passes the
-network once. Held-out images are measured against both sets too; otherwise generated images would have two chances to
-be near and held-out images one.
+with the features of the mirrored *training* images. These are the same for all entries, so an entry passes the network
+only once. Held-out images are also compared with both sets; otherwise generated images would have two chances to be
+near, and held-out images one.
 
-Relative distances say how near an image is to one training image, in comparison with how near it is to others. Carlini
-et al. 2023 divide the distance to the nearest training image by the mean of the distances to the 50 nearest,
+A relative distance compares how near an image is to one training image with how near it is to others. Carlini et al.
+2023 divide the distance to the nearest training image by the mean of the distances to the 50 nearest:
 
     r = |g - t_1| / mean over k = 1 ... 50 of |g - t_k|
 
-because a distance alone tells little: a smooth image is near to many. An altered copy stays nearer to its original than
-to all others, though no nearer than some photographs are to theirs, so r of a mixture of honest images and altered
-copies has a lower tail that r of held-out images lacks. The test of the mixture counts the images in the lowest 5 % of
-the held-out ones: more than the 1 % of the other tests, because altered copies lie among photographs. The part of
-copies in the mixture, as far as r tells them, is (share - expected) / (1 - expected). The distance is the Euclidean one
-of the features; mirrored training images take no part.
+A distance alone shows little, because a smooth image is near to many. An altered copy stays nearer to its original than
+to all others, even if some held-out images are as near to theirs. So r of a mixture of honest images and altered copies
+has a lower tail that r of held-out images lacks. The test of the mixture counts the images below the lowest 5 % of the
+held-out images. That is more than the 1 % of the other tests, because altered copies are among honest images. The share
+of copies that r shows in the mixture is (share - expected) / (1 - expected). The distance is the Euclidean distance of
+the features; mirrored training images take no part.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ MAX_EXAMPLES = 12
 
 @dataclass(frozen=True, eq=False)
 class Originals:
-    """For every image the nearest training image, mirrored or not: ``distance``, ``index`` and ``mirrored``, (n,)."""
+    """The nearest training image of every image, mirrored or not: ``distance``, ``index`` and ``mirrored``, (n,)."""
 
     distance: Vector
     index: Indices
@@ -54,21 +54,21 @@ class NearDuplicate:
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """The number of near duplicates, of training images concerned, and the nearest examples."""
+    """The number of near duplicates, the number of training images concerned, and the nearest examples."""
 
     closeness: PartialCopying
     mirrored: int
-    """The number of them nearer to a mirrored training image than to any upright one."""
+    """The number of near duplicates that are nearer to a mirrored training image than to any upright one."""
     originals: int
-    """The number of different training images they are near to."""
+    """The number of different training images that they are near to."""
     most_copied: tuple[int, int] | None
-    """The training image that most of them are near to, and their number; None without near duplicates."""
+    """The training image that most of them are near to, and how many; None without near duplicates."""
     examples: tuple[NearDuplicate, ...]
-    """Each of another training image."""
+    """At most one for each training image."""
 
 
 def originals_of(upright: Nearest, mirrored: Nearest) -> Originals:
-    """The nearer of two searches, against the training images and their mirror images; ties to the upright one."""
+    """The nearer of two search results, for the training images and their mirror images; ties to the upright one."""
     turned = mirrored.distance < upright.distance
     return Originals(
         np.where(turned, mirrored.distance, upright.distance),
@@ -85,11 +85,11 @@ def near_duplicates(
     examples: int = MAX_EXAMPLES,
     order_by: Vector | None = None,
 ) -> NearDuplicates:
-    """Which generated images (n) are nearer to the training images than all but a share ``rare`` of held-out ones,
-    whose distances ``held_out`` (m,) are.
+    """Which generated images (n) are nearer to the training images than all but a share ``rare`` of the held-out
+    images. ``held_out`` (m,) are the distances of the held-out images.
 
-    Examples are the nearest ones, or those with the least of ``order_by`` (n,), each of another training image. Raises
-    :class:`Invalid` as :func:`partial_copying` does.
+    Examples are the nearest images, or those with the smallest ``order_by`` (n,), at most one for each training image.
+    Raises the errors of :func:`partial_copying`.
     """
     closeness = partial_copying(generated.distance, held_out, rare=rare)
     rows = np.flatnonzero(generated.distance < closeness.limit)
@@ -107,15 +107,15 @@ def near_duplicates(
 
 
 NEIGHBOURS = 50
-"""How many nearest ones are averaged; all training images where there are fewer."""
+"""How many nearest training images are averaged; all of them if there are fewer."""
 LOWER_TAIL = 0.05
-"""The share of the held-out images that the test of the mixture counts beyond."""
+"""The share of held-out images that defines the tail in the test of the mixture."""
 
 
 def relative_originals(nearest: Neighbours) -> Originals:
     """The nearest training image of every image, with its relative distance in [0, 1], from the nearest ones (n, k).
 
-    Where the k nearest all are at distance 0, r is 1, which says nothing.
+    If the k nearest are all at distance 0, r is 1, which shows nothing.
     """
     distances = np.sqrt(nearest.squares)
     mean = distances.mean(axis=1)

@@ -1,13 +1,13 @@
 """Near duplicates of training images by perceptual hashes, compared by relative distance.
 
-Thumbnails lose an image that shines through another one, or through noise; the signs of its cosine frequencies stay.
-How many bits of two hashes differ by chance depends on what the images show: smooth ones share their few strong
-frequencies with many. So the distance of an image is relative, as in Carlini et al. 2023,
+A thumbnail loses an image that is blended into another or covered with noise, but the signs of its cosine frequencies
+stay. How many bits of two hashes differ by chance depends on the images: smooth ones share their few strong frequencies
+with many others. So the distance of an image is relative, as in Carlini et al. 2023:
 
     r = bits to the nearest training image / mean of the bits to the 50 nearest ones
 
-and held-out images decide which r is small (:mod:`scorer.metrics.copying.near_duplicates`). A training image counts as
-the nearer of itself and its mirror image. An image without a hash has r = 1, which says nothing.
+Held-out images define which r is small (:mod:`scorer.metrics.copying.near_duplicates`). The distance to a training
+image is the smaller of those to it and to its mirror image. An image without a hash has r = 1, which shows nothing.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ def hash_originals(
 ) -> Originals:
     """The nearest training image of every hash (n, 8) among (m, 8), upright or mirrored, with its relative distance.
 
-    Where fewer than 50 training images have a hash, the mean is over all that do. ``progress`` is called with the
+    If fewer than 50 training images have a hash, the mean is over all that do. ``progress`` is called with the
     finished share, rising to 1.0. Raises :class:`Invalid`: ``too-few-images`` for fewer than two.
     """
     known = np.flatnonzero(have_hashes(training))
     if len(known) < 2:
-        raise Invalid("too-few-images", f"{len(known)} training images have a perceptual hash, and 2 are needed.")
+        raise Invalid("too-few-images", f"{len(known)} training images have a perceptual hash; at least 2 are needed.")
     upright, mirrored = _words(training[known]), _words(mirror_hashes(training[known]))
     own, have = _words(hashes), have_hashes(hashes)
     count = min(NEIGHBOURS, len(known))
@@ -47,7 +47,7 @@ def hash_originals(
         nearest = bits.argmin(axis=1)
         picked = np.arange(len(nearest)), nearest
         mean = np.partition(bits, count - 1, axis=1)[:, :count].mean(axis=1)
-        relative = bits[picked] / np.maximum(mean, 1.0)  # below 1 all are copies, and the smallest is 0
+        relative = bits[picked] / np.maximum(mean, 1.0)  # a mean below 1 means copies only; then the smallest is 0
         distance[rows] = np.where(have[rows], relative, 1.0)
         index[rows] = known[nearest]
         turned[rows] = (flipped[picked] < straight[picked]) & have[rows]
@@ -62,7 +62,7 @@ def _words(hashes: PerceptualHashes) -> NDArray[np.uint64]:
 
 
 def _bits(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """In how many bits each pair differs, (n, m), of words (4, n) and (4, m)."""
+    """The number of bits in which each pair differs, (n, m), of words (4, n) and (4, m)."""
     bits = np.zeros((own.shape[1], other.shape[1]), np.uint16)
     for left, right in zip(own, other, strict=True):
         bits += np.bitwise_count(left[:, None] ^ right)

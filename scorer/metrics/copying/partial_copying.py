@@ -1,14 +1,15 @@
 """Partial copying: how many images are closer to the training images than held-out images are.
 
-The mean distance of an entry of half honest images and half copies may stay above tau. So this test counts the
-generated images that are closer to the training images than all but 1 % of the held-out images: below the r-th smallest
-of the n held-out distances, r = n / 100 rounded up.
+The mean distance of an entry with half honest images and half copies may stay above tau. So this test counts the
+generated images that are closer to the training images than all but 1 % of the held-out images: those below the r-th
+smallest of the n held-out distances, r = n / 100 rounded up.
 
-If nothing is copied, all n + m distances come from one law, and the number K of generated images below the limit has,
-whatever that law, the beta-binomial distribution: the share of the law below the limit is Beta(r, n - r + 1), and each
-of the m generated images falls below it with that probability. E(K) / m = r / (n + 1). A plain binomial test at 1 %
-would take the limit, itself random, for known, and with few held-out images raise false alarms. Ties only make K
-smaller.
+If nothing is copied, all n + m distances come from one distribution. Then the number K of generated images below the
+limit has the beta-binomial distribution, for any distribution of the distances. The probability of a distance below the
+limit is Beta(r, n - r + 1), and each of the m generated images is below it with that probability. So
+E(K) / m = r / (n + 1).
+A plain binomial test at 1 % would ignore that the limit is random, and raise false alarms with few held-out images.
+Ties only make K smaller.
 """
 
 from dataclasses import dataclass
@@ -22,17 +23,17 @@ from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import distances_of
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-HELD_OUT_SHARE = 0.01  # of the held-out images are this close
+HELD_OUT_SHARE = 0.01  # the share of the held-out images that is this close
 
 
 @dataclass(frozen=True)
 class DistanceQuantile:
-    """The quantile at probability ``level`` of the distances of either kind of images."""
+    """The quantile at probability ``level`` of the distances of both kinds of images."""
 
     level: float
     generated: float
     standard_error: float
-    """Of ``generated``, over the choice of generated images."""
+    """The standard error of ``generated`` over the choice of generated images."""
     held_out: float
 
 
@@ -42,47 +43,47 @@ class PartialCopying:
 
     quantiles: tuple[DistanceQuantile, ...]
     limit: float
-    """The distance that only ``rank`` - 1 held-out images fall below."""
+    """The distance with only ``rank`` - 1 held-out images below it."""
     rank: int
     below: int
-    """How many generated images are closer than ``limit``."""
+    """The number of generated images closer than ``limit``."""
     generated: int
     held_out: int
 
     @property
     def share(self) -> float:
-        """The share of the generated images that is closer than ``limit``."""
+        """The share of the generated images that are closer than ``limit``."""
         return self.below / self.generated
 
     @property
     def expected(self) -> float:
-        """The share to be expected if nothing is copied."""
+        """The expected share if nothing is copied."""
         return self.rank / (self.held_out + 1)
 
     @property
     def standard_error(self) -> float:
-        """Standard error of ``share`` over the choice of generated images, the limit being given."""
+        """Standard error of ``share`` over the choice of generated images, for the same limit."""
         return float(np.sqrt(self.share * (1.0 - self.share) / self.generated))
 
     @property
     def p_value(self) -> float:
-        """The probability of so many or more below the limit if nothing is copied."""
+        """The probability of at least this many images below the limit if nothing is copied."""
         return float(scipy.stats.betabinom.sf(self.below - 1, self.generated, self.rank, self.held_out - self.rank + 1))
 
     @property
     def is_informative(self) -> bool:
-        """False where held-out images are at distance 0 themselves: nothing can be below, and nothing is shown."""
+        """False if held-out images are at distance 0: then no image can be below, and the test shows nothing."""
         return self.limit > 0.0
 
 
 def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_OUT_SHARE) -> PartialCopying:
     """Compare the distances to the nearest training image of generated (m,) and held-out images (n,).
 
-    Any distance will do, the same for both. Raises :class:`Invalid`: ``too-few-images``, ``bad-distances``.
+    Accepts any distance, the same for both. Raises :class:`Invalid`: ``too-few-images``, ``bad-distances``.
     """
     of_generated, of_held_out = distances_of(generated), distances_of(held_out)
     if not len(of_generated) or not len(of_held_out):
-        raise Invalid("too-few-images", "Without images there are no distances to compare.")
+        raise Invalid("too-few-images", "Both kinds need at least one image.")
     rank = max(1, ceil(rare * len(of_held_out) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
     limit = float(np.partition(of_held_out, rank - 1)[rank - 1])
     ordered = np.sort(of_generated)
@@ -97,10 +98,10 @@ def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_O
 
 
 def quantile_error(ordered: Vector, level: float) -> float:
-    """The standard error of a quantile of ascending values (n,): the spread of the sample's quantile if its values are
-    drawn again, without drawing (Maritz and Jarrett 1978).
+    """The standard error of a quantile of ascending values (n,): the spread of the quantile over bootstrap samples,
+    computed without drawing (Maritz and Jarrett 1978).
 
-    The quantile of a drawn sample is at most the i-th value with the probability of a beta distribution at i / n.
+    The quantile of a bootstrap sample is at most the i-th value with the probability of a beta distribution at i / n.
     """
     count = len(ordered)
     below = scipy.special.betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)

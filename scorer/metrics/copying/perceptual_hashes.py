@@ -1,17 +1,17 @@
-"""Perceptual hashes: 256 bits an image, of which few change when it is compressed, resized or recoloured.
+"""Perceptual hashes: 256 bits per image. Few change when the image is compressed, resized or recoloured.
 
-The bits are signs of coefficients of the discrete cosine transform (type II) of the luminance Y of an image of n x n
-pixels, of the frequencies k down and l across from 1 to 16, as in PDQ (Davis and Rosen 2019):
+The bits are the signs of coefficients of the discrete cosine transform (type II) of the luminance Y of an image of
+n x n pixels. The frequencies k down and l across run from 1 to 16, as in PDQ (Davis and Rosen 2019):
 
     c(k, l) = 2/n sum_ij Y(i, j) cos(pi k (i + 1/2) / n) cos(pi l (j + 1/2) / n),    bit (k, l) = [c(k, l) > 0]
 
-PDQ compares with the median, which is near 0. With 0 the hash of the mirror image is that of the image with the bits of
-odd l inverted, so that it need not be stored (:func:`mirror_hashes`). Brightness and contrast change no bit. The bits
-are in the order of their frequencies, the lowest in the first of eight words: noise and compression change signs of
-small coefficients, which are those of high frequencies, and leave whole words as they were.
+PDQ compares with the median, which is near 0. With 0, the hash of the mirror image is that of the image with the bits
+of odd l inverted, so it need not be stored (:func:`mirror_hashes`). Brightness and contrast change no bit. The bits are
+in the order of their frequencies, the lowest in the first of eight words. Noise and compression change the signs of
+small coefficients, which belong to high frequencies, and leave whole words unchanged.
 
-Hashes of unrelated images differ in about 128 bits. An image without detail, and any of fewer than :data:`MIN_SIDE`
-pixels a side, has no hash: all bits are 0.
+Hashes of unrelated images differ in about 128 bits. An image without detail, or with fewer than :data:`MIN_SIDE` pixels
+a side, has no hash: all bits are 0.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scorer.metrics.copying.thumbnails import Pixels, require_square
 
 PerceptualHashes = NDArray[np.uint32]
-"""(n, 8): eight words of 32 bits an image."""
+"""(n, 8): eight words of 32 bits per image."""
 WORDS, WORD_BITS = 8, 32
 BITS = WORDS * WORD_BITS
 MIN_SIDE = 32
 MIN_DETAIL = 1.0
-"""Of the coefficients together, as a root mean square over the image, in grey levels: less is noise."""
+"""The minimum root mean square of all coefficients over the image, in grey levels: less is noise."""
 _FREQUENCIES = 16
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 _BATCH = 256
@@ -51,18 +51,18 @@ def perceptual_hashes(images: Pixels) -> PerceptualHashes:
 
 
 def mirror_hashes(hashes: PerceptualHashes) -> PerceptualHashes:
-    """The hashes (n, 8) of the mirror images; those of images that have none stay 0."""
+    """The hashes (n, 8) of the mirror images; missing hashes stay 0."""
     return np.where(have_hashes(hashes)[:, None], hashes ^ _MIRRORED_BITS, hashes)
 
 
 def have_hashes(hashes: PerceptualHashes) -> NDArray[np.bool_]:
-    """Which of the images have a hash, (n,)."""
+    """Whether each image has a hash, (n,)."""
     present: NDArray[np.bool_] = np.any(hashes, axis=1)
     return present
 
 
 def hamming_distances(hashes: PerceptualHashes, others: PerceptualHashes) -> NDArray[np.int64]:
-    """How many bits of two arrays of hashes (..., 8) differ, pair by pair, broadcast against each other."""
+    """The number of bits in which two arrays of hashes (..., 8) differ, pair by pair, with broadcasting."""
     distances: NDArray[np.int64] = np.bitwise_count(hashes ^ others).sum(axis=-1, dtype=np.int64)
     return distances
 
@@ -81,11 +81,11 @@ def _packed(bits: NDArray[np.bool_]) -> PerceptualHashes:
 
 
 def _order() -> NDArray[np.int64]:
-    """The coefficients, counted row by row, from the lowest frequency k^2 + l^2 to the highest."""
+    """The indices of the coefficients, counted row by row, from the lowest frequency k^2 + l^2 to the highest."""
     squares = np.square(np.arange(1, _FREQUENCIES + 1))
     return np.argsort((squares[:, None] + squares).ravel(), kind="stable")
 
 
 _ORDER = _order()
 _MIRRORED_BITS = _packed((_ORDER % _FREQUENCIES % 2 == 0)[None])[0]
-"""The bits of odd l: those whose coefficient changes its sign in the mirror image."""
+"""The bits of odd l: their coefficients change sign in the mirror image."""

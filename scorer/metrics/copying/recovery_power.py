@@ -1,16 +1,16 @@
-"""The power of the latent recovery test: the share of remembered training images from which it finds them.
+"""The power of the latent recovery test: the share of memorised training images from which it finds them.
 
-A share r of the training images is remembered: they are made with an error below every held-out one's. The others are
-as hard as held-out images, whose errors are taken for their law. Then the test (:func:`is_overfitted`) finds the
-generator with a probability that a seeded simulation counts, and the smallest r, in hundredths, for which it is large
-enough is the detectable share. KS counts from the statistic of the limit law on.
+A share r of the training images is memorised: their errors are below every held-out error. The other training images
+are as hard as held-out images, so their errors are drawn from the held-out errors. A seeded simulation counts how often
+the test (:func:`is_overfitted`) finds the generator. The detectable share is the smallest r, in hundredths, with a
+large enough probability. KS counts from the statistic of the limit distribution.
 
 How far the search itself can be trusted:
 
 success    the share of targets with an error below 0.025 (verbatim) and 0.1 (plausible) after each start
            (Webster et al. 2019, table 2)
 stability  the same targets searched from the same starts, every target from every start: the quartiles of all
-           errors by iteration (appendix C)
+           errors after each iteration (appendix C)
 """
 
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ from scorer.metrics.copying.latent_recovery import MIN_GAP, PLAUSIBLE, SIGNIFICA
 from scorer.metrics.features import Vector
 
 SIMULATIONS = 400
-"""Draws of all targets: a probability of 80 % is counted to within 2 points (one standard error)."""
+"""Draws of all targets, which estimate a probability of 80 % to within 2 percentage points (one standard error)."""
 
 
 @dataclass(frozen=True)
 class DetectableShares:
-    """The smallest shares in (0, 1] that a test finds with 80 and with 95 % probability; null where not even 1 would
-    do."""
+    """The smallest shares in (0, 1] that a test finds with 80 % and with 95 % probability; null if the test does not
+    even find a share of 1."""
 
     with_80: float | None
     with_95: float | None
 
 
 def detectable_memorisation(train: int, held_out: Vector, *, tests: int = 1, seed: int = 0) -> DetectableShares:
-    """The detectable shares of remembered ones among ``train`` training targets, tested against the errors ``held_out``
-    (m,) at the significance level divided by ``tests``."""
+    """The detectable shares of memorised targets among ``train`` training targets, tested against the errors
+    ``held_out`` (m,) at the significance level divided by ``tests``."""
     random = np.random.default_rng([seed, train, len(held_out)])
     needed = needed_statistic(train, len(held_out), SIGNIFICANCE_LEVEL / tests)
     others, held_out_places, lot = (random.random((SIMULATIONS, count)) for count in (train, len(held_out), train))
@@ -64,16 +64,16 @@ def detectable_memorisation(train: int, held_out: Vector, *, tests: int = 1, see
 
 
 def of_all_training_images(share: float | None, held_out_share: float) -> float | None:
-    """The share of all training images that ``share`` of those near to an entry stands for, if the entry is near to
-    every remembered one and to ``held_out_share`` of the others, as it is of the held-out images."""
+    """Convert ``share`` of the training images near an entry into a share of all training images. Assumes that the
+    entry is near every memorised image and, as for held-out images, near ``held_out_share`` of the others."""
     if share is None:
         return None
     return held_out_share * share / (1.0 - share + held_out_share * share)
 
 
 def _medians(places: Vector, errors: Vector) -> Vector:
-    """The medians of rows of errors, (s,), given by their places in [0, 1] in the law of ``errors``, (s, n); a place
-    below 0 is an error of 0."""
+    """The medians (s,) of rows of errors (s, n), given as ``places`` in [0, 1] in the distribution of ``errors``. A
+    place below 0 is an error of 0."""
     count = places.shape[1]
     middle = np.partition(places, ((count - 1) // 2, count // 2), axis=1)[:, [(count - 1) // 2, count // 2]]
     return np.asarray(np.where(middle < 0.0, 0.0, np.quantile(errors, np.maximum(middle, 0.0))).mean(axis=1))
@@ -87,7 +87,7 @@ def _statistics(places: Vector, held_out: Vector) -> Vector:
 
 
 def success_by_start(errors: Vector) -> dict[str, list[float]]:
-    """The shares of targets found after 1, 2 ... starts, of the best errors so far (starts, n)."""
+    """The shares of targets found after 1, 2 ... starts, from the best errors so far (starts, n)."""
     return {
         name: [float(share) for share in (errors < limit).mean(axis=1)]
         for name, limit in (("verbatim", VERBATIM), ("plausible", PLAUSIBLE))
@@ -108,17 +108,17 @@ class SearchStability:
 
     @property
     def found(self) -> Vector:
-        """By target the share of starts from which it is found verbatim, (targets,)."""
+        """For each target, the share of starts from which it is found verbatim, (targets,)."""
         return np.asarray((self.errors[:, -1] < VERBATIM).mean(axis=0))
 
     @property
     def iterations_needed(self) -> int | None:
-        """The first iteration after which half of the searches have found their target; None if never."""
+        """The first iteration after which half of the searches have found their target; None if they never do."""
         reached = np.flatnonzero(self.quartiles[1] < VERBATIM)
         return int(reached[0]) if len(reached) else None
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers of starts and targets, quartiles by iteration, and the share of starts that find each target."""
+        """Numbers of starts and targets, quartiles after each iteration, and each target's share of finding starts."""
         low, median, high = self.quartiles.tolist()
         starts, _, targets = self.errors.shape
         return {

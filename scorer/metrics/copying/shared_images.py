@@ -1,12 +1,12 @@
-"""Shared images: which images of an entry another entry has, too, equal or nearly equal, upright or mirrored.
+"""Shared images: the images of an entry that another entry also has, equal or nearly equal, upright or mirrored.
 
 Two images are equal if their pixels are, and nearly equal if at most :data:`MAX_DISTANCE` bits of their perceptual
-hashes differ. An entry is compared with all others in one pass over their hashes, which need no index of their own: the
-entry's hashes are put into tables, and those of others are looked up there.
+hashes differ. An entry is compared with all others in one pass over their hashes, which need no index: the entry's
+hashes are put into tables, and the hashes of others are looked up in them.
 
-Two hashes are compared if one of their eight words of 32 bits differs in at most one bit. Of 15 differing bits some
-word has at most one, so all pairs within 15 bits are found; of those within 31 most, as changes gather in the words of
-high frequencies (``docs/explanation/metrics.md#shared-images`` has how many).
+Two hashes are compared if one of their eight words of 32 bits differs in at most one bit. If 15 bits differ, some word
+differs in at most one, so all pairs within 15 bits are found. Of pairs within 31 bits most are found, because changes
+gather in the words of high frequencies (``docs/explanation/metrics.md#shared-images`` has the shares).
 """
 
 import math
@@ -29,35 +29,35 @@ from scorer.metrics.copying.perceptual_hashes import (
 from scorer.metrics.cosine import Indices
 
 MAX_DISTANCE = 31
-"""Bits in which nearly equal images may differ, of 256."""
+"""The most bits, of 256, in which nearly equal images differ."""
 MIN_SHARE = 0.01
-"""The smallest share of an entry's images that is recorded of a pair."""
+"""The smallest share of an entry's images for which a pair of entries is recorded."""
 MAX_TEAMS = 50
-"""Other teams that may have an image before it is common."""
+"""The most other teams that have an image before it is common."""
 MAX_PAIRS = 200
-"""Pairs that are kept of an entry: those that share most."""
+"""The most pairs of entries recorded for an entry: those that share most."""
 MAX_ALIKE = 32
-"""Images of an entry that are looked up by the same word. An entry that has collapsed has thousands."""
+"""The most images of an entry looked up with the same word. An entry that has collapsed has thousands."""
 _BATCH = 16
 _FILTER_BITS = 24
 _MULTIPLIERS = np.uint32(2654435769), np.uint32(2246822519)
-"""Odd numbers that spread words, whose bits depend on one another, over a filter; the first is Fibonacci hashing's."""
+"""Odd numbers that spread words with dependent bits over a filter; the first is the one of Fibonacci hashing."""
 _BIT = (1 << np.arange(8)).astype(np.uint8)
 _EQUAL = -1
 
 
 @dataclass(frozen=True, eq=False)
 class ImageHashes:
-    """The hashes of n images as they are stored: (10, n) uint32, 40 bytes an image. The first two rows are the halves
-    of pixel hashes of 64 bits, the others the words of perceptual hashes."""
+    """The hashes of n images as they are stored: (10, n) uint32, 40 bytes per image. The first two rows are the halves
+    of 64-bit pixel hashes, the other rows the words of perceptual hashes."""
 
     array: NDArray[np.uint32]
 
     @classmethod
     def of(cls, pixels: NDArray[np.uint8], mirrored: NDArray[np.uint8], perceptual: PerceptualHashes) -> "ImageHashes":
-        """Of pixel hashes (n, 16) of the images and of their mirror images, and perceptual hashes (n, 8). An image and
-        its mirror image have the same pixel hash here, the lower of both."""
-        upright, turned = (np.ascontiguousarray(each[:, :8]).view("<u8")[:, 0] for each in (pixels, mirrored))
+        """From pixel hashes (n, 16) of the images and of their mirror images, and perceptual hashes (n, 8). An image
+        and its mirror image have the same pixel hash here, the lower of both."""
+        upright, turned = (np.ascontiguousarray(hashes[:, :8]).view("<u8")[:, 0] for hashes in (pixels, mirrored))
         lower = np.minimum(upright, turned)
         halves = np.stack([lower & np.uint64(2**32 - 1), lower >> np.uint64(32)]).astype(np.uint32)
         return cls(np.concatenate([halves, perceptual.T]))
@@ -84,36 +84,36 @@ class ImageHashes:
 
 @dataclass(frozen=True, eq=False)
 class ImagePairs:
-    """The m images that two entries share: equal ones first, then the nearest. Each image of either is in one pair at
-    most, so one that an entry has several times is shared once."""
+    """The m images that two entries share: equal ones first, then the nearest. Each image is in at most one pair, so an
+    image that an entry has several times is shared once."""
 
     own: Indices
     other: Indices
     distance: Indices
-    """Bits in which the perceptual hashes differ; -1 for equal pixels."""
+    """The number of bits in which the perceptual hashes differ; -1 for equal pixels."""
 
     def __len__(self) -> int:
         return len(self.own)
 
     @property
     def equal(self) -> int:
-        """How many pairs are equal pixel by pixel, upright or mirrored."""
+        """The number of pairs that are equal pixel by pixel, upright or mirrored."""
         return int(np.count_nonzero(self.distance == _EQUAL))
 
     def without(self, images: NDArray[np.bool_]) -> "ImagePairs":
-        """Without pairs of some own images, (n,)."""
-        kept = ~images[self.own]
-        return ImagePairs(self.own[kept], self.other[kept], self.distance[kept])
+        """The pairs without those of some own images, given as a mask (n,)."""
+        rest = ~images[self.own]
+        return ImagePairs(self.own[rest], self.other[rest], self.distance[rest])
 
 
 class _BloomFilter:
-    """Says of most numbers that are not in a set that they are not, and of no other."""
+    """Excludes most numbers that are not in a set, and none that are."""
 
     def __init__(self, numbers: NDArray[Any]) -> None:
         self._bits = [self._bits_of(numbers, multiplier) for multiplier in _MULTIPLIERS]
 
     def places(self, numbers: NDArray[Any]) -> Indices:
-        """The places of the numbers that may be in the set."""
+        """The positions of the numbers that may be in the set."""
         places: Indices = np.arange(0)
         for step, (bits, multiplier) in enumerate(zip(self._bits, _MULTIPLIERS, strict=True)):
             bit = _spread(numbers[places] if step else numbers, multiplier)
@@ -136,17 +136,17 @@ def _spread(numbers: NDArray[Any], multiplier: np.uint32) -> NDArray[np.uint32]:
 
 
 class _Lookup:
-    """Images by numbers: at most ``max_alike`` of each number."""
+    """Images by number, at most ``max_alike`` for each number."""
 
     def __init__(self, numbers: NDArray[Any], images: Indices, max_alike: int) -> None:
         order = np.argsort(numbers, kind="stable")
         numbers, images = numbers[order], images[order]
-        kept = np.arange(len(numbers)) - np.searchsorted(numbers, numbers) < max_alike
-        self._numbers, self._images = numbers[kept], images[kept]
+        within = np.arange(len(numbers)) - np.searchsorted(numbers, numbers) < max_alike
+        self._numbers, self._images = numbers[within], images[within]
         self._filter = _BloomFilter(self._numbers)
 
     def find(self, numbers: NDArray[Any]) -> tuple[Indices, Indices]:
-        """The places of those numbers that belong to images, and the images: a pair for each image of a number."""
+        """The positions of the numbers that belong to images, and these images: one pair for each image of a number."""
         places = self._filter.places(numbers)
         wanted = numbers[places]
         first = np.searchsorted(self._numbers, wanted)
@@ -156,7 +156,7 @@ class _Lookup:
 
 
 class ImageTables:
-    """The images of one entry in tables, where those of other entries are looked up."""
+    """The images of one entry in tables, in which images of other entries are looked up."""
 
     def __init__(self, own: ImageHashes) -> None:
         self._pixels = _Lookup(own.pixels, np.arange(len(own)), 1)
@@ -170,8 +170,8 @@ class ImageTables:
 
     def shared_with(self, others: Sequence[ImageHashes]) -> list[ImagePairs]:
         """The images shared with each of several entries."""
-        words = np.concatenate([each.words for each in others], axis=1)
-        other, own = self._pixels.find(np.concatenate([each.pixels for each in others]))
+        words = np.concatenate([entry.words for entry in others], axis=1)
+        other, own = self._pixels.find(np.concatenate([entry.pixels for entry in others]))
         found = [np.stack([own, other, np.full(len(own), _EQUAL)])]
         for word, lookup in zip(words, self._words, strict=True):
             other, row = lookup.find(word)
@@ -181,7 +181,7 @@ class ImageTables:
         own, other, distance = np.concatenate(found, axis=1)
         order = np.lexsort((own, distance, other))
         own, other, distance = own[order], other[order], distance[order]
-        starts = np.cumsum([0, *(len(each) for each in others)])
+        starts = np.cumsum([0, *(len(entry) for entry in others)])
         bounds = np.searchsorted(other, starts)
         return [
             _one_to_one(own[first:last], other[first:last] - start, distance[first:last])
@@ -190,7 +190,7 @@ class ImageTables:
 
 
 def _one_to_one(own: Indices, other: Indices, distance: Indices) -> ImagePairs:
-    """Of pairs those that leave each image in one, nearest first."""
+    """The nearest pairs such that each image is in at most one, nearest first."""
     rows = np.lexsort((other, own, distance))
     for images in (other, own):
         rows = rows[np.sort(np.unique(images[rows], return_index=True)[1])]
@@ -207,20 +207,20 @@ class OtherEntry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntryComparison:
-    """An entry compared with others."""
+    """The comparison of an entry with others."""
 
     common: NDArray[np.bool_]
-    """Which of its n images are common, (n,)."""
+    """Whether each of its n images is common, (n,)."""
     shared: Mapping[int, ImagePairs]
-    """By ref what it shares with an entry, without common images; those that share most first."""
+    """What it shares with each entry, by ref, without common images; the entries that share most first."""
     compared: int
-    """How many entries it was compared with."""
+    """The number of entries it was compared with."""
 
 
 def compare_entry(own: ImageHashes, others: Iterable[OtherEntry]) -> EntryComparison:
-    """Compare an entry with entries of other teams, which come team by team and are read once, some at a time.
+    """Compare an entry with entries of other teams, which must be grouped by team and are read once, in batches.
 
-    An image that more than :data:`MAX_TEAMS` teams have is *common*: it is in no pair. Pairs of entries are kept that
+    An image that more than :data:`MAX_TEAMS` teams have is *common* and in no pair. Records the pairs of entries that
     share at least :data:`MIN_SHARE` of the images, at most :data:`MAX_PAIRS` of them.
     """
     tables = ImageTables(own)
@@ -229,7 +229,7 @@ def compare_entry(own: ImageHashes, others: Iterable[OtherEntry]) -> EntryCompar
     pairs: list[tuple[int, ImagePairs]] = []
     compared = 0
     for batch in _batches(others):
-        for other, shared in zip(batch, tables.shared_with([each.hashes for each in batch]), strict=True):
+        for other, shared in zip(batch, tables.shared_with([entry.hashes for entry in batch]), strict=True):
             teams[shared.own] += newest_team[shared.own] != other.team
             newest_team[shared.own] = other.team
             if len(shared) >= least:
@@ -239,8 +239,8 @@ def compare_entry(own: ImageHashes, others: Iterable[OtherEntry]) -> EntryCompar
             pairs = _largest(pairs)
     common = teams > MAX_TEAMS
     distinctive = [(ref, shared.without(common)) for ref, shared in pairs]
-    kept = _largest([pair for pair in distinctive if len(pair[1]) >= least])
-    return EntryComparison(common, dict(kept), compared)
+    largest = _largest([pair for pair in distinctive if len(pair[1]) >= least])
+    return EntryComparison(common, dict(largest), compared)
 
 
 def _batches(others: Iterable[OtherEntry]) -> Iterator[list[OtherEntry]]:

@@ -1,13 +1,13 @@
 """Thumbnails of 8 x 8 pixels, for finding near duplicates that blur hides from a network's features.
 
 Features react to sharpness: blurring moves every image far away from the real images, so an autoencoder's
-reconstructions are no nearer to their originals than anything else is. A thumbnail keeps the layout of an image and
-loses the rest. Weak networks and recolouring also shift colours and reduce contrast, so thumbnails are compared without
+reconstructions are no nearer to their originals than any other image is. A thumbnail has the layout of an image and
+nothing else. Weak networks and recolouring also shift colours and reduce contrast, so thumbnails are compared without
 their mean colour and contrast:
 
     u = (x - mean colour of x) / (contrast of x + 1 grey level),    d(x, y) = |u(x) - u(y)|
 
-Held-out images decide which distance is near (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
+Held-out images define which distance is near (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ ProgressCallback = Callable[[float], None]
 
 
 def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressCallback | None = None) -> Features:
-    """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, whose Euclidean distances
-    are root mean squares in grey levels; ``mirrored``, with left and right exchanged. ``progress`` is called with the
-    finished share.
+    """Images (n, size, size, 3) uint8, or float32 in 0..255, as thumbnails (n, 192) float32, or with ``mirrored`` the
+    thumbnails of their mirror images. Euclidean distances of thumbnails are root mean squares in grey levels.
+    ``progress`` is called with the finished share.
 
-    A thumbnail's pixel is the mean over its square of the image, whatever the size. Sums of 8-bit images are of whole
-    numbers, so equal ones have equal thumbnails in any company. Raises :class:`Invalid`: ``bad-images``.
+    A thumbnail's pixel is the mean over its square of the image, for any size. Sums of 8-bit images are whole numbers,
+    so equal images have equal thumbnails in any batch. Raises :class:`Invalid`: ``bad-images``.
     """
     require_square(images)
     size = images.shape[1]
@@ -56,10 +56,12 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressC
 
 
 def require_square(images: Pixels) -> None:
-    """:class:`Invalid` (``bad-images``) unless images are (n, size, size, 3), uint8 or float32."""
+    """Raise :class:`Invalid` (``bad-images``) unless images are (n, size, size, 3), uint8 or float32."""
     is_square = images.ndim == 4 and images.shape[1] == images.shape[2] and images.shape[3] == CHANNELS
     if images.dtype not in {np.dtype(np.uint8), np.dtype(np.float32)} or not is_square:
-        raise Invalid("bad-images", f"Images must be square and RGB, uint8 or float32, not {images.dtype}.")
+        raise Invalid(
+            "bad-images", f"Images are {images.dtype} {images.shape}; they must be square RGB, uint8 or float32."
+        )
 
 
 def _overlaps(size: int) -> NDArray[np.float64]:
@@ -74,10 +76,10 @@ def _overlaps(size: int) -> NDArray[np.float64]:
 def thumbnail_originals(
     thumbnails: Features, training: Features, mirrored: Features, *, progress: ProgressCallback | None = None
 ) -> Originals:
-    """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images; distances
-    have no unit, 0 is the same but for colour and contrast, and unrelated images are about 1.4 apart.
+    """The nearest training image of thumbnails (n, 192), among ``training`` (m, 192) and their mirror images.
+    Distances have no unit. 0 means equal up to colour and contrast; unrelated images are about 1.4 apart.
 
-    Raises :class:`Invalid` as :func:`neighbours` does.
+    Raises the errors of :func:`neighbours`.
     """
     own = _standardised(thumbnails)
     upright = _nearest(own, training, (lambda share: progress(share / 2.0)) if progress else None)
@@ -86,8 +88,8 @@ def thumbnail_originals(
 
 
 def contrast_of(thumbnails: Features) -> Vector:
-    """The contrast of thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its
-    mean colour, in grey levels, (n,). That two images are alike says little where both are nearly of one colour."""
+    """The contrast of thumbnails (n, 192): the root mean square difference of a thumbnail's pixels from its mean
+    colour, in grey levels, (n,). If two images are both nearly of one colour, their similarity says little."""
     contrast: Vector = np.sqrt(np.square(_centred(thumbnails)).sum(axis=1))
     return contrast
 
@@ -99,7 +101,7 @@ def _centred(thumbnails: Features) -> NDArray[np.float64]:
 
 
 def _standardised(thumbnails: Features) -> Features:
-    """Thumbnails less their mean colour, divided by their contrast; an image without contrast becomes zeros."""
+    """Thumbnails without their mean colour, divided by their contrast; an image without contrast becomes zeros."""
     centred = _centred(thumbnails)
     return (centred / (contrast_of(thumbnails)[:, None] + MIN_CONTRAST)).astype(np.float32)
 

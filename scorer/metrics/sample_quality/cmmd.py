@@ -3,9 +3,9 @@
     CMMD = 1000 (mean k(x_i, x_j) + mean k(y_i, y_j) - 2 mean k(x_i, y_j)),   i = j included
     k(x, y) = exp(-|x - y|^2 / (2 sigma^2)),   sigma = 10                (Jayasumana et al. 2024, section 4)
 
-It is their code's estimator (google-research/cmmd), which includes each row with itself: biased by about 1000 (1 - mean
-k) (1 / n + 1 / m), never negative. The features are CLIP's image embeddings, of unit length. There the kernel is nearly
-linear, so that CMMD is little more than the squared distance of the means.
+This is the estimator of the authors' code (google-research/cmmd), which includes each row with itself. It is biased by
+about 1000 (1 - mean k) (1 / n + 1 / m) and never negative. The features are CLIP's image embeddings, of unit length.
+For them the kernel is nearly linear, so CMMD is little more than the squared distance of the means.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Diversity of one set of images by the entropy of a kernel's spectrum: the Vendi score and RKE.
+"""Diversity of one set of images from the entropy of a kernel's spectrum: the Vendi score and RKE.
 
     Vendi = exp(-sum_k w_k log w_k),   w the eigenvalues of K / n,   K_ij = cos(x_i, x_j)
                                                                     (Friedman and Dieng 2023, definition 3.1)
@@ -6,8 +6,8 @@
                                                                     (Jalali et al. 2023, section 4: exp of Renyi's
                                                                     entropy of order 2)
 
-Both are 1 for copies of one image and n for n images that have nothing in common: an effective number of images, or of
-modes. Both grow with n, so they are compared between sets of one size only, and RKE at one sigma.
+Both are 1 for copies of one image and n for n images with nothing in common: an effective number of images, or of
+modes. Both grow with n, so compare them only between sets of the same size, and RKE only for the same sigma.
 """
 
 from collections.abc import Callable
@@ -20,20 +20,21 @@ from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_with
 
 
 def vendi_score(features: Features) -> Estimate:
-    """The Vendi score of features (n, d), float32 or float64, n >= 2, by cosines.
+    """The Vendi score of features (n, d), float32 or float64, n >= 2, with cosine similarities.
 
-    The spectrum is that of the smaller of K / n and the mean of x x^T over unit rows x. An image counts in the entropy
-    as -x^T log(mean x x^T) x, whose spread gives the standard error (the influence function of von Neumann's entropy).
-    Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``.
+    The spectrum is that of the smaller of K / n and the mean of x x^T over unit rows x. An image contributes
+    -x^T log(mean x x^T) x to the entropy. The spread of these contributions gives the standard error (the influence
+    function of the von Neumann entropy). Raises :class:`Invalid`: ``too-few-images``, ``bad-features``,
+    ``degenerate-features``.
     """
     require_matrix(features, "generated", min_rows=2)
     count = len(features)
     unit = normalise(features, "generated").unit(0, count, np.float64)
     by_images = count < features.shape[1]
     values, vectors = np.linalg.eigh((unit @ unit.T if by_images else unit.T @ unit) / count)
-    kept = values > values[-1] * count * np.finfo(np.float64).eps
-    values, vectors = values[kept], vectors[:, kept]
-    # x_i . v_k, squared: v_k is an eigenvector of the mean of x x^T, to which that of K belongs as sqrt(n w_k).
+    positive = values > values[-1] * count * np.finfo(np.float64).eps
+    values, vectors = values[positive], vectors[:, positive]
+    # (x_i . v_k)^2 for an eigenvector v_k of the mean of x x^T, which equals sqrt(n w_k) times that of K.
     shares = np.square(vectors) * (count * values) if by_images else np.square(unit @ vectors)
     influence = -shares @ np.log(values)
     score = float(np.exp(influence.mean()))

@@ -2,21 +2,21 @@
 
     FID_N = FID_inf + slope / N + ...                                      (Chong and Forsyth 2020, section 4)
 
-FID is too high by about slope / N, and the slope is each generator's own, so that it can change an order. FID is
-measured on 15 random parts of 5,000 to n images, and a line in 1 / N is extrapolated to 0. That corrects for the number
-of generated images, not of reference images. Shown, never ranked by.
+FID is too high by about slope / N, and each generator has its own slope, so this can change an order. FID is measured
+on 15 random parts of 5,000 to n images, and a line in 1 / N is extrapolated to 0. This corrects for the number of
+generated images, not of reference images. FID-infinity is shown but never ranked by.
 
-The parts share images, so the residuals of the line say little of how far it is from the truth. The standard error is a
-jackknife of the intercept over the images: each lies in some parts, with weights of the line, and leaving it out moves
-the distance of each such part by its influence (:mod:`scorer.metrics.sample_quality.frechet_standard_error`). That
+The parts share images, so the residuals of the line say little about its error. The standard error is a jackknife of
+the intercept over the images. Each image is in some parts, with the weights of the line. Leaving it out moves the
+distance of each of these parts by its influence (:mod:`scorer.metrics.sample_quality.frechet_standard_error`). This
 covers the choice of the images and the draw of the parts.
 
-The distances of many parts: with X the centred features and S_r = L L^T, the trace of the root in
-:mod:`scorer.metrics.sample_quality.frechet` needs the eigenvalues of L^T S_g L, which is the covariance of the rows of
-Y = X L. So Y is made once, and the covariance of a part of it is that of all rows less that of the rows which are left
-out, where these are fewer. Whether S_g is safely regular is told by the pivots of its Cholesky factor, in reverse
-order: with S_g = C C^T and C upper triangular, L^T C is the upper triangular factor of L^T S_g L, so C has the diagonal
-of that factor divided by L's.
+The distances of many parts are computed as follows. Let X be the centred features and S_r = L L^T. The trace of the
+root in :mod:`scorer.metrics.sample_quality.frechet` needs the eigenvalues of L^T S_g L, which is the covariance of the
+rows of Y = X L. So Y is computed once. The covariance of a part is that of all rows minus that of the remaining rows,
+if these are fewer. The pivots of the Cholesky factor of S_g, in reverse order, show whether S_g is safely regular: with
+S_g = C C^T and C upper triangular, L^T C is the upper triangular factor of L^T S_g L. So the diagonal of C is that of
+this factor divided by that of L.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ from scorer.metrics.threads import map_parts
 
 
 class PartDistances:
-    """Distances of parts of features (n, d), float32 or float64, to a reference. Raises :class:`Invalid` as
-    :func:`frechet_distance` does."""
+    """Distances of parts of features (n, d), float32 or float64, to a reference. Raises the errors of
+    :func:`frechet_distance`."""
 
     def __init__(self, features: Features, reference: Statistics) -> None:
         require_matrix(features, "generated", min_rows=2)
@@ -56,7 +56,7 @@ class PartDistances:
             self._products: Vector = self._projected.T @ self._projected
 
     def distance(self, rows: Indices) -> float:
-        """The distance of the images with these row numbers, two or more and each once, to the reference."""
+        """The distance of the images with these row numbers to the reference; two or more rows, each once."""
         shift = self._features[rows].mean(axis=0, dtype=np.float64) - self._mean
         trace = self._trace_of_root(rows, shift)
         if trace is None:
@@ -67,7 +67,7 @@ class PartDistances:
         return max(0.0, float(apart @ apart + spread - 2.0 * trace))
 
     def _trace_of_root(self, rows: Indices, shift: Vector) -> float | None:
-        """tr (S_r S_g)^(1/2); None where S_g is not safely regular."""
+        """tr (S_r S_g)^(1/2); None if S_g is not safely regular."""
         if self._factor is None or len(rows) <= len(shift):
             return None
         covariance = self._products_of(rows)
@@ -78,13 +78,13 @@ class PartDistances:
             pivots = np.linalg.cholesky(covariance[::-1, ::-1]).diagonal()[::-1] / self._factor.diagonal()
         except np.linalg.LinAlgError:
             return None
-        # The largest variance of a part is at most that of all images, were their squares those of its own.
+        # The variance of a part is at most its share of the sum of squares of all images.
         if not np.square(pivots).min() > MIN_PIVOT * self._largest / (len(rows) - 1):
             return None
         return float(np.sqrt(np.maximum(np.linalg.eigvalsh(covariance, UPLO="L"), 0.0)).sum())
 
     def _products_of(self, rows: Indices) -> Vector:
-        """The sum over ``rows`` of the products of a row of Y with itself."""
+        """The sum over ``rows`` of the outer products of the rows of Y."""
         left_out = np.ones(len(self._features), np.bool_)
         left_out[rows] = False
         if 2 * len(rows) <= len(left_out):
@@ -110,10 +110,10 @@ def fid_infinity(
 ) -> Estimate | None:
     """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``min_size``.
 
-    The result may be below 0 for an entry as good as perfect; its error is over the choice of the images and of the
-    parts. ``influences`` (n,) are those of the images on the distance; without them there is no error. The last part is
-    all of the images. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as
-    :func:`frechet_distance` does.
+    The result can be below 0 for a nearly perfect entry. Its error is over the choice of the images and of the parts.
+    ``influences`` (n,) are those of the images on the distance; without them there is no error. The last part is all
+    images. ``progress`` is called with the finished share, rising to 1.0. Raises the errors of
+    :func:`frechet_distance`.
     """
     require_matrix(features, "generated", min_rows=2)
     require_same_dimension(features.shape[1], len(reference.mean))
@@ -137,7 +137,7 @@ def fid_infinity(
 
 
 def intercept_weights(counts: Indices) -> Vector:
-    """The weights (k,) by which distances of parts of ``counts`` images, k >= 3, make the intercept of their
+    """The weights (k,) that turn the distances of parts of ``counts`` images, k >= 3, into the intercept of their
     least-squares line in 1 / counts."""
     inverse = 1.0 / np.asarray(counts, np.float64)
     centred = inverse - inverse.mean()

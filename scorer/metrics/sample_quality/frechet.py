@@ -2,11 +2,11 @@
 
     FID = |mu_g - mu_r|^2 + tr S_g + tr S_r - 2 tr (S_r S_g)^(1/2)        (Heusel et al. 2017, eq. 6)
 
-The matrix square root is never formed. With any factor S_r = L L^T, the eigenvalues of S_r S_g are
-those of the symmetric L^T S_g L, so the last trace is the sum of their roots. And with S_g = F F^T it
-is the nuclear norm (the sum of the singular values) of F^T L, because S_r S_g and (F^T L)(F^T L)^T
-have the same non-zero eigenvalues. The first form is the faster. The second is exact where a
-covariance is singular: there the first takes roots of rounding noise, and the root of 1e-16 is 1e-8.
+The matrix square root is never formed. With any factor S_r = L L^T, the eigenvalues of S_r S_g are those of the
+symmetric L^T S_g L, so the last trace is the sum of their roots. With S_g = F F^T it is also the nuclear norm (the sum
+of the singular values) of F^T L, because S_r S_g and (F^T L)(F^T L)^T have the same non-zero eigenvalues. The first
+form is faster. The second is exact for a singular covariance, where the first takes roots of rounding noise: the root
+of 1e-16 is 1e-8.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ import scipy
 from scorer.errors import Invalid
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
 
-# A pivot of the Cholesky factor that is smaller than this share of the largest variance means that the
-# covariance alone has lost digits that the data still have. Above it the eigenvalue form was within
-# 1e-10 of tr S_g + tr S_r on spectra of every shape tried; the bound asked for is 1e-9.
+# If a pivot of the Cholesky factor is smaller than this share of the largest variance, the covariance has lost digits
+# that the data still have. Above it, the eigenvalue form was within 1e-10 of tr S_g + tr S_r for every spectrum tried;
+# the required bound is 1e-9.
 MIN_PIVOT = 1e-9
 
 
@@ -37,7 +37,7 @@ class Statistics:
     factor: Vector | None = None
 
     def __post_init__(self) -> None:
-        """Refuse parts whose shapes contradict each other (:class:`Invalid`, ``bad-statistics``)."""
+        """Refuse parts with contradictory shapes (:class:`Invalid`, ``bad-statistics``)."""
         d = self.mean.shape[0] if self.mean.ndim == 1 else 0
         fits = self.covariance.shape == (d, d) and d > 0
         if self.factor is not None:
@@ -48,15 +48,17 @@ class Statistics:
                 self.covariance.shape,
                 None if self.factor is None else self.factor.shape,
             )
-            raise Invalid("bad-statistics", f"Mean, covariance and factor do not fit together: {shapes}.")
+            raise Invalid(
+                "bad-statistics", f"Mean, covariance and factor do not fit together; their shapes are {shapes}."
+            )
 
 
 def statistics_of(features: Features) -> Statistics:
     """Mean, unbiased covariance and factor of features (n, d), float32 or float64, n >= 2.
 
-    The factor comes from the data wherever the covariance alone would have lost digits: for n < d it
-    is the centred data (d, n) / sqrt(n - 1) itself, for a nearly singular covariance (n = d, many equal
-    rows, a feature that never fires) the transposed R of their QR decomposition, else Cholesky's.
+    If the covariance has lost digits, the factor comes from the data. For n < d it is the centred data
+    (d, n) / sqrt(n - 1). For a nearly singular covariance (n = d, many equal rows, a feature that is always 0) it is
+    the transposed R of their QR decomposition. Otherwise it is Cholesky's.
 
     Raises :class:`Invalid` (``bad-features``, ``too-few-images``, ``degenerate-features``).
     """
@@ -77,23 +79,23 @@ def statistics_of(features: Features) -> Statistics:
 
 
 def frechet_distance(a: Statistics, b: Statistics) -> float:
-    """The squared Fréchet distance between two normal distributions: FID, >= 0, smaller is more alike.
+    """The squared Fréchet distance between two normal distributions: FID, >= 0; smaller means more alike.
 
-    ``a`` is the generated set and ``b`` the reference; the value is the same either way round. The
-    error is at most 1e-9 of tr S_g + tr S_r. Raises :class:`Invalid` (``dimension-mismatch``,
-    ``bad-statistics`` for numbers that are not finite or a covariance with a negative eigenvalue).
+    ``a`` is the generated set and ``b`` the reference; the distance is symmetric. The error is at most 1e-9 of
+    tr S_g + tr S_r. Raises :class:`Invalid` (``dimension-mismatch``, ``bad-statistics`` for numbers that are not finite
+    or a covariance with a negative eigenvalue).
     """
     require_same_dimension(len(a.mean), len(b.mean))
     for statistics in (a, b):
         if not (np.isfinite(statistics.mean).all() and np.isfinite(statistics.covariance).all()):
-            raise Invalid("bad-statistics", "The mean or the covariance holds numbers that are not finite.")
+            raise Invalid("bad-statistics", "The mean or the covariance contains numbers that are not finite.")
     shift = a.mean - b.mean
     spread = float(np.trace(a.covariance) + np.trace(b.covariance))
     return max(0.0, float(shift @ shift) + spread - 2.0 * _trace_of_root(a, b))
 
 
 def _trace_of_root(a: Statistics, b: Statistics) -> float:
-    """tr (S_b S_a)^(1/2), by whichever of the two forms is exact for these covariances."""
+    """tr (S_b S_a)^(1/2), in the form that is exact for these covariances."""
     left, right = factor_of(a), factor_of(b)
     if is_regular(left, a.covariance) and is_regular(right, b.covariance):
         values = _eigenvalues_between(right, a.covariance)
@@ -105,22 +107,22 @@ def _trace_of_root(a: Statistics, b: Statistics) -> float:
 def _eigenvalues_between(triangle: Vector, covariance: Vector) -> Vector:
     """The eigenvalues of L^T S L with L lower triangular.
 
-    LAPACK's own product for this, dsygst, makes use of both structures, as two matrix products don't. Its
-    result is graded: L's columns become smaller to the right. Reduced from the lower triangle the small
-    eigenvalues keep their digits; from the upper one the trace of the root lost five of them.
+    LAPACK's product for this, dsygst, uses both structures, unlike two matrix products. Its result is graded, because
+    L's columns become smaller to the right. With the lower triangle, the small eigenvalues keep their digits; with the
+    upper triangle, the trace of the root lost five of them.
     """
-    # .T: the order that LAPACK wants.
+    # .T gives the memory order that LAPACK expects.
     product, failed = scipy.linalg.lapack.dsygst(covariance.T, triangle, itype=2, lower=1)
     if failed:
         raise ArithmeticError(f"dsygst failed: {failed}")
-    # numpy's: scipy's holds the interpreter's lock, and on busy cores a worker's heartbeat was late by 20 s.
+    # numpy's eigvalsh: scipy's holds the interpreter's lock, and on busy cores a worker's heartbeat was late by 20 s.
     return np.linalg.eigvalsh(product, UPLO="L")
 
 
 def factor_of(statistics: Statistics) -> Vector:
-    """The factor stored with the statistics, else Cholesky's, else V sqrt(w) without eigenvalues zero to rounding.
+    """The factor stored with the statistics, or Cholesky's, or V sqrt(w) without eigenvalues that are 0 up to rounding.
 
-    Raises :class:`Invalid` (``bad-statistics``) where the covariance has a negative eigenvalue.
+    Raises :class:`Invalid` (``bad-statistics``) for a covariance with a negative eigenvalue.
     """
     if statistics.factor is not None:
         return statistics.factor
@@ -129,14 +131,14 @@ def factor_of(statistics: Statistics) -> Vector:
     if triangle is not None:
         return triangle
     values, vectors = np.linalg.eigh(statistics.covariance)
-    if values[0] < -MIN_PIVOT * values[-1]:  # more than rounding: no set of features has this one
+    if values[0] < -MIN_PIVOT * values[-1]:  # more than rounding: no set of features has this covariance
         raise Invalid("bad-statistics", f"The covariance has the negative eigenvalue {values[0]:.3g}.")
     positive = values > noise * values[-1]
     return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
 
 
 def _cholesky(covariance: Vector, share: float) -> Vector | None:
-    """The Cholesky factor, or None if a pivot is no larger than this share of the largest variance."""
+    """The Cholesky factor; None if a pivot is not larger than this share of the largest variance."""
     try:
         triangle = np.asarray(np.linalg.cholesky(covariance), np.float64)
     except np.linalg.LinAlgError:
@@ -145,9 +147,9 @@ def _cholesky(covariance: Vector, share: float) -> Vector | None:
 
 
 def is_regular(factor: Vector, covariance: Vector, share: float = MIN_PIVOT) -> bool:
-    """Whether a covariance is safely positive definite, by the diagonal of its triangular factor.
+    """Whether a covariance is safely positive definite, from the diagonal of its triangular factor.
 
-    A factor of another shape does not bound the smallest singular value and counts as irregular.
+    A factor that is not triangular does not bound the smallest singular value and counts as irregular.
     """
     if factor.shape[0] != factor.shape[1] or any(row[place + 1 :].any() for place, row in enumerate(factor)):
         return False

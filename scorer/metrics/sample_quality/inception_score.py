@@ -2,9 +2,9 @@
 
     IS = exp(mean over images of KL(p(y | x), p(y))),   p(y) the mean of p(y | x)            (Salimans et al. 2016)
 
-Between 1 and the number of classes; larger is better. It uses no real image, so it can show neither copying nor
-likeness; it is computed because papers report it. Its standard error is a jackknife's: every image is left out of its
-split once.
+Between 1 and the number of classes; larger is better. It uses no real images, so it can show neither copying nor
+likeness; it is computed because papers report it. Its standard error comes from a jackknife that leaves every image out
+of its split once.
 """
 
 from itertools import pairwise
@@ -18,8 +18,8 @@ SPLITS = 10
 
 
 def inception_score(logits: Features, *, random: np.random.Generator | None = None, splits: int = SPLITS) -> Estimate:
-    """The score of logits (n, classes), float32 or float64: the mean over splits of the order that ``random`` gives, or
-    as is. Its error does not cover the bias that small splits score lower.
+    """The score of logits (n, classes), float32 or float64: the mean over splits, in the order that ``random`` draws or
+    in the given order. Its error does not cover the bias that small splits have lower scores.
 
     Raises :class:`Invalid`: ``bad-features``, ``too-few-images``, ``degenerate-features``.
     """
@@ -32,12 +32,12 @@ def inception_score(logits: Features, *, random: np.random.Generator | None = No
 
 
 def _score(logits: Features) -> tuple[float, float]:
-    """The score of one split, and the jackknife's estimate of its variance; the score of one image is always 1."""
+    """The score of one split, and the jackknife estimate of its variance; the score of one image is always 1."""
     logs = np.asarray(scipy.special.log_softmax(logits.astype(np.float64), axis=1))
     shares = np.exp(logs)
     own = (shares * logs).sum(axis=1)
     count = len(own)
-    # The mean of the divergences is that of the images' negative entropies, less the negative entropy of their mean.
+    # The mean divergence is the mean negative entropy of the images minus the negative entropy of their mean.
     value = float(np.exp(own.mean() - scipy.special.xlogy(mean := shares.mean(axis=0), mean).sum()))
     if count == 1:
         return value, 0.0

@@ -1,4 +1,4 @@
-"""Sums of a kernel over all pairs of rows, in float64 and in tiles: n x m numbers are never held in memory."""
+"""Sums of a kernel over all pairs of rows, in float64 and in tiles, without holding n x m numbers in memory."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from scorer.metrics.features import Features, Vector
 
-_BLOCK = 1024  # rows on either side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
+_BLOCK = 1024  # rows on each side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
 _WIDTH_ROWS = 1000
 
 Kernel = Callable[[Vector, Vector], Vector]
@@ -25,8 +25,8 @@ def gaussian_kernel(sigma: float) -> Kernel:
 
 
 def squared_distances(left: Vector, right: Vector) -> Vector:
-    """All squared distances of float64 rows (a, d) and (b, d), as (a, b); where rows nearly coincide, rounding leaves
-    some 1e-15 of their lengths: too little for a Gaussian kernel."""
+    """All squared distances of float64 rows (a, d) and (b, d), as (a, b). For nearly equal rows, rounding leaves about
+    1e-15 of their squared lengths, which does not matter for a Gaussian kernel."""
     values: Vector = left @ right.T
     values *= -2.0
     values += np.square(left).sum(axis=1)[:, None]
@@ -35,8 +35,8 @@ def squared_distances(left: Vector, right: Vector) -> Vector:
 
 
 def median_width(one: Features, other: Features) -> float:
-    """sigma of a Gaussian kernel: the root of half the median squared distance other than 0 between the first 1,000
-    rows of (n, d) and (m, d), or of one set's different rows; 1 where there is none."""
+    """sigma of a Gaussian kernel: the root of half the median non-zero squared distance between the first 1,000 rows of
+    (n, d) and (m, d), or between different rows of one set; 1 if there is none."""
     left, right = (features[:_WIDTH_ROWS].astype(np.float64) for features in (one, other))
     squares = squared_distances(left, right)
     if one is other:
@@ -46,7 +46,7 @@ def median_width(one: Features, other: Features) -> float:
 
 
 def sums_within(features: Features, kernel: Kernel, report: Callable[[float], None]) -> Vector:
-    """For every row the sum of its kernel values with all other rows, (n,)."""
+    """The sum of the kernel values of every row with all other rows, (n,)."""
     count = len(features)
     sums = np.zeros(count)
     for row in range(0, count, _BLOCK):
@@ -66,7 +66,7 @@ def sums_within(features: Features, kernel: Kernel, report: Callable[[float], No
 def sums_across(
     own: Features, other: Features, kernel: Kernel, report: Callable[[float], None]
 ) -> tuple[Vector, Vector]:
-    """The sums of the kernel values of every row of one set with all of the other, (n,) and (m,)."""
+    """The sums of the kernel values of every row of one set with all rows of the other, (n,) and (m,)."""
     by_own, by_other = np.zeros(len(own)), np.zeros(len(other))
     for row in range(0, len(own), _BLOCK):
         left = own[row : row + _BLOCK].astype(np.float64)

@@ -4,11 +4,11 @@
                                                                         (Gretton et al. 2012, eq. 3)
     k(x, y) = (x . y / d + 1)^3                                         (Binkowski et al. 2018, section 4)
 
-The field takes the mean over random subsets, because the cost grows with the square. Over all images it has the same
-expectation, varies less, and is the same whatever is drawn. Unbiased means that sets of one distribution give 0 on
-average, at any size, and so about half of the time less than 0: unlike FID it can be compared between sets of different
-sizes. Everything is float64, whatever the features, since the means nearly cancel; but for the part of the kernel that
-:class:`KernelRowSums` takes from the float32 products which other tests need, too.
+Papers usually take the mean over random subsets, because the cost grows with the square. Over all images it has the
+same expectation, varies less, and needs no random draw. Unbiased means that sets of one distribution give 0 on average,
+at any size, and are below 0 about half of the time. So unlike FID it can be compared between sets of different sizes.
+All computation is in float64 because the means nearly cancel. The exception is the part of the kernel that
+:class:`KernelRowSums` takes from float32 products, which other tests also need.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ def squared_mmd(
 ) -> Estimate:
     """The unbiased MMD^2 of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
-    The standard error is that of the linear part (Hájek's projection), where an image x counts as 2 (mean k(x, X) -
-    mean k(x, Y)). It is too rough to test whether two sets have one distribution, for there the linear part vanishes.
-    Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises
-    :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
+    The standard error is that of the linear part (Hájek's projection), to which an image x contributes
+    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets have one distribution, because then the
+    linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0.
+    Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
     """
     for features, whose in ((generated, "generated"), (reference, "reference")):
         _require(features, whose)
     require_same_dimension(generated.shape[1], reference.shape[1])
     n, m = len(generated), len(reference)
-    # A set against itself costs half, by symmetry.
+    # By symmetry, a set compared with itself costs half.
     costs = n * n / 2, n * m, m * m / 2
 
     def part(number: int) -> Callable[[float], None]:
@@ -51,8 +51,8 @@ def squared_mmd(
 
 
 def squared_mmd_of(own: Vector, across: Vector, reference: Vector) -> Estimate:
-    """The same of sums of kernel values: of every generated image with all others, (n,), and with all reference
-    images, (n,), and of every reference image with all others, (m,)."""
+    """:func:`squared_mmd` from sums of kernel values: of every generated image with all other generated images (n,) and
+    with all reference images (n,), and of every reference image with all other reference images (m,)."""
     n, m = len(own), len(reference)
     within, between = own / (n - 1), across / m
     value = within.mean() + reference.mean() / (m - 1) - 2.0 * between.mean()
@@ -60,13 +60,13 @@ def squared_mmd_of(own: Vector, across: Vector, reference: Vector) -> Estimate:
 
 
 class KernelRowSums:
-    """Finds the sum of the kernel values of every row of the first set of a pairing with all rows of the second, and
-    without its own where both are one set.
+    """Finds the sum of the kernel values of every row of the first set of a pairing with all rows of the second set. If
+    both are one set, a row's value with itself is left out.
 
         k = (a + t)^3 = a^3 + 3 a^2 t + 3 a t^2 + t^3,   a the mean of x . y / d + 1 over all pairs
 
-    The sums of t are of single rows, in float64; only those of its square and cube are of float32 products, whose
-    rounding they make small.
+    The sums of t come from single rows, in float64. Only the sums of its square and cube come from float32 products,
+    and their factors make the rounding small.
     """
 
     def __init__(self, pairing: Pairing) -> None:
@@ -80,7 +80,6 @@ class KernelRowSums:
         self._squares, self._cubes = np.zeros(len(along)), np.zeros(len(along))
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip."""
         rest = strip.products * np.float32(-0.5)
         rest += self._own[strip.rows, None].astype(np.float32)
         rest += self._other
@@ -90,7 +89,7 @@ class KernelRowSums:
         self._cubes[strip.rows] = powers.sum(axis=1, dtype=np.float64)
 
     def result(self) -> Vector:
-        """The sums, (n,), once all pairs were seen."""
+        """The sums, (n,), after all pairs."""
         pairing = self._pairing
         count, unit = len(pairing.other), 1.0 / (pairing.scale**2 * pairing.own.shape[1])
         mean = 1.0 + self._mean * unit
@@ -102,9 +101,9 @@ class KernelRowSums:
 
 
 def reference_sums_of(reference: Features, *, progress: Callable[[float], None] | None = None) -> Vector:
-    """For every row of features (m, d) the sum of its kernel values with all other rows, (m,) float64; worth storing.
+    """The sum of the kernel values of every row of features (m, d) with all other rows, (m,) float64; worth storing.
 
-    Raises :class:`Invalid` as :func:`squared_mmd` does.
+    Raises the errors of :func:`squared_mmd`.
     """
     _require(reference, "reference")
     return sums_within(reference, _kernel, progress or (lambda _share: None))

@@ -4,11 +4,11 @@
     F_b = max over l of (1 + b^2) alpha beta / (b^2 alpha + beta) = max of (1 + b^2) alpha(l) / (1 + b^2 l)
 
 for the shares p of the real and q of the generated images in the cells of k-means (k = 20) over both sets together,
-averaged over ten clusterings, as the paper does. (The authors' code takes for each the best of ten starts; the mean
-varies less than a single clustering, whatever its starts, and where it varies the error says so.) F_8 weighs recall,
-F_1/8 precision. As many real as generated images take part, or the cells would follow the larger set. The standard
-error has two parts, W + B / clusterings: W is the variance of the mean over the choice of images, the cells being
-given, by a bootstrap, because the maximum is not differentiable where the best angle changes; B is the variance
+averaged over ten clusterings, as in the paper. (The authors' code takes the best of ten starts for each clustering. The
+mean varies less than a single clustering, and the error includes its variation.) F_8 weights recall, F_1/8 precision.
+The same number of real and generated images take part; otherwise the cells would follow the larger set. The standard
+error has two parts, W + B / clusterings. W is the variance of the mean over the choice of images, for the same cells.
+It comes from a bootstrap, because the maximum is not differentiable where the best angle changes. B is the variance
 between the clusterings of the same images.
 """
 
@@ -28,12 +28,12 @@ ANGLES = 1001
 WEIGHT = 8.0
 _RESAMPLES = 100
 Labels = NDArray[np.int32]
-_EDGE = 1e-10  # the first angle's distance from 0, and the last one's from a right angle
+_EDGE = 1e-10  # the distance of the first angle from 0 and of the last angle from a right angle
 
 
 @dataclass(frozen=True)
 class PrdSummary:
-    """A curve in two numbers, in [0, 1], 1 for equal distributions."""
+    """A curve in two numbers, in [0, 1]; 1 for equal distributions."""
 
     recall: float
     """F_8"""
@@ -43,12 +43,12 @@ class PrdSummary:
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """The mean summary of some clusterings of ``count`` images of either kind, with standard errors."""
+    """The mean summary of several clusterings of ``count`` images of each kind, with standard errors."""
 
     mean: PrdSummary
     error: PrdSummary
     between: PrdSummary
-    """The standard deviation between the clusterings (over s - 1); 0 for one."""
+    """The standard deviation between the clusterings (divided by s - 1); 0 for a single clustering."""
     clusterings: int
     count: int
 
@@ -79,18 +79,18 @@ def prd(
     cells: int = CELLS,
     progress: Callable[[float], None] | None = None,
 ) -> PrecisionRecall:
-    """The summary of features (n, d) and (m, d), float32 or float64: the mean over some clusterings.
+    """The summary of features (n, d) and (m, d), float32 or float64: the mean over several clusterings.
 
-    ``random`` draws from the larger set, seeds k-means and draws anew for the errors. ``progress`` is called with the
-    finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples` does.
+    ``random`` draws from the larger set, seeds k-means, and draws the bootstrap samples. ``progress`` is called with
+    the finished share, rising to 1.0. Raises the errors of :func:`equal_subsamples`.
     """
     drawn = equal_subsamples({"generated": generated, "reference": reference}, random, min_images=cells)
     both = np.concatenate(drawn)
     count = len(drawn[0])
     labels = np.empty((clusterings, 2, count), np.int32)
     seeds = [int(random.integers(2**31)) for _ in range(clusterings)]
-    for number, each in enumerate(map_parts(lambda seed: _labels(both, cells, seed), seeds)):
-        labels[number] = each.reshape(2, count)
+    for number, clustering in enumerate(map_parts(lambda seed: _labels(both, cells, seed), seeds)):
+        labels[number] = clustering.reshape(2, count)
         if progress:
             progress((number + 1) / clusterings)
     summaries = _summaries(labels, cells)
@@ -101,14 +101,14 @@ def prd(
 
 
 def _summaries(labels: Labels, cells: int) -> Vector:
-    """F_8 and F_1/8 by clustering, (c, 2), of the cells of generated and real images, (c, 2, n)."""
+    """F_8 and F_1/8 of each clustering, (c, 2), from the cells of generated and real images, (c, 2, n)."""
     shares = [[np.bincount(part, minlength=cells) / len(part) for part in pair] for pair in labels]
     return np.array([astuple(summary_of(q, p)) for q, p in shares])
 
 
 def _spread(labels: Labels, cells: int, random: np.random.Generator) -> Vector:
-    """Bootstrap standard deviations of both means over the clusterings, (2,): the images are drawn again, the same for
-    all clusterings, whose cells stay."""
+    """Bootstrap standard deviations of both means over the clusterings, (2,). Each sample draws the same images for all
+    clusterings and leaves the cells unchanged."""
     count = labels.shape[2]
     means = np.empty((_RESAMPLES, 2))
     for number in range(_RESAMPLES):
@@ -129,7 +129,7 @@ def _labels(features: Features, cells: int, seed: int) -> Labels:
 
 
 def _first_centres(features: Features, cells: int, random_state: np.random.RandomState) -> Vector:
-    """k-means++ as scikit-learn makes it, which would widen float32 features to float64 anew for each cell."""
+    """k-means++ of scikit-learn on float64 features; with float32 it would convert them again for each cell."""
     from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415
 
     return np.asarray(kmeans_plusplus(features.astype(np.float64), cells, random_state=random_state)[0])

@@ -13,18 +13,19 @@ from scorer.metrics.features import Features, Vector, require_matrix
 from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
 
 PRECISION_K, DENSITY_K = 3, 5
-"""To which neighbour the balls reach: of precision and recall, and of density and coverage (the papers' numbers)."""
+"""The neighbour that defines the size of the balls, for precision and recall and for density and coverage (as in the
+papers)."""
 
 
 class CoverageCounter:
-    """Counts, block by block, in how many sets each of ``points`` points lies."""
+    """Counts, block by block, how many sets contain each of ``points`` points."""
 
     def __init__(self, points: int) -> None:
         self._held = np.zeros(points, np.int64)
         self._first = np.zeros(points, np.int64)
 
     def add(self, inside: NDArray[np.bool_], start: int) -> None:
-        """Add a block: whether each point lies in sets start.., (sets, points)."""
+        """Add a block for the sets from ``start``: whether each set contains each point, (sets, points)."""
         held = inside.sum(axis=0)
         new = (self._held == 0) & (held > 0)
         self._first[new] = start + inside[:, new].argmax(axis=0)
@@ -32,15 +33,15 @@ class CoverageCounter:
 
     @property
     def share(self) -> float:
-        """The share in [0, 1] of the points that lie in any set."""
+        """The share in [0, 1] of the points that are in any set."""
         return float((self._held > 0).mean())
 
     def exclusive_counts(self, sets: int) -> Indices:
-        """How many points each set alone holds, (sets,)."""
+        """The number of points that are in no other set, (sets,)."""
         return np.bincount(self._first[self._held == 1], minlength=sets)
 
     def set_error(self, sets: int) -> float:
-        """The standard error of ``share`` over the choice of the sets, the points being given: jackknife."""
+        """The standard error of ``share`` over the choice of the sets, for the same points, from a jackknife."""
         lost = self.exclusive_counts(sets) / len(self._held)
         return float(np.sqrt((sets - 1) * lost.var()))
 
@@ -56,15 +57,15 @@ class Manifold:
     squares: Vector
 
     def limits(self, k: int) -> Vector:
-        """Squared radii, (n,), that reach to the k-th neighbour."""
+        """Squared radii, (n,), up to the k-th neighbour."""
         if not 1 <= k <= self.squares.shape[1]:
-            raise Invalid("bad-count", f"The manifold knows 1 to {self.squares.shape[1]} neighbours, not {k}.")
+            raise Invalid("bad-count", f"k is {k}; this manifold has 1 to {self.squares.shape[1]} neighbours.")
         return np.asarray(self.squares[:, k - 1])
 
 
 @dataclass(frozen=True)
 class Prdc:
-    """Precision, recall and coverage in [0, 1]; density >= 0, 1 in expectation for two samples of one law."""
+    """Precision, recall and coverage in [0, 1]; density >= 0, with expectation 1 for samples of one distribution."""
 
     precision: float
     recall: float
@@ -73,10 +74,10 @@ class Prdc:
 
 
 def manifold_of(features: Features, k: int = DENSITY_K, *, progress: Callable[[float], None] | None = None) -> Manifold:
-    """Measure the balls around the rows of features (n, d), float32 or float64, n > k.
+    """Compute the balls around the rows of features (n, d), float32 or float64, n > k.
 
-    Worth storing for a reference, whose balls cost more than the rest. ``progress`` is called with the finished
-    share, rising to 1.0. Raises :class:`Invalid` as :func:`neighbours` does.
+    Worth storing for a reference, because its balls cost more than everything else. ``progress`` is called with the
+    finished share, rising to 1.0. Raises the errors of :func:`neighbours`.
     """
     return Manifold(features, neighbours(features, k=k, progress=progress).squares)
 
@@ -89,11 +90,11 @@ def prdc_with_error(
     density_k: int = DENSITY_K,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Prdc, Prdc]:
-    """Improved precision and recall with balls to the ``k``-th, density and coverage to the ``density_k``-th, of
-    features, float32 or float64; and their standard errors over the choice of generated images.
+    """Improved precision and recall with balls up to the ``k``-th neighbour, density and coverage up to the
+    ``density_k``-th, of float32 or float64 features; and their standard errors over the choice of generated images.
 
     The defaults are the papers'. Never holds n x m numbers. ``progress`` is called with the finished share, rising to
-    1.0. Raises :class:`Invalid`: ``bad-count``, and as :class:`Pairing` does.
+    1.0. Raises :class:`Invalid`: ``bad-count``, and the errors of :class:`Pairing`.
     """
     for features, whose in ((generated, "generated"), (reference, "reference")):
         require_matrix(features, whose)
@@ -114,7 +115,7 @@ def prdc_with_error(
 
 
 class Overlap:
-    """Finds how two manifolds overlap, of all pairs of a generated and a real image in one pass."""
+    """Finds how two manifolds overlap, in one pass over all pairs of a generated and a real image."""
 
     def __init__(self, own: Manifold, other: Manifold, k: int = PRECISION_K, *, density_k: int = DENSITY_K) -> None:
         self._around_generated = own.limits(k)[:, None]
@@ -126,7 +127,6 @@ class Overlap:
         self._recalled, self._covered = CoverageCounter(m), CoverageCounter(m)
 
     def add(self, strip: DistanceStrip) -> None:
-        """Take one strip of the generated and all real images."""
         rows = strip.rows
         self._precise[rows] = strip.within(self._around_real, strict=False).any(axis=1)
         self._recalled.add(strip.within(self._around_generated[rows], strict=False), rows.start)
@@ -135,7 +135,7 @@ class Overlap:
         self._covered.add(inside, rows.start)
 
     def result(self) -> tuple[Prdc, Prdc]:
-        """The numbers and their standard errors, once all pairs were seen."""
+        """The numbers and their standard errors, after all pairs."""
         precise, dense, n = self._precise, self._dense, len(self._precise)
         density = int(dense.sum()) / (self._density_k * n)
         values = Prdc(float(precise.mean()), self._recalled.share, density, self._covered.share)

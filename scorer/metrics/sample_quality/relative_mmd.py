@@ -4,14 +4,14 @@
     k(x, y) = exp(-|x - y|^2 / (2 sigma^2))                              (Bounliphone et al. 2016, section 3)
 
 Both discrepancies are unbiased, and the mean of k over pairs of training images, which they share, cancels. Var t is
-that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. The authors' code estimates it by
-products of sums that are too low by about 2 / n of a squared mean: for sets far apart the variance came out below 0,
-and the test then found nothing. sigma is the mean of two median widths: with m the median of the squared distances
-other than 0 between at most 1,000 training rows and as many of the other set, a width is sqrt(m / 2).
+that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. The authors' code estimates it
+from products of sums, which are too low by about 2 / n of a squared mean. For sets far apart that variance fell below
+0, and the test found nothing. sigma is the mean of two median widths. With m the median non-zero squared distance
+between at most 1,000 training rows and as many rows of the other set, a width is sqrt(m / 2).
 
-A p-value near 0 means that the generated images are closer, near 1 that they are farther. The test detects
-underfitting and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole training set is about as far
-from it as an independent sample, and both discrepancies are about 0.
+A p-value near 0 means that the generated images are closer, near 1 that they are farther. The test detects underfitting
+and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole training set is about as far from it as an
+independent sample, and both discrepancies are about 0.
 """
 
 from collections.abc import Callable
@@ -40,18 +40,18 @@ class RelativeMmd:
     held_out: float
     """Unbiased MMD^2 between training and held-out images; may be below 0."""
     generated: float
-    """The same between training and generated images."""
+    """Unbiased MMD^2 between training and generated images."""
     standard_error: float
-    """Of the difference ``held_out - generated`` over the choice of all three kinds of images, for the test; 0 where
-    all kernel values are equal."""
+    """The standard error of the difference ``held_out - generated`` over the choice of all three kinds of images, for
+    the test; 0 if all kernel values are equal."""
     sampling_error: float
-    """Of the difference over the choice of generated images, and over which of the given others were drawn."""
+    """The standard error of the difference over the choice of generated images and the draw from the other images."""
     sigma: float
     count: int
 
     @property
     def z(self) -> float:
-        """The difference in standard errors; above 0 the generated images are the closer ones."""
+        """The difference in standard errors; above 0 the generated images are closer."""
         return (self.held_out - self.generated) / self.standard_error if self.standard_error else 0.0
 
     @property
@@ -61,7 +61,7 @@ class RelativeMmd:
 
     @property
     def p_farther(self) -> float:
-        """One-sided p-value for their being farther."""
+        """One-sided p-value for generated images being farther from the training images than held-out images."""
         return float(scipy.stats.norm.cdf(self.z))
 
 
@@ -75,11 +75,11 @@ def relative_mmd(
     authors: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> RelativeMmd:
-    """Compare features, float32 or float64, of the three kinds; as many of each, at most ``max_images``, are drawn.
+    """Compare features of the three kinds, float32 or float64. Draws the same number of each, at most ``max_images``.
 
-    Sets that are equally large take part whole. ``authors`` takes their code's variance. Never holds n x n numbers.
-    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`equal_subsamples`
-    does, ``too-few-images`` for fewer than three images.
+    Sets of equal size take part whole. ``authors`` uses the variance of the authors' code. Never holds n x n numbers.
+    ``progress`` is called with the finished share, rising to 1.0. Raises the errors of :func:`equal_subsamples`,
+    ``too-few-images`` for fewer than three images.
     """
     own, real, held_out_sample = equal_subsamples(
         {"generated": generated, "reference": training, "held-out": held_out}, random, max_images, 3
@@ -95,7 +95,7 @@ def relative_mmd(
     discrepancies = (base + sums.inside - 2.0 * sums.between for sums in (against_held_out, against_generated))
     variances = _variances(against_held_out, against_generated)
     error = np.sqrt(_variance_of_authors(against_held_out, against_generated) if authors else variances.sum())
-    # Of given images only those that were not drawn are unknown.
+    # Of the reference images, only those that were not drawn add variance.
     unknown = np.array([1.0 - n / len(training), 1.0 - n / len(held_out), 1.0])
     held_out_value, generated_value = discrepancies
     return RelativeMmd(held_out_value, generated_value, float(error), float(np.sqrt(unknown @ variances)), sigma, n)
@@ -103,7 +103,7 @@ def relative_mmd(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Row sums of kernel values, (n,): of a set with itself, of it with the training images, and of these with it."""
+    """Row sums of kernel values, (n,): within a set, of the set with the training images, and of these with the set."""
 
     within: Vector
     by_own: Vector
@@ -136,7 +136,7 @@ def _variances(held_out: _Sums, generated: _Sums) -> Vector:
 
 
 def _variance_of_authors(held_out: _Sums, generated: _Sums) -> float:
-    """(4 (n - 2) / (n (n - 1))) zeta_1, or 0 where that is negative."""
+    """(4 (n - 2) / (n (n - 1))) zeta_1, or 0 if that is negative."""
     n = len(generated.within)
     shared = held_out.by_real @ generated.by_real / n**3 - held_out.between * generated.between
     zeta = held_out.zeta() + generated.zeta() - 2.0 * float(shared)

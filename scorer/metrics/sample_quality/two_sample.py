@@ -1,14 +1,15 @@
-"""The 1-nearest-neighbour two-sample test: the leave-one-out accuracy of telling generated from real images.
+"""The 1-nearest-neighbour two-sample test: the leave-one-out accuracy of distinguishing generated from real images.
 
-As many real as generated images are pooled, and each is classified by its nearest other image (Lopez-Paz and Oquab
-2017; real and generated apart as in Xu et al. 2018). Where both come from one law the accuracy is (n - 1) / (2 n - 1),
-about a half. Above it the two can be told apart. Real above and generated below: the real images lie closer together
-than the generated ones; the other way round: the generated images lie in few places. Both far below: the generated
-images are copies of the very real images in the sample.
+The same number of real and generated images are pooled, and each is classified by its nearest other image (Lopez-Paz
+and Oquab 2017; separate accuracies for real and generated images as in Xu et al. 2018). If both come from one
+distribution, the accuracy is (n - 1) / (2 n - 1), about a half. Above it the two can be distinguished. If real is above
+and generated below, the real images are closer together than the generated images; in the opposite case, the generated
+images are concentrated in few places. If both are far below, the generated images are copies of the real images in the
+sample.
 
-The p-values are those of a permutation of the labels: given the graph of nearest neighbours, the mean and the variance
-of the number of correct answers over all ways to call n of the 2 n images real are exact (Schilling 1986), and its
-distribution is taken for normal. Ties between equally near images are broken at random, since images are shuffled
+The p-values come from permutations of the labels. Given the graph of nearest neighbours, the mean and the variance of
+the number of correct answers over all ways to call n of the 2 n images real are exact (Schilling 1986). Their
+distribution is assumed to be normal. Ties between equally near images are broken at random, because images are shuffled
 first.
 """
 
@@ -26,7 +27,7 @@ from scorer.metrics.statistics.subsampling import equal_draws
 
 @dataclass(frozen=True)
 class Accuracy:
-    """An accuracy, with its distribution if real and generated images came from one law."""
+    """An accuracy, with its distribution if real and generated images come from one distribution."""
 
     share: float
     expected: float
@@ -45,7 +46,7 @@ class Accuracy:
 
     @property
     def p_below(self) -> float:
-        """One-sided p-value for an accuracy below chance, as copies and originals have it."""
+        """One-sided p-value for an accuracy below chance, as for copies and their originals."""
         return float(scipy.stats.norm.cdf(self.z))
 
 
@@ -61,22 +62,22 @@ class TwoSample:
 
 @dataclass(frozen=True, eq=False)
 class PooledSample:
-    """Which images take part, and in which order they are pooled: the place in the pool of each generated (n,) and of
-    each real image (m,), -1 for one that takes no part. Of equally near images the one with the lower place counts as
-    the nearest."""
+    """The images that take part, with their order in the pool: the position of each generated (n,) and each real image
+    (m,), or -1 for an image that takes no part. Among equally near images, the one at the lower position counts as the
+    nearest."""
 
     generated: Indices
     reference: Indices
 
     @property
     def count(self) -> int:
-        """How many images of either kind take part."""
+        """The number of images of each kind that take part."""
         return int((self.generated >= 0).sum())
 
 
 def draw_pool(generated: Features, reference: Features, *, random: np.random.Generator) -> PooledSample:
-    """Draw from the larger of two sets, (n, d) and (m, d), and shuffle. Raises :class:`Invalid` as
-    :func:`equal_draws` does, ``too-few-images`` for fewer than two images."""
+    """Draw from the larger of two sets, (n, d) and (m, d), and shuffle. Raises the errors of :func:`equal_draws`,
+    ``too-few-images`` for fewer than two images."""
     real, own = equal_draws({"reference": reference, "generated": generated}, random, min_images=2)
     places = np.empty(2 * len(real), np.int64)
     places[random.permutation(2 * len(real))] = np.arange(2 * len(real))
@@ -94,7 +95,7 @@ def two_sample(
 ) -> TwoSample:
     """Test features (n, d) and (m, d), float32 or float64; ``random`` draws from the larger set and shuffles.
 
-    ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid` as :func:`draw_pool` does.
+    ``progress`` is called with the finished share, rising to 1.0. Raises the errors of :func:`draw_pool`.
     """
     pool = draw_pool(generated, reference, random=random)
     pooled = np.empty((2 * pool.count, generated.shape[1]), np.result_type(generated, reference))
@@ -104,7 +105,7 @@ def two_sample(
 
 
 class PooledNeighbours:
-    """The nearest image in the pool of every image of the pool, put together of searches among its parts."""
+    """The nearest image in the pool of every image of the pool, combined from searches among its parts."""
 
     def __init__(self, pool: PooledSample) -> None:
         self._pool = pool
@@ -112,8 +113,8 @@ class PooledNeighbours:
         self.places = np.full(2 * pool.count, 2 * pool.count)
 
     def add(self, places: Indices, squares: Vector, nearest: Indices) -> None:
-        """Take the squared distances and the places of the nearest images, each (k,), that were found for images of
-        some ``places``. Images without a place are left out."""
+        """Take search results for the images at ``places``: squared distances and positions of their nearest images,
+        each (k,). Images without a position are left out."""
         some = places >= 0
         places, squares, nearest = places[some], squares[some], nearest[some]
         tied = (squares == self._squares[places]) & (nearest < self.places[places])
@@ -122,7 +123,7 @@ class PooledNeighbours:
 
 
 def two_sample_in(pool: PooledSample, nearest: Indices) -> TwoSample:
-    """The test's result, of the place of the nearest image of every image of the pool, (2 count,)."""
+    """The test's result, from the position of the nearest image of every image of the pool, (2 count,)."""
     is_real = np.zeros(2 * pool.count, np.bool_)
     is_real[pool.reference[pool.reference >= 0]] = True
     is_correct = is_real == is_real[nearest]
@@ -136,11 +137,11 @@ def two_sample_in(pool: PooledSample, nearest: Indices) -> TwoSample:
 
 
 def _graph(nearest: Indices) -> tuple[int, int, int]:
-    """Numbers of ordered pairs of edges image -> nearest image that share both ends, one end, no end."""
+    """The numbers of ordered pairs of edges image -> nearest image that share both ends, one end, or no end."""
     count = len(nearest)
     both = int(np.count_nonzero(nearest[nearest] == np.arange(count)))
     popular = np.bincount(nearest, minlength=count)
-    # Two edges into one image; an edge into the start of another one, unless that one leads straight back.
+    # Two edges into one image, or an edge into the start of another edge that does not lead straight back.
     one = int((popular * (popular - 1)).sum()) + 2 * (count - both)
     return both, one, count * (count - 1) - both - one
 
@@ -158,7 +159,7 @@ def _accuracy(share: float, per_kind: int, graph: tuple[int, int, int], *, kinds
 
 
 def _chance(per_kind: int, images: int) -> float:
-    """The probability that so many given images are all of one given kind, of 2 ``per_kind`` images."""
+    """The probability that all of ``images`` given images are of one given kind, out of 2 ``per_kind`` images."""
     return float(np.prod([max(0, per_kind - step) / max(1, 2 * per_kind - step) for step in range(images)]))
 
 

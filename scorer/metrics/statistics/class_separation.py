@@ -1,7 +1,7 @@
 """Separation of memorising from legitimate entries, by a threshold or by a whole feature space.
 
-Distances are memorization distances s; memorising entries have the smaller ones. A number that does not exist
-(a comparison of two classes where one is empty, the spread of nothing) is None.
+Distances are memorization distances s; memorising entries have smaller ones. A number that does not exist (a comparison
+with an empty class, the spread of nothing) is None.
 """
 
 from collections.abc import Sequence
@@ -34,29 +34,29 @@ class Confusion:
 
     @property
     def errors(self) -> int:
-        """How many labelled entries the threshold gets wrong."""
+        """The number of labelled entries that the threshold judges wrongly."""
         return self.false_negatives + self.false_positives
 
 
 def distances_of(values: ArrayLike) -> Vector:
-    """Distances (n,) as float64; :class:`Invalid` (``bad-distances``) where not finite or below 0."""
+    """Distances (n,) as float64; :class:`Invalid` (``bad-distances``) if one is not finite or below 0."""
     distances = np.asarray(values, dtype=np.float64)
     if distances.ndim != 1:
-        raise Invalid("bad-distances", f"Distances must be one list of numbers, not of shape {distances.shape}.")
+        raise Invalid("bad-distances", f"Distances must be one list of numbers, but their shape is {distances.shape}.")
     wrong = np.flatnonzero(~(np.isfinite(distances) & (distances >= 0.0)))
     if len(wrong):
         raise Invalid(
             "bad-distances",
-            f"{len(wrong)} distance(s) are negative or not finite, the first that of entry {wrong[0]}.",
+            f"{len(wrong)} distance(s) are negative or not finite, the first at entry {wrong[0]}.",
             rows=[int(row) for row in wrong],
         )
     return distances
 
 
 def classes_of(memorised: Labels, count: int) -> tuple[Mask, Mask]:
-    """(memorising, legitimate) masks (n,) from labels that are true, false, or None or nan for unlabelled.
+    """(memorising, legitimate) masks (n,) from labels: true, false, or None or nan for unlabelled.
 
-    Raises :class:`Invalid` (``bad-labels``) for another number of labels or another kind of label.
+    Raises :class:`Invalid` (``bad-labels``) for a wrong number of labels or an unknown label.
     """
     if not isinstance(memorised, np.ndarray) or memorised.dtype == object:
         memorised = np.array([np.nan if label is None else float(label) for label in memorised], dtype=np.float64)
@@ -64,16 +64,15 @@ def classes_of(memorised: Labels, count: int) -> tuple[Mask, Mask]:
     if len(labels) != count:
         raise Invalid("bad-labels", f"There are {len(labels)} labels for {count} distances.")
     if not np.isin(labels[~np.isnan(labels)], (0.0, 1.0)).all():
-        raise Invalid("bad-labels", "A label must be true (memorising), false (legitimate) or nothing.")
+        raise Invalid("bad-labels", "A label must be true (memorising), false (legitimate) or null (unlabelled).")
     return labels == 1.0, labels == 0.0
 
 
 def memorization_margin(distances: ArrayLike) -> float:
     """d(M) = min over tau of the sum of (s - tau)^2, attained at the mean (Bai et al. 2021, section 2.2).
 
-    It is n times the variance: it grows with the number of entries and with the scale of the space and
-    ignores labels, so compare extractors by AUC and Cohen's d as well. Raises :class:`Invalid`
-    (``no-distances``) for an empty list.
+    It is n times the variance. It grows with the number of entries and the scale of the space and ignores labels, so
+    also compare extractors by AUC and Cohen's d. Raises :class:`Invalid` (``no-distances``) for an empty list.
     """
     values = distances_of(distances)
     if not len(values):
@@ -84,7 +83,7 @@ def memorization_margin(distances: ArrayLike) -> float:
 def relative_variance(distances: Vector) -> float | None:
     """Squared coefficient of variation, var / mean^2: the spread d(M) without its scale and number.
 
-    None for fewer than two entries or where every distance is 0.
+    None for fewer than two entries or if every distance is 0.
     """
     if len(distances) < 2 or not distances.any():
         return None
@@ -92,17 +91,17 @@ def relative_variance(distances: Vector) -> float | None:
 
 
 def area_under_curve(memorising: Vector, legitimate: Vector) -> float | None:
-    """The probability that a memorising entry is closer than a legitimate one, ties half (ROC AUC)."""
+    """The probability that a memorising entry is closer than a legitimate one; ties count half (ROC AUC)."""
     if not len(memorising) or not len(legitimate):
         return None
     return mann_whitney(legitimate, memorising).share
 
 
 def cohens_d(memorising: Vector, legitimate: Vector) -> float | None:
-    """Difference of the class means over the root of the mean of the two class variances (n - 1).
+    """The difference of the class means divided by the root of the mean of the two class variances (n - 1).
 
-    The classes count alike, however many entries each has (Cohen 1988, eq. 2.3.2). None where a class
-    has fewer than two entries or neither varies.
+    Both classes have the same weight, for any number of entries (Cohen 1988, eq. 2.3.2). None if a class has fewer than
+    two entries or neither class varies.
     """
     if len(memorising) < 2 or len(legitimate) < 2:
         return None
@@ -111,6 +110,6 @@ def cohens_d(memorising: Vector, legitimate: Vector) -> float | None:
 
 
 def confusion_of(memorising: Vector, legitimate: Vector, tau: float) -> Confusion:
-    """Count the labelled entries on either side of ``tau``."""
+    """Count the labelled entries below ``tau``, and those at or above it."""
     caught, wronged = int((memorising < tau).sum()), int((legitimate < tau).sum())
     return Confusion(caught, len(memorising) - caught, wronged, len(legitimate) - wronged)

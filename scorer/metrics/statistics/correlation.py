@@ -1,6 +1,6 @@
 """Correlation of paired values: Pearson, Spearman, mean rank difference, common leaders; and quantiles.
 
-Compares two ways of measuring the same entries. A number that does not exist (nothing to compare, no spread) is None.
+Compares two measurements of the same entries. A number that does not exist (nothing to compare, no spread) is None.
 """
 
 from types import MappingProxyType
@@ -31,8 +31,8 @@ def quantiles(values: Vector) -> dict[str, float]:
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
-    """The linear correlation r = cov(x, y) / (sd(x) sd(y)) of pairs (n,) and (n,); None for fewer than two pairs, or
-    where one side does not vary."""
+    """The linear correlation r = cov(x, y) / (sd(x) sd(y)) of pairs (n,) and (n,); None for fewer than two pairs, or if
+    one side does not vary."""
     x, y = _pair(first, second)
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return None
@@ -47,20 +47,20 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
 
 
 def ranks(values: ArrayLike) -> Vector:
-    """Ranks from 1 (the lowest) of values (n,); equal values share the mean of theirs."""
+    """Ranks from 1 (the lowest) of values (n,); equal values share the mean of their ranks."""
     # scipy.stats.rankdata would load scipy.stats, 60 MB, into the web process.
     _, places, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places], dtype=np.float64)
 
 
 def mean_rank_difference(first: ArrayLike, second: ArrayLike) -> float | None:
-    """mean |rank(x) - rank(y)| (Bai et al. 2021, section 4); None for no pairs."""
+    """mean |rank(x) - rank(y)| (Bai et al. 2021, section 4); None without pairs."""
     x, y = _pair(first, second)
     return float(np.abs(ranks(x) - ranks(y)).mean()) if len(x) else None
 
 
 def leaders_in_common(first: ArrayLike, second: ArrayLike, count: int) -> int:
-    """How many of the ``count`` lowest values of one side are among those of the other; ties to the earlier one."""
+    """How many of the ``count`` lowest values are the same on both sides; ties to the earlier value."""
     x, y = _pair(first, second)
     leading = (set(np.argsort(side, kind="stable")[:count].tolist()) for side in (x, y))
     return len(set.intersection(*leading))
@@ -71,5 +71,5 @@ def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Vector, Vector]:
     if x.shape != y.shape or x.ndim != 1:
         raise Invalid("bad-pairs", f"There are {x.size} values on one side and {y.size} on the other.")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise Invalid("bad-pairs", "What is not a finite number can't be compared.")
+        raise Invalid("bad-pairs", "Only finite numbers can be compared.")
     return x, y

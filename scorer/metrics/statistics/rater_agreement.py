@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike
 def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """Cohen's kappa of two raters' labels of the same n things (Cohen 1960): ``(p_o - p_e) / (1 - p_e)``.
 
-    ``p_o`` is the share on which they agree, ``p_e = sum over labels of p_1(label) * p_2(label)`` the share expected
-    of raters who give the same labels as often, but at random. 1 is full agreement, 0 no better than chance,
-    negative worse. nan where nothing was rated, or both gave one and the same label to everything: then agreement
-    says nothing. ``ValueError`` if one has rated more than the other.
+    ``p_o`` is the share of labels that agree. ``p_e = sum over labels of p_1(label) * p_2(label)`` is the share
+    expected of raters who use each label as often, but at random. 1 is full agreement, 0 is no better than chance,
+    negative is worse. nan if nothing was rated, or if both gave the same single label to everything: then agreement
+    says nothing.
+    ``ValueError`` if one rated more than the other.
     """
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} labels are not of the same things")
+        raise ValueError(f"one rater has {len(first)} labels and the other {len(second)}")
     count = len(first)
     ours, theirs = Counter(first), Counter(second)
-    # In integers as long as possible, so that the comparison with full agreement is exact.
+    # Integers keep the comparison with full agreement exact.
     agreed = sum(one == other for one, other in zip(first, second, strict=True)) * count
     by_chance = sum(ours[label] * theirs[label] for label in ours)
     if by_chance == count * count:
@@ -32,13 +33,13 @@ def interval_alpha(counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> fl
     """Krippendorff's alpha with the interval difference (v - w)^2, from the number of values of each thing (n,), their
     sum (n,) and the sum of their squares (n,).
 
-    ``alpha = 1 - D_o / D_e`` (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"), where with m_u values
-    of thing u and n of all things that have two or more
+    ``alpha = 1 - D_o / D_e`` (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"), with m_u values of
+    thing u and n values of all things that have two or more:
 
         D_o = 1/n sum_u 1/(m_u - 1) sum_{i != j in u} (v_i - v_j)^2,   D_e = 1/(n (n - 1)) sum_{i != j} (v_i - v_j)^2,
 
-    and ``sum_{i != j} (v_i - v_j)^2 = 2 (m sum v^2 - (sum v)^2)``. 1: all agree; 0: as by chance. None where nothing
-    has two values, or all values are equal.
+    and ``sum_{i != j} (v_i - v_j)^2 = 2 (m sum v^2 - (sum v)^2)``. 1 is full agreement, 0 is chance. None if nothing
+    has two values, or if all values are equal.
     """
     m, total, square = (np.asarray(values, np.float64) for values in (counts, sums, squares))
     paired = m >= 2

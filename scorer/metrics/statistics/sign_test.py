@@ -1,6 +1,6 @@
 """The sign test on pairs: do errors rise when targets are distorted?
 
-Of n targets, ties left out, r have a larger error when distorted. If distortion changed nothing, r would be binomial
+Of n targets without ties, r have a larger error when distorted. If distortion changed nothing, r would be binomial
 with n and 1/2.
 """
 
@@ -15,7 +15,7 @@ from scorer.metrics.statistics.class_separation import distances_of
 
 @dataclass(frozen=True)
 class SignTest:
-    """Errors of the same targets before and after: the medians, and how many errors increased."""
+    """Errors of the same targets before and after: the medians, and the numbers that increased and decreased."""
 
     before: float
     after: float
@@ -25,12 +25,12 @@ class SignTest:
 
     @property
     def p_value(self) -> float:
-        """The probability that so many or more increase if distortion changes nothing."""
+        """The probability that at least this many increase if distortion changes nothing."""
         return float(scipy.stats.binom.sf(self.increased - 1, self.increased + self.decreased, 0.5))
 
 
 def sign_test(before: Vector, after: Vector) -> SignTest:
-    """Compare the errors (n,) of targets, n >= 1, with those of the same targets distorted.
+    """Compare the errors (n,) of targets, n >= 1, with those of the same targets after distortion.
 
     Raises :class:`Invalid` (``bad-distances``).
     """

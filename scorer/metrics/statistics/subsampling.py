@@ -11,9 +11,9 @@ from scorer.metrics.features import Features, require_finite, require_matrix, re
 def equal_subsamples(
     sets: Mapping[str, Features], random: np.random.Generator, max_images: int | None = None, min_images: int = 1
 ) -> list[Features]:
-    """The sets, (n, d) and (m, d) and so on, each cut to the size of the smallest, and to ``max_images``.
+    """The sets, (n, d), (m, d) and so on, each reduced to the size of the smallest set and to ``max_images``.
 
-    Those of :func:`equal_draws`; a set that has the right size stays whole.
+    Takes the rows of :func:`equal_draws`; a set of the right size stays whole.
     """
     draws = equal_draws(sets, random, max_images, min_images)
     return [
@@ -25,11 +25,11 @@ def equal_subsamples(
 def equal_draws(
     sets: Mapping[str, Features], random: np.random.Generator, max_images: int | None = None, min_images: int = 1
 ) -> list[Indices]:
-    """Rows of the sets, ascending, as many of each as the smallest has, and at most ``max_images``.
+    """Ascending row indices of each set: as many as the smallest set has, and at most ``max_images``.
 
-    ``random`` draws without replacement; of a set that has the right size all rows are taken. Keys name the sets in
-    messages. Raises :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``,
-    ``degenerate-features``, ``dimension-mismatch``.
+    ``random`` draws without replacement; a set of the right size keeps all rows. Keys name the sets in messages. Raises
+    :class:`Invalid`: ``bad-features``, ``too-few-images`` for fewer than ``min_images``, ``degenerate-features``,
+    ``dimension-mismatch``.
     """
     dimensions = []
     for whose, features in sets.items():

@@ -1,9 +1,9 @@
 """Choosing tau, the memorization distance below which an entry is penalised.
 
-The paper names a memorization margin d(M) and a tau* "that best separates memorized versus
-non-memorized submissions" (Bai et al. 2021, section 2.2). Taken literally tau* is the mean of all
-distances, which separates nothing in particular (``paper``). What its organizers did is what ``margin``
-does: catch as many known memorisers as possible without penalising a legitimate entry.
+The paper names a memorization margin d(M) and a tau* "that best separates memorized versus non-memorized submissions"
+(Bai et al. 2021, section 2.2). Taken literally, tau* is the mean of all distances, which separates nothing in
+particular (``paper``). Its organizers did what ``margin`` does: catch as many known memorisers as possible without
+penalising a legitimate entry.
 """
 
 from collections.abc import Callable
@@ -41,9 +41,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Interval:
-    """low < tau <= high: wherever tau lies between, every entry is judged the same.
+    """low < tau <= high: every tau in this interval judges every entry the same.
 
-    ``low`` is 0 where no entry is below tau, ``high`` None where none is at or above it.
+    ``low`` is 0 if no entry is below tau; ``high`` is None if no entry is at or above it.
     """
 
     low: float
@@ -54,8 +54,8 @@ class Interval:
 class ThresholdChoice:
     """A threshold and how it judges the entries. A quantity that does not exist is None.
 
-    ``memorization_margin`` (d(M)) and ``relative_variance`` are of all distances; ``auc``,
-    ``cohens_d`` and ``confusion`` of the labelled ones.
+    ``memorization_margin`` (d(M)) and ``relative_variance`` are computed from all distances; ``auc``, ``cohens_d`` and
+    ``confusion`` from the labelled distances.
     """
 
     tau: float
@@ -69,11 +69,10 @@ class ThresholdChoice:
 
 
 class LabelledDistances:
-    """Memorization distances (n,) with what is known of their entries; chooses thresholds by one method or several,
-    which share one sorting.
+    """Memorization distances (n,) with their labels. Chooses thresholds by one or more methods, which share one sort.
 
-    ``memorised`` (n,) says of each entry True, False, or None (nan) where undecided. ``held_out_distance``: the
-    distance of real images never published.
+    ``memorised`` (n,) is True, False, or None (nan) for an undecided entry. ``held_out_distance`` is the distance of
+    real images that were never published.
     """
 
     def __init__(
@@ -88,29 +87,28 @@ class LabelledDistances:
 
     @cached_property
     def ordered(self) -> Vector:
-        """The distances, lowest first."""
         return np.sort(self.distances)
 
     @cached_property
     def edges(self) -> Vector:
-        """The different distances, lowest first: where a threshold begins to judge otherwise."""
+        """The distinct distances, lowest first, at which a threshold changes how it judges."""
         is_first = np.ones(len(self.ordered), np.bool_)
         is_first[1:] = self.ordered[1:] != self.ordered[:-1]
         return self.ordered[is_first]
 
     @cached_property
     def below_gaps(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """How many memorising and legitimate entries lie below a threshold in each gap between ``edges``. The first gap
-        ends at the lowest distance and is above nobody; the last begins at the highest."""
+        """How many memorising and legitimate entries are below a threshold in each gap between ``edges``. The first gap
+        ends at the lowest distance and has no entry below it; the last begins at the highest."""
         return self._below_gaps(self.memorising), self._below_gaps(self.legitimate)
 
     def _below_gaps(self, labelled: Vector) -> NDArray[np.intp]:
-        each = np.bincount(np.searchsorted(self.edges, labelled), minlength=len(self.edges))
-        return np.append(0, np.cumsum(each))
+        counts = np.bincount(np.searchsorted(self.edges, labelled), minlength=len(self.edges))
+        return np.append(0, np.cumsum(counts))
 
     @cached_property
     def _separation(self) -> dict[str, float | None]:
-        """What is the same for every threshold."""
+        """The quantities that are the same for every threshold."""
         return {
             "memorization_margin": memorization_margin(self.distances) if len(self.distances) else None,
             "relative_variance": relative_variance(self.distances),
@@ -121,21 +119,21 @@ class LabelledDistances:
     def choose(self, method: str = "margin", alpha: float = 0.0, *, tau: float | None = None) -> ThresholdChoice:
         """Choose a threshold by one of :data:`METHODS`.
 
-        - ``margin``: catch the most memorisers with at most a share ``alpha`` of the legitimate ones;
+        - ``margin``: catch the most memorisers and at most a share ``alpha`` of the legitimate entries;
         - ``accuracy``: the fewest labelled entries on the wrong side;
         - ``held_out``: half of the held-out distance;
-        - ``otsu``: the split with the least variance inside the two parts, labels aside (Otsu 1979);
-        - ``paper``: the mean, the literal argmin of the sum of (s - tau)^2;
+        - ``otsu``: the split with the least variance inside the two parts, without labels (Otsu 1979);
+        - ``paper``: the mean, which is the literal argmin of the sum of (s - tau)^2;
         - ``manual``: the given ``tau``.
 
-        Where many thresholds do equally well, the middle of the widest gap between entries is taken. A method
-        that lacks an input raises :class:`Invalid` (``no-labels``, ``one-class-only``,
-        ``no-held-out-distance``, ``no-distances``, ``no-split``, ``no-tau``) and is never replaced by another.
+        If many thresholds are equally good, takes the middle of the widest gap between entries. A method that lacks an
+        input raises :class:`Invalid` (``no-labels``, ``one-class-only``, ``no-held-out-distance``, ``no-distances``,
+        ``no-split``, ``no-tau``); no other method replaces it.
         """
         if method not in _CHOOSERS:
-            raise Invalid("unknown-method", f"There is no method {method!r}; there are {', '.join(METHODS)}.")
+            raise Invalid("unknown-method", f"There is no method {method!r}. Choose one of: {', '.join(METHODS)}.")
         if not 0.0 <= alpha < 1.0:
-            raise Invalid("bad-alpha", f"The share of legitimate entries to accept as wronged can't be {alpha}.")
+            raise Invalid("bad-alpha", f"alpha is {alpha}; it must be at least 0 and below 1.")
         threshold = _CHOOSERS[method](self, alpha, tau)
         labelled = len(self.memorising) > 0 or len(self.legitimate) > 0
         return ThresholdChoice(
@@ -147,7 +145,7 @@ class LabelledDistances:
         )
 
     def _interval_around(self, tau: float) -> Interval:
-        below = self.distances < tau  # quicker than to sort a million of them
+        below = self.distances < tau  # faster than sorting a million distances
         high = float(self.distances[~below].min(initial=np.inf))
         return Interval(float(self.distances[below].max(initial=0.0)), high if np.isfinite(high) else None)
 
@@ -161,7 +159,7 @@ def choose_tau(
     *,
     tau: float | None = None,
 ) -> ThresholdChoice:
-    """Choose one threshold for memorization distances (n,): :meth:`LabelledDistances.choose`."""
+    """Choose one threshold for memorization distances (n,); see :meth:`LabelledDistances.choose`."""
     return LabelledDistances(distances, memorised, held_out_distance).choose(method, alpha, tau=tau)
 
 
@@ -179,12 +177,12 @@ def _by_accuracy(entries: LabelledDistances, _: float, __: float | None) -> floa
 
 def _by_held_out(entries: LabelledDistances, _: float, __: float | None) -> float:
     if entries.held_out_distance is None:
-        raise Invalid("no-held-out-distance", "The reference set has no held-out distance to take half of.")
+        raise Invalid("no-held-out-distance", "The reference set has no held-out distance. Choose another method.")
     return _require_threshold(entries.held_out_distance, "The held-out distance") / 2.0
 
 
 def _by_otsu(entries: LabelledDistances, _: float, __: float | None) -> float:
-    """Exact over all splits: prefix sums give the sum of squares within both parts of each."""
+    """Exact over all splits: prefix sums give the sum of squares within both parts of each split."""
     ordered = entries.ordered
     splits = np.flatnonzero(np.diff(ordered)) + 1  # sizes of the lower part
     if not len(splits):
@@ -199,13 +197,13 @@ def _by_otsu(entries: LabelledDistances, _: float, __: float | None) -> float:
 
 def _by_paper(entries: LabelledDistances, _: float, __: float | None) -> float:
     if not len(entries.distances):
-        raise Invalid("no-distances", "The mean distance needs at least one entry.")
+        raise Invalid("no-distances", "There are no entries; the mean distance needs at least one.")
     return float(entries.distances.mean())
 
 
 def _by_hand(_: LabelledDistances, __: float, tau: float | None) -> float:
     if tau is None:
-        raise Invalid("no-tau", "A threshold set by hand needs its value.")
+        raise Invalid("no-tau", "The method 'manual' needs a value for tau.")
     return _require_threshold(tau, "The threshold")
 
 
@@ -217,18 +215,18 @@ _CHOOSERS: dict[ThresholdMethod, Callable[[LabelledDistances, float, float | Non
     "paper": _by_paper,
     "manual": _by_hand,
 }
-"""By name: the threshold for distances, ``alpha`` and the ``tau`` given by hand."""
+"""The threshold of each method for distances, ``alpha`` and a manually given ``tau``."""
 
 METHODS = tuple(_CHOOSERS)
 """The names of the methods, the default first."""
 
 
 def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:
-    """The middle of the widest gap between neighbouring distances among those of the highest of ``values``, one for
-    each gap (n + 1,).
+    """The middle of the widest gap between neighbouring distances, among the gaps with the highest of ``values``.
+    ``values`` has one number for each gap, (n + 1,).
 
-    The gap below all entries starts at 0. The one above all has no end, so it counts as having no width: to penalise
-    everybody must be better than every alternative, not equal to it.
+    The gap below all entries starts at 0. The gap above all entries has no end, so its width counts as 0: penalising
+    every entry must be better than every alternative, not equal to it.
     """
     lows, highs = np.append(0.0, edges), np.append(edges, edges[-1])
     best = np.flatnonzero(values == values.max())
@@ -239,24 +237,24 @@ def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:
 
 
 def _middle(low: float, high: float) -> float:
-    """The middle of (low, high], which is ``high`` where no number lies between."""
+    """The middle of (low, high]; ``high`` if no number is between them."""
     middle = low + (high - low) / 2.0
     return middle if middle > low else high
 
 
 def is_borderline(distances: Vector, standard_errors: Vector, tau: float) -> NDArray[np.bool_]:
-    """Whether each distance (n,) is within two standard errors (n,) of tau; one whose error is nan never is."""
+    """Whether each distance (n,) is within two standard errors (n,) of tau; never if its error is nan."""
     return np.asarray(np.abs(distances - tau) <= 2.0 * standard_errors)
 
 
 def _require_both_classes(method: str, entries: LabelledDistances) -> None:
     if not len(entries.memorising) and not len(entries.legitimate):
-        raise Invalid("no-labels", f"The method {method!r} needs labelled entries, and none is labelled yet.")
+        raise Invalid("no-labels", f"The method {method!r} needs labelled entries. Label some entries first.")
     if not len(entries.memorising) or not len(entries.legitimate):
         only = "memorising" if len(entries.memorising) else "legitimate"
         raise Invalid(
             "one-class-only",
-            f"The method {method!r} needs entries of both kinds, and all that are labelled are {only}.",
+            f"The method {method!r} needs labelled entries of both kinds, but all labelled entries are {only}.",
         )
 
 

@@ -261,7 +261,7 @@ def test_the_command_lists_suspends_and_ends(service: Service, terminal: CliTerm
         == "ada is suspended.\n"
     )
     assert terminal.run("admin", "account", "list", "ada", "--json", who="admin").document[0]["suspended_at"]
-    assert terminal.run("admin", "account", "restore", "ada", who="admin").out == "ada may sign in again.\n"
+    assert terminal.run("admin", "account", "restore", "ada", who="admin").out == "ada can sign in again.\n"
     assert terminal.run("admin", "account", "sign-out", "bob", who="admin").status == 0
     refused(service.call("bob", "GET", "/me"), 401, "bad-token")
     assert terminal.run("admin", "account", "suspend", "nobody", who="admin").status != 0

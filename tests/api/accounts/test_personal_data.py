@@ -213,7 +213,7 @@ def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, s
     left = [line for line in everything(service, but="mails").splitlines() if "hopper" in line]
     assert left == []
     last = mails(service)[-1]
-    assert (last.recipient, last.subject) == (EMAIL, "Your Kennel account is deleted")
+    assert (last.recipient, last.subject) == (EMAIL, "Your Kennel account has been deleted")
     assert [mail.id for mail in mails(service) if "hopper" in f"{mail.recipient} {mail.body}".lower()] == [last.id]
     assert audit_entries(service, "account.deleted") == [(f"deleted~{number}", f"account:deleted~{number}", None, None)]
     assert audit_entries(service, "allowlist.withdrawn")[0][2] == {"who": f"deleted~{number}"}
@@ -301,7 +301,7 @@ def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any
     assert operator.invoke(admin.app, ["delete", "ada"], input="n\n").exit_code == 1
     assert service.call("ada", "GET", "/me").status_code == 200
     done = operator.invoke(admin.app, ["delete", "ada", "--yes"])
-    assert (done.exit_code, done.output) == (0, "The account ada is deleted.\n")
+    assert (done.exit_code, done.output) == (0, "Account ada deleted.\n")
     ((who, _, _, after),) = audit_entries(service, "account.deleted")
     assert (who, after) == (None, {"by": "the operator"})
     assert operator.invoke(admin.app, ["delete", "ada", "--yes"]).exit_code == 1
@@ -309,8 +309,8 @@ def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any
 
 def test_a_person_at_a_terminal_deletes_their_account(service: Service, terminal: CliTerminal) -> None:
     arrive(service)
-    answers = {"to delete for good": HANDLE, "Password": GOOD}
-    assert f"{HANDLE} is deleted" in terminal.run_interactively("delete-account", answers, hidden=("Password",))
+    answers = {"permanently, enter its handle": HANDLE, "Password": GOOD}
+    assert f"Account {HANDLE} deleted" in terminal.run_interactively("delete-account", answers, hidden=("Password",))
     with service.context.sessions() as session:
         assert session.query(WebSession).count() == 0
     refused(service.call(HANDLE, "GET", "/me"), 401, "bad-token")

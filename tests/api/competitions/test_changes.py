@@ -81,8 +81,8 @@ def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(servic
     answer = change(service, slug, prizes=prizes, rules="Be kind.", daily_limit=7, title="Dogs", description="Quiet.")
     assert answer.status_code == 200, answer.text
     told = ("change", (
-        "Dogs has changed: its rules are new: please read and accept them before you enter again;"
-        " entries of a team in a UTC day: 7, before any number; prizes: $5,000 for place 1, before $50 for place 1."
+        "Dogs has changed: new rules (please read and accept them before your next entry); entries of a team per UTC"
+        " day: 7 (before: any number); prizes: $5,000 for place 1 (before: $50 for place 1)."
     ))  # fmt: skip
     assert [notices(service, who) for who in ("ada", "bob", "eve")] == [
         [told, *before[0]],
@@ -125,10 +125,10 @@ def test_another_epsilon_is_told_as_such(service: Service) -> None:
     both = {"extractor": "efficientnet_lite0", "epsilon": 1e-15}
     assert change(service, slug, public=both).status_code == 200
     start = "A competition has changed: "
-    extractor = "the public score is measured with efficientnet_lite0@1, before tiny@1"
+    extractor = "extractor of the public score: efficientnet_lite0@1 (before: tiny@1)"
     assert [body for _, body in notices(service, "bob")][:2] == [
-        f"{start}{extractor}; epsilon of the public score: 1e-15, before 1e-06.",
-        f"{start}epsilon of the public score: 1e-06, before 1e-15.",
+        f"{start}{extractor}; epsilon of the public score: 1e-15 (before: 1e-06).",
+        f"{start}epsilon of the public score: 1e-06 (before: 1e-15).",
     ]
 
 
@@ -148,10 +148,10 @@ def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> No
     )
     problem = refused(answer, 409, "fixed-by-now")
     assert problem["faults"] == [
-        "image_size: The competition is no draft any more.",
+        "image_size: The competition is not a draft any more.",
         "opens_at: Teams have entered.",
         "final_picks: A team has picked 2.",
-        "public: Entries are scored, or on their way.",
+        "public: Entries are scored or in progress.",
     ]
     assert service.call(None, "GET", f"/competitions/{slug}").json()["title"] == "A competition"
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")
@@ -183,14 +183,17 @@ def test_the_command_changes_and_deletes(service: Service, terminal: CliTerminal
     assert (changed.status, changed.out.split()[:3]) == (0, [slug, "is", "draft;"]), changed.err
     view = service.call("organizer", "GET", f"/competitions/{slug}").json()
     assert (view["daily_limit"], view["prizes"]) == (None, [{"place": 1, "amount": "$7"}])
-    assert terminal.run("admin", "competition", "delete-draft", slug, who="organizer").out == f"{slug} is deleted.\n"
+    assert (
+        terminal.run("admin", "competition", "delete-draft", slug, who="organizer").out
+        == f"Competition {slug} deleted.\n"
+    )
     refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")
 
 
 def test_a_place_has_one_prize(service: Service) -> None:
     twice = [{"place": 2, "amount": "$5"}, {"place": 1, "amount": "$9"}, {"place": 2, "amount": "a book"}]
     slug = service.competition(opens_at=TOMORROW)
-    message = "There is more than one prize for place 2: say all of it in one."
+    message = "Place 2 has more than one prize. Combine them into one."
     assert refused(change(service, slug, prizes=twice), 422, "bad-prizes")["title"] == message
     spec = {"slug": "other", "title": "Other", "image_count": 8, "image_size": 16, "prizes": twice}
     tracks = {kind: {"extractor": "tiny"} for kind in ("public", "private")}

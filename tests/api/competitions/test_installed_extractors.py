@@ -92,8 +92,8 @@ def test_open_points_say_which_weights_no_worker_has(service: Service) -> None:
     named = {"public": {"extractor": "tiny"}, "private": {"extractor": "dinov2"}}
     missing = create(service, "dinov2-dogs", **named).json()["missing"]
     fault = (
-        f"no running worker has the weights of dinov2: the operator runs `{find_extractor('dinov2').installation}` "
-        "where scorer@here runs"
+        "no running worker has the weights of dinov2: the operator can install them with "
+        f"`{find_extractor('dinov2').installation}` on the machine of scorer@here"
     )
     assert [point for point in missing if "weights" in point] == [missing[-1]]
     assert missing[-1].startswith(fault)

@@ -91,8 +91,8 @@ def test_a_strict_check_names_what_people_object_to(terminal: CliTerminal, tmp_p
     assert (lenient.status, lenient.out.splitlines()[1:]) == (
         ExitCode.DONE,
         [
-            "1 of 8 images repeat another one, pixel by pixel.",
-            "2 of 8 images are mirror images of another one.",
+            "1 of 8 images repeat another image, pixel by pixel.",
+            "2 of 8 images are mirror images of another image.",
             "1 of 8 images are training images, pixel by pixel.",
             "1 of 8 images are mirrored training images.",
         ],

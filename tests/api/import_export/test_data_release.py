@@ -290,7 +290,7 @@ def contains_its_own_figures(service: Service, slug: str, made: Any) -> None:
     assert "3 teams." in card
     assert "Entries by status: rejected 1, scored 4." in card
     assert "Scored entries by decided label: aug 1, not reviewed 2." in card
-    assert "Images of all scored entries (4 of them)" in card
+    assert "Images of all scored entries (4 entries)" in card
     tau = [each["tau"] for each in rows["thresholds"] if each["track"] == "private"][-1]
     assert f"| private | tiny@1 | {tau:.6g} |" in card
     for columns in TABLES.values():
@@ -304,7 +304,7 @@ def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> Non
     service.context.blobs.delete(key)
     made = release(service, slug, images="ranked")
     card = content(service, slug, made, "README.md").decode()
-    assert "(2 of them; of 1 more none are stored)" in card
+    assert "(2 entries; 1 more have no stored images)" in card
     assert len([each for each in made["files"] if each["name"].startswith("images/")]) == 2
 
 

@@ -60,7 +60,8 @@ def test_a_table_becomes_a_competition_once(service: Service) -> None:
     assert (seen["title"], seen["phase"]) == ("The old one", "review")
     (first, second) = acts(service, "results.imported")
     assert (first[0], first[1], first[3]["added"], second[3]["added"]) == ("organizer", "competition:old", 4, 0)
-    assert [each[3]["reason"] for each in acts(service, "threshold.chosen")] == ["As old.csv was scored."] * 2
+    reasons = [act[3]["reason"] for act in acts(service, "threshold.chosen")]
+    assert reasons == ["The tau that old.csv was scored with."] * 2
 
 
 def test_time_goes_by_submission_id(service: Service) -> None:

@@ -172,7 +172,7 @@ def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:
     assert "all that are labelled are memorising" in one["methods"]["margin"]["why"]
     nobody = figure(service, "organizer", old, "fid-distance", label="other").json()
     assert (nobody["rows"], nobody["statistics"]["pearson"]) == ([], None)
-    assert nobody["told"] == "There is nothing to show yet."
+    assert nobody["told"] == "Nothing to show yet."
 
 
 def test_csv_and_pictures_leave_as_files(service: Service, old: str) -> None:
@@ -220,7 +220,7 @@ def test_an_empty_competition_has_empty_figures(service: Service) -> None:
         data = figure(service, "organizer", slug, name).json()
         assert (data["rows"], data["statistics"]["count"]) == ([], 0)
     page = service.http.get(f"/competitions/{slug}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
-    assert page.text.count("There is nothing to show yet.") == len(FIGURES)
+    assert page.text.count("Nothing to show yet.") == len(FIGURES)
 
 
 def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
@@ -250,7 +250,7 @@ def test_an_imported_entry_has_no_images_and_says_so(service: Service, old: str)
     path = f"/competitions/{old}/gallery/{rows[0]['submission_id']}"
     refused(service.call("organizer", "GET", path), 404, "no-sprite")
     page = service.http.get(f"/competitions/{old}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
-    assert page.text.count("there are no images of it") == 4
+    assert page.text.count("from a table of results, without images") == 4
     assert service.call("organizer", "GET", f"/competitions/{old}/twins").json()["twins"] == []
 
 
@@ -266,7 +266,7 @@ def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None
     assert [each["team"] for each in by_kind["zip"]] == ["Ada", "Ada", "Bob"]
     assert [each["team"] for each in by_kind["images"]] == ["Eve", "Ada"]
     page = service.http.get(f"/competitions/{slug}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
-    assert "Handed in by more than one team" in page.text
+    assert "Submitted by more than one team" in page.text
 
 
 def test_late_entries_and_benchmarks_are_in_no_figure(service: Service) -> None:

@@ -151,7 +151,7 @@ def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
     assert "no competition 'cats'" in terminal.refused("submit", "-f", zip_file, "-m", "", "cats")
     terminal.output(*submit)
     assert "used its 1 entries of this UTC day" in terminal.refused(*submit)
-    assert "not known here" in terminal.refused("list", KAGGLE_KEY="wrong")
+    assert "token is unknown" in terminal.refused("list", KAGGLE_KEY="wrong")
     assert "not one of 'bob'" in terminal.refused("list", KAGGLE_USERNAME="bob")
     closes_at = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
@@ -228,5 +228,5 @@ def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: p
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: "found")
     with pytest.raises(Refused, match="knows nothing of 'kaggle datasets'"):
         kaggle.run_kaggle(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
-    with serve(service.app) as url, pytest.raises(Refused, match="token is not known at"):
+    with serve(service.app) as url, pytest.raises(Refused, match="does not know this token"):
         kaggle.run_kaggle(["c", "list"], url, "wrong")

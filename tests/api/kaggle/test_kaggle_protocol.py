@@ -77,7 +77,7 @@ def test_a_database_that_is_busy_is_told_in_the_clients_form(
 
 def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
     token, address = start(service, slug)
-    assert refusal_message(create(service, slug, token)) == f"{len(ZIP):,} bytes are still missing."
+    assert refusal_message(create(service, slug, token)) == f"{len(ZIP):,} bytes are still missing. Send them first."
     for content in (ZIP, ZIP):
         assert service.http.put(address, content=content).status_code == 200
     assert len(stored(service, "uploads")) == 1
@@ -102,7 +102,9 @@ def test_only_the_receiver_of_the_address_can_send(service: Service, slug: str) 
     assert refusal_message(service.http.put(bare, content=ZIP))
     tus = send(service, f"/uploads/{token}", 0, ZIP)
     assert tus.status_code == 409
-    assert "these would be more" in refusal_message(service.http.put(address, content=ZIP + b"x"))
+    assert f"more than the {len(ZIP):,} announced bytes" in refusal_message(
+        service.http.put(address, content=ZIP + b"x")
+    )
     assert "were announced" in refusal_message(service.http.put(address, content=ZIP[:-1]))
     assert service.http.put(address, content=ZIP).status_code == 200
     assert "no such upload" in refusal_message(create(service, slug, token, "bob"), 404)
@@ -170,7 +172,7 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
     ):
         assert listed(good).status_code == 200, good
     for bad in (None, "", "Basic", "Basic !", "Basic /w==", basic("ada"), basic("ada:"), "Digest x", "Bearer"):
-        assert "KAGGLE_USERNAME is your handle" in refusal_message(listed(bad))
+        assert "KAGGLE_USERNAME to your handle" in refusal_message(listed(bad))
     assert "not one of 'bob'" in refusal_message(listed(basic("bob:secret-of-ada")))
     assert "not known here" in refusal_message(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
@@ -269,10 +271,10 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
     )
     assert rpc(service, "GetSubmission", ref=ref).status_code == 200
     hurried = rpc(service, "GetSubmission", ref=ref)
-    assert "too often" in refusal_message(hurried, 429)
+    assert "too many requests" in refusal_message(hurried, 429)
     assert 0 < int(hurried.headers["retry-after"]) <= 61
     elsewhere = rpc(service, "ListSubmissions", competitionName=slug)
-    assert "too often" in refusal_message(elsewhere)
+    assert "too many requests" in refusal_message(elsewhere)
     assert "retry-after" not in elsewhere.headers
 
 

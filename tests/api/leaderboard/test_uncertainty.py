@@ -58,7 +58,7 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Are
     assert before.json()["without_error"] == 3
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert "3 entries have no standard error" in page.text
-    assert "assumes that the images of a zip were not picked" in page.text
+    assert "assumes that the images of a zip were not selected" in page.text
     assert "keeping 400 of 1,600 images lowered the FID of honest generators by 4 to 11 %" in page.text
     assert before.json()["boundaries"][0]["in_standard_errors"] is None
 
@@ -147,7 +147,7 @@ def test_beside_tau_a_score_may_lie_on_either_side(service: Service) -> None:
     assert gold["lowest_difference"] < 12.0 - 10.0 / TAU < 0.0 < gold["highest_difference"]
     assert silver["lowest_difference"] > 1.0
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty").text
-    assert page.count("may be chance</span>") == page.count("lies beside tau: whether it is penalised") == 1
+    assert page.count("may be chance</span>") == page.count("is close to tau: it is uncertain") == 1
     assert page.count("beside tau: 9.8") == 1
 
 

@@ -157,7 +157,7 @@ def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> No
     assert [browse(service, "POST", path, csrf).status_code for _ in range(3)] == [202, 202, 429]
     fields = {"csrf": csrf}
     shown = service.http.post(f"/account/notices{path}", data=fields)
-    assert (shown.status_code, "too often" in shown.text) == (429, True)
+    assert (shown.status_code, "too many requests" in shown.text) == (429, True)
 
 
 @pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])

@@ -78,7 +78,7 @@ def test_a_walk_through_all_phases(service: Service, command: Any) -> None:
     rulings_and_thresholds_still_count(walk)
     with walk.arena.begin() as session:
         session.get_one(Competition, walk.arena.state.competition.id).appeal_days = 0
-    assert "Teams could appeal against the provisional board: 1 open" not in walk.open_points()
+    assert "Teams had time to appeal against the provisional board: 1 open" not in walk.open_points()
     assert command(*publish) == f"The final board of {walk.arena.slug} is published.\n"
     once_final(walk)
     withdraw = ("competition", "withdraw", walk.arena.slug, "--reason", "See.")
@@ -108,8 +108,8 @@ def in_review(walk: Walk) -> None:
     assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "its penalty is hidden"
     assert slug_of(walk.private_board("bob")) == (403, "not-published")
     assert 'aria-current="step"' in walk.page()
-    assert "Appeals are taken until" in walk.page()
-    assert "Teams could appeal against the provisional board: 1 open" in walk.open_points()
+    assert "Appeals are open until" in walk.page()
+    assert "Teams had time to appeal against the provisional board: 1 open" in walk.open_points()
     before_provisional = walk.open_points(final=False)
     assert "The time for rebuttals has ended: 1 open" in before_provisional
     assert not any("provisional" in point for point in before_provisional)
@@ -120,7 +120,7 @@ def in_the_provisional_phase(walk: Walk) -> None:
     assert (view["phase"], len(view["tracks"])) == ("provisional", 2)
     assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
     assert "This board is provisional" in walk.page("?track=private")
-    assert "Appeals are taken until" not in walk.page(), "those of the review have ended"
+    assert "Appeals are open until" not in walk.page(), "those of the review have ended"
     assert slug_of(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
     for who in ("ada", "bob"):
         assert walk.rebut(who).json()["track"] == "private"
@@ -138,7 +138,7 @@ def rulings_and_thresholds_still_count(walk: Walk) -> None:
     assert private(walk.arena) == ["Ada", "Bob", "Eve"]
     moves = walk.service.call(None, "GET", f"{walk.path}/leaderboard/versions").json()
     assert [each["team"] for each in moves["moves"]] == ["Ada", "Bob", "Eve"]
-    assert "What has changed since" in walk.page("?track=private")
+    assert "Changes since" in walk.page("?track=private")
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
     assert private(walk.arena) == ["Ada", "Bob"]
     rebuttal = walk.rebut("eve").json()
@@ -147,7 +147,7 @@ def rulings_and_thresholds_still_count(walk: Walk) -> None:
     answer = walk.service.call("organizer", "POST", f"/rebuttals/{rebuttal['id']}/answer", json=granted)
     assert answer.json()["granted"]
     assert private(walk.arena) == ["Ada", "Bob", "Eve"]
-    assert "Teams could appeal against the provisional board: 1 open" in walk.open_points()
+    assert "Teams had time to appeal against the provisional board: 1 open" in walk.open_points()
 
 
 def once_final(walk: Walk) -> None:
@@ -176,7 +176,7 @@ def test_what_follows_the_provisional_board_can_be_appealed_for_as_long(service:
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=7.1)
-    appeals = "Teams could appeal against the provisional board: 1 open"
+    appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert slug_of(walk.rebut("bob")) == (409, "review-over")
     assert appeals not in walk.open_points()
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
@@ -242,7 +242,7 @@ def test_a_penalty_that_a_ruling_lets_stand_can_be_appealed_for_as_long(service:
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.rule(walk.entries["bob"], "waive", days=10)
     walk.arena.publish(final=False, days=7.1)
-    appeals = "Teams could appeal against the provisional board: 1 open"
+    appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert rule(walk.arena, walk.entries["eve"], "keep").status_code == 201
     assert appeals not in walk.open_points(), "she has no penalty"
     assert rule(walk.arena, walk.entries["bob"], "keep").status_code == 201
@@ -262,20 +262,20 @@ def test_what_follows_a_withdrawal_can_be_appealed_before_the_final_board(servic
     walk.arena.publish(final=False, days=8.5)
     walk.arena.publish(days=1)
     walk.arena.publish(published=False)
-    appeals = "Teams could appeal against the provisional board: 1 open"
+    appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert appeals not in walk.open_points()
     assert "Publish the final board" in walk.organizers_page("/publication")
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
     newest = service.call("eve", "GET", "/notices").json()["notices"][0]
-    assert newest["body"].endswith("on the page of the entry: once the provisional board is published.")
+    assert newest["body"].endswith("on the page of the entry after the provisional board is published.")
     assert appeals in walk.open_points()
     page = walk.organizers_page("/publication")
     assert "Publish the provisional board" in page
-    assert "came after the provisional board" in walk.organizers_page("/publication?final=true")
+    assert "something changed after it" in walk.organizers_page("/publication?final=true")
     assert slug_of(walk.rebut("eve")) == (409, "appeals-not-begun")
     enter(service, "eve")
     own = service.http.get(f"/submissions/{walk.entries['eve'].id}", headers={"Accept": "text/html"}).text
-    assert "are taken again once the provisional board is published." in own
+    assert "again once the provisional board is published." in own
     assert "You can write one from" not in own, "that time is over"
     assert walk.publish(published=True, final=False, override="-").status_code == 201
     assert walk.rebut("eve").status_code == 201
@@ -371,7 +371,7 @@ def test_an_entry_that_is_measured_late_can_be_appealed_for_as_long(walk: Walk) 
     """A score that was started again on the provisional board's last day."""
     walk.arena.publish(final=False, days=7.1)
     assert slug_of(walk.rebut("bob")) == (409, "review-over")
-    appeals = "Teams could appeal against the provisional board: 1 open"
+    appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert appeals not in walk.open_points()
     with walk.arena.begin() as session:
         at = walk.arena.now - timedelta(hours=1)

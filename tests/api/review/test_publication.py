@@ -108,9 +108,9 @@ def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> N
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     failed = [fail_private(service, entry) for entry in entries]
-    assert command("job", "requeue", str(failed[0])) == "1 to be tried again.\n"
-    assert command("job", "requeue", "--competition", slug) == "2 to be tried again.\n"
-    assert command("job", "requeue") == "0 to be tried again.\n"
+    assert command("job", "requeue", str(failed[0])) == "Jobs requeued: 1.\n"
+    assert command("job", "requeue", "--competition", slug) == "Jobs requeued: 2.\n"
+    assert command("job", "requeue") == "Jobs requeued: 0.\n"
     again = service.call("admin", "POST", "/admin/jobs/requeue", json={"job": failed[0]})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
     log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]

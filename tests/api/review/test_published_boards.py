@@ -149,13 +149,13 @@ def test_a_second_publication_shows_changes_and_tells_those_who_move(arena: Aren
 
     for who, moved in (("ada", False), ("bob", True), ("eve", True)):
         notice = newest_notice(who)
-        assert ("your rank has moved" in notice["subject"]) is moved
+        assert ("your rank has changed" in notice["subject"]) is moved
         assert notice["link"].endswith("/versions") is moved
     page = service.http.get(f"/competitions/{arena.slug}/versions", headers={"Accept": "text/html"}).text
     assert "2 teams have another rank" in page
     assert "An error." in page
     board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
-    assert "What has changed since" in board
+    assert "Changes since" in board
 
 
 def change(arena: Arena, **terms: Any) -> None:

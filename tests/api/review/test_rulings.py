@@ -134,7 +134,7 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
     refused = reply(reviewed, first.json()["id"], None)
     assert (refused.status_code, refused.json()["granted"], refused.json()["ruling_id"]) == (201, False, None)
     assert slug_of(reply(reviewed, first.json()["id"], "waive")) == (409, "answered")
-    assert reviewed.notices("bob")[0].endswith("your rebuttal is not granted")
+    assert reviewed.notices("bob")[0].endswith("your rebuttal has not been granted")
     assert case(reviewed, "bob", "near")["rulings"] == []
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "rebutted")
 
@@ -147,7 +147,7 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
     assert (view["rulings"][0]["kind"], view["rulings"][0]["id"]) == ("waive", granted["ruling_id"])
     assert [each["answer"]["granted"] for each in view["rebuttals"]] == [True, False]
     # One notice for the answer and the ruling that it brings.
-    assert reviewed.notices("bob")[0].endswith("your rebuttal is granted")
+    assert reviewed.notices("bob")[0].endswith("your rebuttal has been granted")
     assert reviewed.notices("bob")[1].endswith("a ruling")
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "nothing-to-rebut")
     assert reviewed.service.call("organizer", "GET", path).json()["rebuttals"] == []
@@ -178,12 +178,12 @@ def test_the_team_reads_what_a_ruling_did_to_its_score(reviewed: ReviewedCompeti
 
     assert explained("near", "bob")[:2] == (True, False)
     rule(reviewed, "near", "waive")
-    words = "The organizers have waived its penalty: its score is its FID, whatever its memorization distance."
+    words = "The organizers waived its penalty, so its score is its FID regardless of its memorization distance."
     assert explained("near", "bob") == (False, False, words)
     rule(reviewed, "near", "disqualify")
     penalised, disqualified, words = explained("near", "bob")
     assert (penalised, disqualified) == (True, True)
-    assert words.startswith("It is disqualified and ranks nowhere. Its memorization distance")
+    assert words.startswith("It is disqualified and has no rank. Its memorization distance")
     rule(reviewed, "near", "keep")
     assert explained("near", "bob")[:2] == (True, False)
 

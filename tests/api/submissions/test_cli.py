@@ -139,7 +139,7 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, servic
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
     full = terminal.run("submit", slug, file)
     assert full.status == ExitCode.LIMIT
-    assert "the next one is possible at" in full.err
+    assert "You can submit the next one at" in full.err
     assert "That is in" in full.err
     assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
 
@@ -284,7 +284,7 @@ def test_ctrl_c_leaves_the_entry_alone(terminal: CliTerminal, service: Service, 
         assert line.startswith("received (position 1")
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == ExitCode.INTERRUPTED
-        assert "goes on without you" in says.read()
+        assert "Scoring continues without this command" in says.read()
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert entry["status"] == "received"
     with working_worker(service):

@@ -48,7 +48,7 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: CliTerminal, ser
         before = line.bytes_carried
         resumed = terminal.run("submit", slug, file, "--json", url=address)
     assert resumed.status == ExitCode.DONE, resumed.err
-    assert "Going on with an upload begun earlier" in resumed.err
+    assert "Continuing an earlier upload" in resumed.err
     assert line.bytes_carried - before < 0.8 * length, "it went on, it did not begin again"
     assert list(memory.iterdir()) == []
     entries = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]

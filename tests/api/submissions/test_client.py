@@ -102,7 +102,7 @@ def test_what_is_refused_is_no_entry(service: Service, address: str) -> None:
         with pytest.raises(Invalid) as faulty:
             client.submit(slug, "wrong.zip")
         assert faulty.value.slug == "bad-images"
-        only = r"^one.zip: The zip has 1 image \(00000.png\); the competition asks for 8.$"
+        only = r"^one.zip: The zip has 1 image \(00000.png\); the competition requires 8.$"
         with pytest.raises(Invalid, match=only):
             client.check(slug, "one.zip")
         with pytest.raises(Refused, match=only):
@@ -255,7 +255,7 @@ def test_a_fresh_environment_submits_with_the_client_alone(service: Service, tmp
     kennel = environment / "bin" / "kennel"
     assert run(kennel, "--version", folder=tmp_path).stdout.startswith("kennel-client ")
     refused = run(kennel, "up", folder=tmp_path, status=2)
-    assert "`kennel up` belongs to the server" in refused.stderr
+    assert "`kennel up` needs the server" in refused.stderr
     program = f"""
 from kennel_client import Client
 with Client() as client:

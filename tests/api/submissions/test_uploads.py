@@ -240,7 +240,7 @@ def test_a_draft_is_opened_by_a_change(service: Service) -> None:
     draft = service.competition(opens_at=None, closes_at=None)
     path = f"/competitions/{draft}"
     now = datetime.now(UTC)
-    assert service.call("organizer", "GET", path).json()["missing"] == ["opens_at, the time of opening, is not set"]
+    assert service.call("organizer", "GET", path).json()["missing"] == ["opens_at, the opening time, is not set"]
     opened = {"opens_at": (now - timedelta(hours=1)).isoformat()}
     refused(service.call("ada", "PATCH", path, json=opened), 403, "wrong-role")
     assert service.call("organizer", "PATCH", path, json=opened).json()["missing"] == []

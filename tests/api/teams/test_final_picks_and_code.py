@@ -34,7 +34,7 @@ def test_an_entry_says_where_it_would_rank_and_why_it_is_penalised(service: Serv
     near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
     first = service.scored("ada", slug, noise_images(10))["measurements"][0]
     assert (first["rank"], first["would_be_rank"]) == (1, 1)
-    assert "so it is not penalised: its score is its FID." in first["explanation"]
+    assert "so it is not penalised and its score is its FID." in first["explanation"]
     tau = first["memorization_distance"] * 0.99
     body = {"method": "manual", "tau": tau, "reason": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
@@ -133,7 +133,7 @@ def test_only_some_own_entries_with_a_possible_score_can_be_picked(
         body = {"submissions": [own[0], wrong]}
         problem = refused(service.call("ada", "PUT", path, json=body), 422, "not-pickable")
         faults[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
-    reason = "X is no entry of your team that has a score or may get one"
+    reason = "X is not an entry of your team that has a score or may get one"
     assert set(map(tuple, faults.values())) == {(reason,)}, "ids tell nothing"
     assert service.call("ada", "GET", path).json()["chosen"] is False
 
@@ -201,7 +201,7 @@ def test_after_the_close_picks_stand(service: Service) -> None:
     service.close(slug)
     problem = refused(service.call("ada", "PUT", path, json={"submissions": []}), 409, "closed")
     assert problem["title"].startswith("The competition closed at 20")
-    assert problem["title"].endswith("; picks can no longer be changed.")
+    assert problem["title"].endswith(". Picks can no longer be changed.")
     assert service.call("ada", "GET", path).json()["submissions"] == [entry]
 
 

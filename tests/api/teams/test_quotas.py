@@ -164,7 +164,7 @@ def test_scoring_that_has_begun_goes_on(service: Service) -> None:
     assert run_next(service.context, Queue.CHECK)
     claimed(service.context, Queue.SCORE)
     problem = refused(cancel(service, entry), 409, "too-late-to-cancel")
-    assert problem["title"] == "Its scoring has begun: an entry can be cancelled while it waits."
+    assert problem["title"] == "The scoring of this entry has begun. You can only cancel an entry while it waits."
     assert limits(service, slug)["remaining_today"] == 0
 
 

@@ -296,7 +296,7 @@ def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
         ["Your team is asked to merge into Loose Leash"],
         [],
     ]
-    assert "Bob leads your team and accepts or declines." in inboxes[1][0]["body"]
+    assert "Your team's leader, Bob, can accept or decline." in inboxes[1][0]["body"]
     assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
 
 

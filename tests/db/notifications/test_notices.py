@@ -58,7 +58,7 @@ def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session,
     mail = session.query(Mail).first()
     assert mail
     assert (mail.subject, mail.state, mail.link) == ("Subject", "waiting", "/somewhere")
-    assert mail.body.startswith("Body.\n\nWhich mails you get")
+    assert mail.body.startswith("Body.\n\nTo choose which mails you get")
     assert notices.mail_choices(session, people["less@x.org"]) == {
         kind: kind not in {Kind.ENTRY_SCORED, Kind.RULING} for kind in Kind
     }
@@ -134,7 +134,7 @@ def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: Compe
     assert not outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert notice.kind == "entry-rejected"
-    assert "Image 3 is 15x16. It is not counted" in notice.body
+    assert "Image 3 is 15x16. It does not count" in notice.body
 
 
 def test_our_fault_gives_a_notice_once_all_attempts_have_failed(

@@ -89,7 +89,7 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     assert weights == sorted(weights, reverse=True)
     words = {reason.name: reason.words for reason in entries[stake.id].reasons}
     assert words["penalised"] == "Public: its distance 0.2000 is below tau = 0.2500."
-    assert words["medal-at-stake"] == "Without its penalty it would win something on the public board."
+    assert words["medal-at-stake"] == "Without its penalty it would win a medal or prize on the public board."
     assert "± 0.0010" in entries[border.id].reasons[0].words
     assert "10% of its images" in entries[copying.id].reasons[0].words
 
@@ -112,7 +112,7 @@ def test_an_unpenalised_winner_with_a_strong_sign_precedes_the_penalised(
     entries = flagged(session, state, reviewer)
     assert next(iter(entries)) == winner.id
     assert entries[winner.id].reasons[0].words == (
-        "Without a penalty it wins something on the public board, in spite of strong signs."
+        "It wins a medal or prize on the public board without a penalty, despite strong signs."
     )
     assert "unpenalised-win" not in names(entries[penalised.id])
 
@@ -174,8 +174,8 @@ def test_shared_images_of_two_teams(
     reasons = {each: [(one.name, one.words) for one in entries[each].reasons] for each in entries}
     team = entries[most.id].team
     assert reasons[one.id] == [
-        ("shared-images", f"With entry {most.ref} of {team} it shares images: 30 images (30 %) are in both, 10 of them"
-         " pixel by pixel.")
+        ("shared-images", f"It shares images with entry {most.ref} of {team}: 30 images (30 %) are in both entries, 10"
+         " of them pixel by pixel.")
     ]  # fmt: skip
     assert {each for each in entries if names(entries[each]) == {"shared-images"}} == {one.id, other.id, most.id}
     assert not {few.id, mate.id} & set(entries)

@@ -215,7 +215,7 @@ def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
     session.flush()
     [point] = [each for each in checklist(session, state, now).points if each.name == "shared-images"]
     order = f"Entry {draft.ref} of {second.team.name} came first: it was accepted 2 days before entry {first.ref} of"
-    in_both = f"are in both, 10 of them pixel by pixel. {order} {first.team.name}."
+    in_both = f"are in both entries, 10 of them pixel by pixel. {order} {first.team.name}."
     same = f"It has the same images as entry {third.ref} of {third.team.name}, and was accepted 1 hour after it."
     assert {(each.submission_id, each.words) for each in point.concerns} == {
         (first.id, f"rank 1: entry {second.ref} of {second.team.name} shares images: 40 images (40 %) {in_both}"),
@@ -447,7 +447,7 @@ def test_publication_needs_a_word_while_points_are_open(
     with pytest.raises(Conflict) as refused:
         publication.publish(acting, state, published=True, reason="Done.", override=" ")
     assert refused.value.slug == "open-points"
-    assert refused.value.faults == ("The places that win something are reviewed: 1 open",)
+    assert refused.value.faults == ("All winning places are reviewed: 1 open",)
     publication.publish(acting, state, published=True, reason="Done.", override="Nobody objects.")
     with pytest.raises(Conflict, match="already"):
         publication.publish(acting, state, published=True, reason="Done.")
@@ -585,7 +585,7 @@ def test_no_board_is_published_of_a_competition_that_is_open_again(
 
     monkeypatch.setattr(competitions, "lock_competition", move_before_the_lock)
     author = make_account(session, now, "organizer")
-    with pytest.raises(Conflict, match="once the competition has closed"):
+    with pytest.raises(Conflict, match="has not closed yet"):
         publication.publish(Acting(session, author, now), state, published=True, reason="-", override="-")
     assert session.query(Publication).count() == 0
 

@@ -166,15 +166,15 @@ def test_image_data_may_be_in_many_chunks_even_empty_ones() -> None:
 
 IMAGE = Image.fromarray(PIXELS)
 NOT_RGB = {
-    "palette": (saved(IMAGE.quantize(16)), "has a palette, it is not RGB"),
+    "palette": (saved(IMAGE.quantize(16)), "has a palette and is not RGB"),
     "grey": (saved(IMAGE.convert("L")), "is greyscale, not RGB"),
     "bits": (saved(IMAGE.convert("1")), "is greyscale, not RGB"),
     "grey16": (saved(Image.fromarray(np.zeros((8, 8), np.uint16))), "is greyscale, not RGB"),
     "grey alpha": (saved(IMAGE.convert("LA")), "is greyscale with an alpha channel, not RGB"),
-    "alpha": (saved(IMAGE.convert("RGBA")), "has an alpha channel, it is not RGB"),
+    "alpha": (saved(IMAGE.convert("RGBA")), "has an alpha channel and is not RGB"),
     "rgb16": (
         png_of_chunks(header(8, 8, depth=16), zlib.compress(bytes(8 * 49))),
-        "has 16 bits a channel, not 8",
+        "has 16 bits per channel, not 8",
     ),
 }
 
@@ -200,7 +200,7 @@ def test_a_wrong_size_is_read_from_the_header(width: int, height: int) -> None:
         ((b"gAMA", struct.pack(">L", 100_000)), "dog.png has a gamma (gAMA) other than 1/2.2"),
         ((b"gAMA", b""), "dog.png has a gamma (gAMA) other than 1/2.2"),
         ((b"cICP", bytes((9, 16, 0, 1))), "dog.png has a colour space (cICP) other than sRGB"),
-        ((b"ABCD", b""), "dog.png has a chunk that no decoder knows (ABCD)"),
+        ((b"ABCD", b""), "dog.png has an unknown critical chunk (ABCD)"),
         ((b"IHDR", header(8, 8)[8:21]), "dog.png is damaged: its header is not the first chunk"),
     ],
     ids=lambda c: c[0].decode() if isinstance(c, tuple) else "",
@@ -314,14 +314,14 @@ def test_damaged_members_are_refused() -> None:
     cut = member_fault(BrokenZipEntry(b"0.png", SOUND, method=zipfile.ZIP_DEFLATED, compressed=len(packed.packed) - 5))
     assert cut == "0.png can't be unpacked: its compressed data is cut short"
     renamed = member_fault(BrokenZipEntry(b"0.png", SOUND, local_name=b"1.png"))
-    assert renamed == "0.png has another name in the zip's directory than in front of its data"
+    assert renamed == "0.png has another name in the zip's directory than in its own header"
     content = zipped([("0.png", SOUND)], zipfile.ZIP_STORED).getvalue()
     with pytest.raises(Invalid) as caught:
         checked(io.BytesIO(content.replace(b"IDAT", b"IDOT")), 1)
     assert caught.value.faults == ("0.png does not match its checksum: the zip is damaged",)
     with pytest.raises(Invalid) as caught:
         checked(io.BytesIO(content.replace(b"PK\3\4", b"PK\3\5")), 1)
-    assert caught.value.faults == ("0.png is not where the zip's directory says",)
+    assert caught.value.faults == ("0.png is not at the position in the zip's directory",)
 
 
 def test_a_member_whose_local_header_pushes_it_into_the_next_is_refused() -> None:

@@ -78,7 +78,7 @@ def test_ignored_files_count_against_the_limits_of_the_zip() -> None:
     junk = random_images(1, 170)[0].tobytes()
     error = refused(zipped([*pngs(), ("Thumbs.db", junk)], zipfile.ZIP_STORED))
     assert error.slug == "too-much-metadata"
-    assert "87 KB in files that are no images" in error.message
+    assert "87 KB in files that are not images" in error.message
 
 
 def test_a_path_out_of_the_zip_is_a_fault_in_junk_too() -> None:
@@ -119,7 +119,7 @@ def test_a_name_in_an_unknown_encoding_is_shown_with_its_position() -> None:
     )
     assert error.faults == ("file 4 in the zip (\\x95\\x5c.txt) is not a .png",)
     entries = [BrokenZipEntry(name, PNG) for name in (b"\x83A.png", b"\x83a.png", b"\x83A.png")]
-    assert refused(raw_zip(entries)).faults == ("file 3 in the zip (\\x83A.png) is there twice",)
+    assert refused(raw_zip(entries)).faults == ("file 3 in the zip (\\x83A.png) appears twice",)
 
 
 def unicode_path(raw: bytes, name: bytes) -> bytes:
@@ -188,7 +188,7 @@ def test_a_wrong_count_says_how_many_there_are_and_how_many_are_needed(count: in
     error = refused(zipped(pngs(count)), SPEC)
     assert error.slug == "wrong-count"
     assert f"has {count} image" in error.message
-    assert "asks for 3." in error.message
+    assert "requires 3." in error.message
     assert ("0.png, 1.png" in error.message) == (count > 0)
 
 
@@ -197,7 +197,7 @@ def test_a_wrong_count_names_what_was_counted_and_what_was_ignored() -> None:
     message = refused(zipped([(name, PNG) for name in names])).message
     counted = ", ".join(names[:10])
     assert message == (
-        f"The zip has 12 images ({counted} and 2 more); the competition asks for 3. 1 file was ignored: ._00.png."
+        f"The zip has 12 images ({counted} and 2 more); the competition requires 3. 1 file was ignored: ._00.png."
     )
 
 
@@ -222,8 +222,8 @@ def test_a_directory_longer_than_the_images_can_need_is_not_read() -> None:
         (b"..\\2.png", "../2.png has '..' in its path"),
         (b"2\n.png", "2\\n.png has unreadable characters in its name"),
         ("2\u202egnp.png".encode(), "2\\u202egnp.png has unreadable characters in its name"),
-        (b"1.PNG", "1.png has the same name as 1.PNG, up to case and Unicode form"),
-        (b"1.png", "1.png is there twice"),
+        (b"1.PNG", "1.png has the same name as 1.PNG, ignoring case and Unicode form"),
+        (b"1.png", "1.png appears twice"),
     ],
 )
 def test_a_name_that_cant_be_used_is_named(name: bytes, says: str) -> None:

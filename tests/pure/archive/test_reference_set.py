@@ -155,8 +155,8 @@ FRAMES = [Image.fromarray(image) for image in random_images(2)]
         (png(WIDE)[:-500], "can't be decoded (OSError)"),
         (saved(FRAMES[0], save_all=True, append_images=FRAMES[1:]), "is animated"),
         (saved(FRAMES[0], "WEBP", save_all=True, append_images=FRAMES[1:]), "is animated"),
-        (saved(Image.fromarray(np.zeros((8, 8), np.uint16))), "has 16 bits a channel; convert it to 8"),
-        (png_of_chunks(header(8, 8, depth=16), b""), "has 16 bits a channel; convert it to 8"),
+        (saved(Image.fromarray(np.zeros((8, 8), np.uint16))), "has 16 bits per channel; convert it to 8"),
+        (png_of_chunks(header(8, 8, depth=16), b""), "has 16 bits per channel; convert it to 8"),
         (saved(RGBA.point([*range(256)] * 3 + [128] * 256)), "is partly transparent; put it on a background"),
         (
             saved(FRAMES[0], transparency=tuple(random_images(1)[0, 0, 0].tolist())),

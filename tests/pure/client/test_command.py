@@ -78,7 +78,7 @@ def test_a_command_of_the_server_says_what_is_missing(words: list[str], extras: 
     done = CliRunner().invoke(main.client_app(), words)
     assert isinstance(done.exception, Unreadable)
     name = " ".join(words[:3] if words[0] == "admin" else words[:1])
-    assert f"`kennel {name}` belongs to the server" in str(done.exception)
+    assert f"`kennel {name}` needs the server" in str(done.exception)
     assert f"pip install ./client '.[{extras}]'" in str(done.exception)
 
 
@@ -129,7 +129,7 @@ def test_missing_extras_are_named_before_anything_starts(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(whole, words)
     assert isinstance(done.exception, Unavailable)
-    assert "Not installed here: uvicorn." in str(done.exception)
+    assert "Not installed: uvicorn." in str(done.exception)
     assert "pip install ./client '.[api,worker,standalone" in str(done.exception)
     assert ("demo" in str(done.exception)) is (words == ["demo"])
 

@@ -128,7 +128,7 @@ def test_signed_bytes_that_are_no_known_receipt_are_told_by_the_field(verify: An
         done = verify(json.dumps(signed(receipt)), *options)
         assert done.status == ExitCode.USAGE
         told = json.loads(done.out)["problem"]["title"] if options else done.err
-        assert f": {field} is missing or of another type." in told
+        assert f": {field} is missing or has another type." in told
         assert done.out == "" or options
 
 
@@ -160,12 +160,12 @@ def test_what_is_no_receipt_is_told_in_a_sentence(verify: Any, text: str, status
 def test_what_is_no_set_of_keys_is_told_in_a_sentence(verify: Any, keys: Any) -> None:
     done = verify(json.dumps(signed(RECEIPT)), keys=keys)
     assert (done.status, done.out) == (ExitCode.USAGE, "")
-    assert "is not a set of keys." in done.err
+    assert "is not a key set." in done.err
 
 
 @pytest.mark.parametrize("issuer", ["", "nowhere", "file:///etc/passwd", "http://[::1", "http://\x1b[2J\x07/"])
 def test_an_issuer_that_is_no_address_is_told_without_terminal_controls(verify: Any, issuer: str) -> None:
     done = verify(json.dumps(signed({**RECEIPT, "issuer": issuer})), keys=None)
     assert (done.status, done.out) == (ExitCode.NO_ANSWER, "")
-    assert done.err.startswith("No answer from ")
+    assert done.err.startswith("No response from ")
     assert not {"\x1b", "\x07"} & set(done.err)

@@ -103,5 +103,5 @@ def test_a_competition_is_a_table_in_a_notebook() -> None:
     html = Competition.of(view)._repr_html_()
     assert "<p>&lt;Dogs&gt; (dogs)</p><table>" in html
     assert "<td>10,000 of 64x64</td>" in html
-    assert "<td>to be accepted</td>" in html
+    assert "<td>not accepted yet</td>" in html
     assert "<td>none</td>" in Competition.of({**view, "rules_sha256": None})._repr_html_()

@@ -77,7 +77,7 @@ def test_where_no_stream_can_be_read_the_entry_is_looked_at_now_and_then(nothing
     assert story.pauses == [LOOK_SECONDS] * 2
     (line,) = story.said
     assert line.startswith("No event stream (")
-    assert line.endswith("): asking every 10 s instead.")
+    assert line.endswith("): polling every 10 s instead.")
     assert Story([nothing], [view("failed")]).seen == ["failed"], "a look sees the end as well"
 
 

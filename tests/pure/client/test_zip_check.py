@@ -49,7 +49,7 @@ def test_faults_outside_of_the_pixels_are_found_either_way(monkeypatch: pytest.M
     with pytest.raises(Invalid) as caught:
         check_zip(zipped((name, content) for name, (content, _) in FAULTS.items()), SPEC)
     assert [says in fault for fault, (_, says) in zip(caught.value.faults, sorted_faults(), strict=True)] == [True] * 4
-    with pytest.raises(Invalid, match=r"4 images .*; the competition asks for 5"):
+    with pytest.raises(Invalid, match=r"4 images .*; the competition requires 5"):
         check_zip(zipped(pngs(4)), ImageSpec(5, 8))
 
 

@@ -49,7 +49,7 @@ def test_signs_found_and_signs_missing() -> None:
         "Long Leash (hash copies): The hash-copies of it.",
     ]
     assert evidence.unexpected_evidence(answers, entries) == [
-        "Gaussian Kennels: it is honest, and its evidence shows repeats",
+        "Gaussian Kennels: it is honest, but its evidence shows repeats",
         "Mirror, Mirror: its evidence does not show mirrored-copies",
         "Half & Half: its private evidence is failed",
     ]

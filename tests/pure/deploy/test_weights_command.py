@@ -42,7 +42,7 @@ def test_the_required_file_is_told_from_another(folder: Path) -> None:
     record.write_text(f"{'0' * 64}  inception_v3.pth\n")
     status, said = check(folder)
     assert status == 1
-    assert "is not the weight file of inception_v3 that is required" in said
+    assert "is not the required weight file of inception_v3" in said
 
 
 def test_one_that_is_named_must_be_there(folder: Path) -> None:

@@ -34,8 +34,8 @@ def single(below: int, generated: int = 1000, held_out: int = 500, limit: float 
 @pytest.mark.parametrize(
     ("z", "says"),
     [
-        (-12.3, "which is copying"),
-        (-2.4, "which is copying"),
+        (-12.3, "a sign of copying"),
+        (-2.4, "a sign of copying"),
         (-1.7, "may be chance"),
         (-2.2, "may be chance"),
         (2.2, "may be chance"),
@@ -50,11 +50,13 @@ def test_all_images(z: float, says: str) -> None:
 
 
 def test_a_slight_difference_that_is_certain_is_called_both() -> None:
-    assert "a slight excess, though hardly by chance" in words.overall_sentence(ranked(-3.0, low=1000, high=10_000))
+    assert "The excess is small, but unlikely to be chance." in words.overall_sentence(
+        ranked(-3.0, low=1000, high=10_000)
+    )
 
 
 def test_equal_distances_say_nothing() -> None:
-    assert "nothing can be said" in words.overall_sentence(MannWhitney(50.0, 10, 10, 0.0))
+    assert "says nothing about copying" in words.overall_sentence(MannWhitney(50.0, 10, 10, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -64,9 +66,9 @@ def test_equal_distances_say_nothing() -> None:
         ((-5.0, None), "Averaged over 1 of 2 regions, C_T = -5.00"),
         ((-5.0, -6.0), "are closer to the training images"),
         ((5.0, 6.0), "no copying on average"),
-        ((1.0, -1.0), "neither copying nor its opposite"),
-        ((1.3, 1.3), "within 1.41 of 0"),
-        ((None, None), "there is no C_T"),
+        ((1.0, -1.0), "neither copying nor the opposite"),
+        ((1.3, 1.3), "within about 1.41 of 0"),
+        ((None, None), "C_T has no value"),
     ],
 )
 def test_regions(scores: tuple[float | None, ...], says: str) -> None:
@@ -76,11 +78,11 @@ def test_regions(scores: tuple[float | None, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((0.0, -8.0, 1.0), "Of 3 regions looked at, region 2 is copied. Region 2: comparing 400 generated images"),
+        ((0.0, -8.0, 1.0), "Of 3 regions compared, region 2 is copied. In region 2, a generated image is closer"),
         ((-5.0, -8.0, 1.0), "regions 2, 1 are copied"),
         ((-2.5, -2.0, 1.0), "None of the 3 regions"),
-        ((-2.0,), "The region is not copied."),
-        ((None, None), "No region holds enough"),
+        ((-2.0,), "The region compared is not copied."),
+        ((None, None), "No region has enough"),
     ],
 )
 def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
@@ -94,17 +96,17 @@ def test_a_region_that_is_too_small() -> None:
 
 def test_representation() -> None:
     sentence = words.representation_sentence(entry(*[0.0] * 20, over=3, under=1))
-    assert sentence.startswith("Of 20 regions 3 hold more")
-    assert sentence.endswith("chance alone makes about 1.0 of either.")
+    assert sentence.startswith("Of 20 regions, 3 have a significantly larger share")
+    assert sentence.endswith("chance alone gives about 1.0 of each.")
 
 
 @pytest.mark.parametrize(
     ("below", "says"),
     [
-        (500, "500 of 1,000 images (50 %) are closer to a training image than 99 % of the photographs"),
-        (500, "these look like copies, whatever the average says"),
-        (40, "more than chance, but few"),
-        (9, "nothing out of the ordinary"),
+        (500, "500 of 1,000 images (50 %) are closer to a training image than 99 % of the held-out images are"),
+        (500, "These images look like copies, even if the entry as a whole does not."),
+        (40, "More than chance, but few images."),
+        (9, "The difference may be chance."),
         (0, "0 of 1,000 images (0 %)"),
     ],
 )
@@ -113,13 +115,13 @@ def test_single_images(below: int, says: str) -> None:
 
 
 def test_photographs_that_are_training_images() -> None:
-    assert "can't be told from copies" in words.partial_copying_sentence(single(0, limit=0.0))
+    assert "cannot detect single copies" in words.partial_copying_sentence(single(0, limit=0.0))
 
 
 def test_a_quantile_names_both_kinds() -> None:
     sentence = words.quantile_sentence(0.25, 0.01234, 0.2)
-    assert sentence.startswith("The closest 25 % of its images are 0.0123 or less from a training image")
-    assert sentence.endswith("of the photographs, 0.2000 or less.")
+    assert sentence.startswith("The closest 25 % of the entry's images have a cosine distance of at most 0.0123 to a")
+    assert sentence.endswith("of the held-out images, it is at most 0.2000.")
 
 
 @given(share=st.floats(0.0, 1.0))

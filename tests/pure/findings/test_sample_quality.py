@@ -75,29 +75,31 @@ def test_an_honest_entry() -> None:
         assert each.direction
         assert each.sentence.endswith(".")
         assert "nan" not in each.sentence
-    assert "can't be told apart" in findings["two_sample"].sentence
-    assert "no difference" in findings["relative_mmd"].sentence
-    assert findings["authenticity"].sentence.endswith("no fewer.")
+    assert "cannot distinguish" in findings["two_sample"].sentence
+    assert "may be chance" in findings["relative_mmd"].sentence
+    assert findings["authenticity"].sentence.endswith("may be chance.")
     assert "FLD of 120 images of each kind is" in findings["fld"].sentence
-    assert "as many training images are as" in findings["rke"].sentence
+    assert "The same number of training images is as diverse as" in findings["rke"].sentence
 
 
 def test_copies_that_repeat() -> None:
     findings = all_of(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
-    assert "as copies do" in findings["two_sample"].sentence
-    assert "some are versions of training images" in findings["authenticity"].sentence
+    assert "as copies are" in findings["two_sample"].sentence
+    assert "Some images are versions of training images" in findings["authenticity"].sentence
     assert findings["near_copies"].value == 1.0
     assert findings["near_copies"].sentence.startswith(
-        "120 of 120 images nearly are one of 100 training images; one of"
+        "120 of 120 images (100 %) are near duplicates of 100 training images, "
     )
-    assert findings["repeats"].sentence.startswith("40 of 120 images are nearly the same as another one, in 20 groups")
+    assert findings["repeats"].sentence.startswith(
+        "40 of 120 images are near duplicates of another image, in 20 groups"
+    )
     assert (findings["repeats"].p_value or 0.0) < 1e-3
 
 
 def test_something_else() -> None:
     findings = all_of(photographs(4) + 3.0)
-    assert "the two can be told apart" in findings["two_sample"].sentence
-    assert "farther than photographs are" in findings["relative_mmd"].sentence
+    assert "The test distinguishes real from generated images." in findings["two_sample"].sentence
+    assert "farther than held-out images" in findings["relative_mmd"].sentence
 
 
 def test_what_does_not_exist_says_so() -> None:
@@ -108,7 +110,7 @@ def test_what_does_not_exist_says_so() -> None:
     assert duplicates.near_duplicates_finding(near_duplicates(same, same.distance)).value is None
     assert duplicates.internal_duplicates_finding(
         internal_duplicates(photographs(6, 5), partial_copying(np.ones(9), np.full(9, 1e-9)), 9)
-    ).sentence.startswith("No two of the 5 images are nearly the same")
+    ).sentence.startswith("No two of the 5 images are near duplicates")
     alone = words.authenticity_finding(authenticity(photographs(7), training))
     assert (alone.p_value, alone.sentence[-1]) == (None, ".")
 

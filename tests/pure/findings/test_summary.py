@@ -31,28 +31,28 @@ def pixels(share: float) -> list[dict[str, Any]]:
             0.0,
             "copies",
             0.12 / 0.99,
-            "Copies: about 24 of 200 images (12 %) are training images, altered; see 1 to 8.",
+            "Copies: about 24 of 200 images (12 %) are training images, altered. See examples 1 to 8.",
         ),
         (
             NEAR,
             0.1,
             "copies",
             0.12 / 0.99,
-            "Copies: about 24 of 200 images (12 %) are training images, pixel by pixel; see 1 to 8.",
+            "Copies: about 24 of 200 images (12 %) are training images, pixel by pixel. See examples 1 to 8.",
         ),
         (
             NEAR | HASHES,
             0.1,
             "copies",
             0.5,
-            "Copies: about 100 of 200 images (50 %) are training images, altered; see 1 to 8.",
+            "Copies: about 100 of 200 images (50 %) are training images, altered. See examples 1 to 8.",
         ),
         (
             HASHES | REPEATS | DATA | {"near_copies_mirrored": 80},
             0.0,
             "copies",
             0.5,
-            "Copies: about 100 of 200 images (50 %) are training images, altered, at least half of them mirrored; see ",
+            "Copies: about 100 of 200 images (50 %) are training images, altered, at least half of them mirrored. See ",
         ),
         (DATA | REPEATS | SLIGHT, 0.0, "closeness", None, "Closeness: "),
         (REPEATS | SLIGHT, 0.0, "repetition", None, "Repetition: "),
@@ -69,7 +69,7 @@ def test_the_rule(numbers: Mapping[str, float], copied: float, verdict: str, sha
 
 def test_what_nobody_can_look_at_is_not_pointed_to() -> None:
     assert summary(NEAR, []).words == "Copies: about 24 of 200 images (12 %) are training images, altered."
-    assert summary(NEAR, [], shown=1).words.endswith("altered; see 1.")
+    assert summary(NEAR, [], shown=1).words.endswith("altered. See example 1.")
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:

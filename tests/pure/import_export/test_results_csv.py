@@ -62,18 +62,18 @@ def test_faults_name_line_and_column() -> None:
     ]
     error = refused("\n".join([HEADER, *rows]))
     assert error.slug == "bad-rows"
-    assert error.message == "9 cells of the table are not as they should be."
+    assert error.message == "9 cells of the table are invalid."
     assert list(error.faults) == [
         "line 2, FID_public: 'abc' is not a number",
-        "line 3, submission_id: '1' is in line 2 already",
+        "line 3, submission_id: '1' is already in line 2",
         "line 3, FID_public: -1 is not a number of at least 0",
         "line 3, FID_private: nan is not a number of at least 0",
-        "line 3, distance_public: 2.5 is not a distance: those are at most 2",
+        "line 3, distance_public: 2.5 is not a distance, which is at most 2",
         "line 3, distance_private: is empty",
-        "line 3, labels: 'maybe' is no label; labels are 'non-mem', 'legitimate', 'mgan', 'sup', 'ae', 'aug', 'other',"
-        " or nothing",
+        "line 3, labels: 'maybe' is not a label. Use one of 'non-mem', 'legitimate', 'mgan', 'sup', 'ae', 'aug',"
+        " 'other', or leave the cell empty",
         "line 4, submission_id: is empty",
-        "line 4, labels: is not there: the line is too short",
+        "line 4, labels: is missing because the line is too short",
     ]
 
 
@@ -81,12 +81,12 @@ def test_faults_name_line_and_column() -> None:
     ("text", "named", "slug", "message"),
     [
         ("", {}, "missing-columns", "it is empty"),
-        ("a,b\n1,2", {}, "missing-columns", "lacks submission_id, fid_public, fid_private"),
-        (HEADER, {}, "no-table", "no line under its header"),
-        (f"{HEADER},team,Team\n", {}, "repeated-column", "'team' is there 2 times"),
+        ("a,b\n1,2", {}, "missing-columns", "has no submission_id, fid_public, fid_private"),
+        (HEADER, {}, "no-table", "no lines below its header"),
+        (f"{HEADER},team,Team\n", {}, "repeated-column", "'team' 2 times"),
         (f"{HEADER}\n", {"team": "group"}, "missing-columns", "no column 'group'"),
-        (f"{HEADER}\n", {"teams": "labels"}, "unknown-column", "no column 'teams' to name"),
-        (f'{HEADER}\n"1', {}, "no-table", "no CSV from line 2 on"),
+        (f"{HEADER}\n", {"teams": "labels"}, "unknown-column", "no column 'teams'. Use one of"),
+        (f'{HEADER}\n"1', {}, "no-table", "not valid CSV in line 2"),
     ],
 )
 def test_what_is_no_table_is_refused_with_the_reason(text: str, named: dict[str, str], slug: str, message: str) -> None:

@@ -164,7 +164,7 @@ def test_a_shown_track_is_told_with_what_is_missing() -> None:
         "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
         " not defined. 3 more have no such number."
     )
-    assert sentence_of(shown_figure([])) == "There is nothing to show yet."
+    assert sentence_of(shown_figure([])) == "Nothing to show yet."
 
 
 def test_who_rose_and_who_fell() -> None:

@@ -22,13 +22,14 @@ from scorer.leaderboard.explanations import format_distinct, penalty_sentence
         ),
         (
             54.0, 0.29, 0.2361,
-            "Its memorization distance 0.290 is not below tau = 0.236, so it is not penalised: its score is its FID.",
+            "Its memorization distance 0.290 is not below tau = 0.236,"
+            " so it is not penalised and its score is its FID.",
         ),
         (
             54.0, 0.25, 0.25,
-            "Its memorization distance 0.250 is exactly tau = 0.250, so it is not penalised: its score is its FID.",
+            "Its memorization distance 0.250 is exactly tau = 0.250, so it is not penalised and its score is its FID.",
         ),
-        (54.0, 0.25, None, "The threshold tau is not chosen yet, so it has no score."),
+        (54.0, 0.25, None, "It has no score yet, because the organizers have not chosen the threshold tau."),
     ],
 )  # fmt: skip
 def test_it_names_the_numbers(fid: float, distance: float, tau: float | None, says: str) -> None:

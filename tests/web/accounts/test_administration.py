@@ -32,7 +32,7 @@ def test_admins_search_suspend_and_restore(service: Service) -> None:
     assert [each.one("b").text for each in page.one("ul", class_="items").all("li")] == ["admin", "ada"]
     done = press(service, PAGE, f"{PAGE}/ada/suspension", reason="Sold.")
     shown = parse_html(done.text)
-    assert "is suspended" in shown.one(role="status").text
+    assert "Account suspended" in shown.one(role="status").text
     assert line_of(shown, "ada").one("span", class_="warn").text == "suspended"
     assert service.call("ada", "GET", "/me").status_code == 401
     press(service, PAGE, f"{PAGE}/ada/suspension")
@@ -41,7 +41,7 @@ def test_admins_search_suspend_and_restore(service: Service) -> None:
 
 def test_admins_give_roles_and_end_credentials(service: Service) -> None:
     as_admin(service)
-    assert "role is changed" in press(service, PAGE, f"{PAGE}/bob/role", role="organizer").text
+    assert "Role changed" in press(service, PAGE, f"{PAGE}/bob/role", role="organizer").text
     assert "organizer" in line_of(read(service, PAGE), "bob").text
     assert "1 token" in line_of(read(service, PAGE), "bob").text
     assert "have ended" in press(service, PAGE, f"{PAGE}/bob/credentials/end").text

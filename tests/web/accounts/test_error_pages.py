@@ -55,7 +55,7 @@ def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path:
 def test_an_address_that_there_is_not_gets_a_sentence(service: Service) -> None:
     for method, path, status, sentence in (
         ("GET", "/no/such/page", 404, "There is no page at this address."),
-        ("PUT", "/account", 405, "This address takes no such request."),
+        ("PUT", "/account", 405, "This address does not support the request method."),
     ):
         page = error(service.http.request(method, path, headers=PAGE), status)
         assert page.one(class_="lead").text == sentence

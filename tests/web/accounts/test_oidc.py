@@ -96,7 +96,7 @@ def test_where_accounts_are_by_invitation_no_new_one_is_made(service: Service, i
     configure(service, sign_up="invitation")
     answer = travel(service, issuer)
     assert answer.status_code == 403
-    assert "by invitation" in parse_html(answer.text).one(class_="lead").text
+    assert "need an invitation" in parse_html(answer.text).one(class_="lead").text
 
 
 STALE = int(time.time()) - 3600
@@ -185,5 +185,5 @@ def test_nobody_is_led_to_another_site_afterwards(service: Service, issuer: Fake
     ],
 )
 def test_a_cookie_that_is_none_of_ours_is_refused(cookie: bytes) -> None:
-    with pytest.raises(Unauthenticated, match="please begin again"):
+    with pytest.raises(Unauthenticated, match="Start again"):
         OidcLogin.from_cookie(base64.urlsafe_b64encode(cookie).decode())

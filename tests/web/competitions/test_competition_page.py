@@ -40,10 +40,10 @@ def test_what_people_may_expect_is_public(browser: Browser, zone: str) -> None:
         timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
         for text, local in zip(UTC_TIMES, LOCAL_TIMES[zone], strict=True):
             expect(timeline).to_contain_text(text + local)
-        expect(timeline.get_by_text(f"in brackets those of {zone}")).to_have_count(int(zone != "UTC"))
+        expect(timeline.get_by_text(f"times in brackets are in {zone}")).to_have_count(int(zone != "UTC"))
         expect(page.get_by_text("A team has at most 4 members.")).to_be_visible()
         expect(page.get_by_text("picks up to 2 entries")).to_be_visible()
-        expect(page.get_by_role("heading", name="Who decides")).to_be_visible()
+        expect(page.get_by_role("heading", name="Decisions")).to_be_visible()
         take_pictures(page, "competition-expectations")
         page.set_viewport_size({"width": PHONE, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []

@@ -47,7 +47,7 @@ def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
         f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "yes"}, headers=HTML, follow_redirects=False
     )
     assert accepted.headers["location"] == f"{here}/role?done=accepted"
-    assert "The role is yours." in read(service, accepted.headers["location"]).text
+    assert "Role accepted." in read(service, accepted.headers["location"]).text
     refused = service.http.post(f"{here}/role", data={"accept": "no"}, headers=HTML)
     assert refused.status_code == 403, "without its token"
     laid_down = service.http.post(

@@ -39,12 +39,12 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         take_pictures(page, "settings")
         page.set_viewport_size({"width": PHONE, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
-        expect(page.get_by_label("Pixels of a side")).to_be_disabled()
+        expect(page.get_by_label("Width and height in pixels")).to_be_disabled()
         page.get_by_label("Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
-        page.get_by_label("Members of a team").fill("4")
+        page.get_by_label("Members per team").fill("4")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("alert")).to_contain_text("This is none: third: a bone")
-        expect(page.get_by_label("Members of a team")).to_have_value("4")
+        expect(page.get_by_label("Members per team")).to_have_value("4")
         page.get_by_label("Prizes").fill("1: $5,000\n2: $10")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")
@@ -53,14 +53,14 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
 
         meanwhile = {"daily_limit": 3, "rules": "Be good."}
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=meanwhile).is_success
-        page.get_by_label("Members of a team").fill("3")
+        page.get_by_label("Members per team").fill("3")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")
         assert (view(service, slug)["daily_limit"], view(service, slug)["max_team_size"]) == (3, 3)
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "Be better."}).is_success
         page.get_by_role("textbox", name="Rules").fill("Be kind.")
         page.get_by_role("button", name="Save settings").click()
-        expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed this meanwhile")
+        expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed these settings")
         expect(page.get_by_role("textbox", name="Rules")).to_have_value("Be kind.")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")
@@ -68,11 +68,11 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
 
         page.goto(f"{url}/competitions/{draft}/settings")
         take_pictures(page, "settings-draft")
-        page.get_by_label("to delete it").fill("something else")
-        page.get_by_role("button", name="Delete the draft").click()
-        expect(page.get_by_role("alert")).to_contain_text(f"please type its slug: {draft}")
-        page.get_by_label("to delete it").fill(draft)
-        page.get_by_role("button", name="Delete the draft").click()
+        page.get_by_label("to confirm").fill("something else")
+        page.get_by_role("button", name="Delete draft").click()
+        expect(page.get_by_role("alert")).to_contain_text(f"type {draft}")
+        page.get_by_label("to confirm").fill(draft)
+        page.get_by_role("button", name="Delete draft").click()
         expect(page.get_by_role("heading", name="Competitions")).to_be_visible()
     assert service.call("organizer", "GET", f"/competitions/{draft}").status_code == 404
     assert [each for each in tab.console_messages if not each.startswith("Failed to load resource")] == []
@@ -117,14 +117,16 @@ def test_an_organizer_makes_a_draft(browser: Browser, service: Service) -> None:
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
         page.get_by_label("Title").fill("Cats & dogs")
         page.get_by_label("Slug").fill(taken)
-        page.get_by_label("Images in an entry").fill("500")
+        page.get_by_label("Images per entry").fill("500")
         page.get_by_label("Public extractor").select_option("efficientnet_lite0@1")
         page.get_by_label("Private extractor").select_option("efficientnet_lite2@1")
-        page.get_by_role("button", name="Create the draft").click()
-        expect(page.get_by_role("alert")).to_have_text(f"There is a competition '{taken}' already.")
+        page.get_by_role("button", name="Create draft").click()
+        expect(page.get_by_role("alert")).to_have_text(
+            f"There is already a competition '{taken}'. Choose another slug."
+        )
         page.get_by_label("Slug").fill("cats-and-dogs")
-        page.get_by_role("button", name="Create the draft").click()
-        expect(page.get_by_role("status")).to_contain_text("The draft is there.")
+        page.get_by_role("button", name="Create draft").click()
+        expect(page.get_by_role("status")).to_contain_text("Draft created.")
         expect(page.get_by_text("no training images are attached")).to_be_visible()
     made = view(service, "cats-and-dogs")
     expected = {"phase": "draft", "title": "Cats & dogs", "image_count": 500, "image_size": 64, "daily_limit": 5}

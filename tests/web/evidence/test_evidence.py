@@ -99,7 +99,7 @@ def test_copies_are_flagged_for_their_reasons_and_an_honest_entry_is_not(
             assert expected or not signs(view), (name, kind)
             assert all(each["words"].endswith(".") for each in view["signs"])
             assert view["summary"]["verdict"] == ("copies" if expected else "none")
-            assert ("; see 1 to " in view["summary"]["words"]) == bool(expected)
+            assert (" See examples 1 to " in view["summary"]["words"]) == bool(expected)
         reasons = flagged.get(entries[name], {})
         assert set(reasons) & {each.name for each in SIGNS} >= expected
         assert expected or not set(reasons) & {each.name for each in SIGNS}
@@ -162,7 +162,7 @@ def test_unfinished_jobs_are_shown(service: Service, entries: dict[str, str]) ->
     assert (view["state"], view["findings"], view["matches"]) == ("waiting", [], [])
     enter(service, "organizer")
     section = read(service, f"/submissions/{entries['waiting']}/review").one("section", id="copying")
-    assert "The evidence waits for a worker." in section.text
+    assert "Waiting for a worker to search for evidence." in section.text
 
 
 @pytest.mark.parametrize("name", ["half", "honest", "mirrored"])
@@ -185,7 +185,7 @@ def test_the_review_page_shows_the_strongest_findings_first(service: Service, en
     assert "open" not in private.attributes
     assert "signs of copying" in public.all("summary")[0].text
     signs = [each.text for each in public.one("ul", class_="signs").all("li")]
-    assert any("look like copies, whatever the average says" in each for each in signs)
+    assert any("look like copies, even if the entry as a whole does not" in each for each in signs)
     assert "is copied" in public.all("section", class_="cell")[0].text
     assert public.one("details", class_="all-findings").all("tr")
     honest = read(service, f"/submissions/{entries['honest']}/review").one("section", id="copying")

@@ -43,7 +43,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
     """Fill the form in and send it."""
     file = folder / "generator.onnx"
     file.write_bytes(content)
-    page.get_by_label("Numbers of a latent vector").fill(str(dimension))
+    page.get_by_label("Dimensions of a latent vector").fill(str(dimension))
     page.get_by_role("radio", name="standard normal").check()
     page.get_by_label("ONNX file").set_input_files(file)
     with page.expect_navigation():
@@ -66,7 +66,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         take_pictures(page, "waiting")
         service.run_jobs()
         # The page notices by itself.
-        expect(section).to_contain_text("The file cannot be used.", timeout=15_000)
+        expect(section).to_contain_text("Kennel can't use the file.", timeout=15_000)
         expect(section).to_contain_text("Erf2")
         _fits(page)
         take_pictures(page, "refused")
@@ -74,7 +74,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         fill(page, tmp_path, memorising_generator(noise_images(1, 40, 16)), 40)
         service.run_jobs()
         page.reload()
-        expect(section).to_contain_text("It was searched.")
+        expect(section).to_contain_text("Search complete.")
         expect(section).not_to_contain_text("remembers")
         assert tab.console_messages == [
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
@@ -87,7 +87,7 @@ def _see_in_the_review_queue(browser: Browser, service: Service, address: str, e
     for who, groups in (("rita", 3), ("organizer", 4)):
         with signed_in(browser, service, f"{address}{entry}/review", who=who) as tab:
             section = tab.page.locator("#generator")
-            expect(section.locator(".badge").first).to_have_text("remembers training images")
+            expect(section.locator(".badge").first).to_have_text("reproduces training images")
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
             expect(section.locator(".badge").nth(1)).to_have_text("not the entry's generator")
             assert section.get_by_role("img", name="Errors of recovery").count() == 1
@@ -100,8 +100,8 @@ def _see_in_the_review_queue(browser: Browser, service: Service, address: str, e
             assert all(url.startswith(address) for url in tab.requests)
     # An organizer hands another one in on the entry's page, which the queue's leads to.
     with signed_in(browser, service, f"{address}{entry}/review", who="organizer") as tab:
-        tab.page.get_by_role("link", name="Hand in another").click()
-        tab.page.locator("summary", has_text="Hand in another").click()
+        tab.page.get_by_role("link", name="Submit another generator").click()
+        tab.page.locator("summary", has_text="Submit another generator").click()
         fill(tab.page, folder, b"\x80\x04", 12)
         expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
         fill(tab.page, folder, honest_generator(3, 16), 12)

@@ -21,7 +21,7 @@ def bell(page: Element) -> str:
 def test_the_header_counts_what_is_new_until_it_is_marked_as_read(service: Service) -> None:
     sign_up(service)
     assert bell(read(service, "/")) == "Notices"
-    assert read(service, "/notices").one(class_="empty").text.startswith("Nothing yet.")
+    assert read(service, "/notices").one(class_="empty").text.startswith("No notices yet.")
     tell(service, "First", HOSTILE)
     assert bell(read(service, "/")) == "Notices 2 new"
     page = read(service, "/notices")
@@ -79,7 +79,7 @@ def test_mails_are_chosen_by_boxes(service: Service) -> None:
 
     assert ticked() == {kind.value for kind in Kind} - {"entry-scored"}
     done = press(service, "/account/notices", "/account/notices/mails", mailed=["entry-scored", "ruling"])
-    assert parse_html(done.text).one(class_="done").text == "Your choice is kept."
+    assert parse_html(done.text).one(class_="done").text == "Mail settings saved."
     assert ticked() == {"entry-scored", "ruling"}
     press(service, "/account/notices", "/account/notices/mails")
     assert ticked() == set()
@@ -98,10 +98,10 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     secret = parse_html(made.text).one("code", class_="secret").text
     assert secret not in service.http.get(here).text, "shown once"
     (row,) = read(service, here).one("ul", class_="items").all("li")
-    assert "Nothing was sent yet." in row.text
+    assert "No notices sent yet." in row.text
     ping, remove = [each.attributes["action"] for each in row.all("form")]
     press(service, here, ping)
-    assert "A notice is on its way." in read(service, here).one("ul", class_="items").text
+    assert "A notice is being sent." in read(service, here).one("ul", class_="items").text
     with service.context.sessions.begin() as session:
         session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
     text = read(service, here).one("ul", class_="items").text

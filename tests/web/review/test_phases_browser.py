@@ -48,7 +48,7 @@ def test_from_the_review_to_the_final_board(browser: Browser, service: Service, 
         tab.page.goto(f"{address}/submissions/{entry['id']}")
         tab.page.get_by_label("Your rebuttal").fill("We trained it ourselves.")
         look(tab.page, "entry-provisional")
-        tab.page.get_by_role("button", name="Ask them to look again").click()
+        tab.page.get_by_role("button", name="Submit rebuttal").click()
         expect(tab.page.get_by_text("against the penalty on the private track")).to_be_visible()
         assert tab.console_messages == []
     with signed_in(browser, service, f"{here}/publication", who="organizer") as tab:
@@ -57,11 +57,11 @@ def test_from_the_review_to_the_final_board(browser: Browser, service: Service, 
         look(tab.page, "publication-final")
         tab.page.goto(f"{here}?track=private")
         look(tab.page, "competition-final")
-        tab.page.get_by_role("link", name="What has changed since").click()
-        expect(tab.page.get_by_text("No team has another rank")).to_be_visible()
+        tab.page.get_by_role("link", name="Changes since").click()
+        expect(tab.page.get_by_text("No ranks changed")).to_be_visible()
         look(tab.page, "versions")
         tab.page.goto(f"{here}/publication")
-        tab.page.get_by_label("Why").fill("A mistake.")
-        tab.page.get_by_role("button", name="Withdraw it").click()
-        expect(tab.page.get_by_role("status")).to_contain_text("The board is withdrawn")
+        tab.page.get_by_label("Reason (shown to all participants)").fill("A mistake.")
+        tab.page.get_by_role("button", name="Withdraw board").click()
+        expect(tab.page.get_by_role("status")).to_contain_text("Board withdrawn")
         assert tab.console_messages == []

@@ -53,7 +53,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert "2 points of 14 are open" in page.text
     form = f"{here}#publish"
     answer = send_form(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
-    assert "There are open points" in answer.text
+    assert "The checklist has open points" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)
@@ -62,7 +62,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert "has changed since you looked" in answer.text
     answer = send_form(service, read(service, here), form, **words)
     page = read(service, answer.headers["location"])
-    assert "there for all to see" in page.one("p", class_="done").text
+    assert "board published" in page.one("p", class_="done").text
     assert "Nobody objects" not in page.text
     enter(service, None)
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 200
@@ -84,18 +84,18 @@ def test_a_release_is_made_watched_published_and_downloaded(
     monkeypatch.setattr(data_release, "PACKING_SECONDS_PER_PIXEL", 3_600 / (8 * 16 * 16))
     page = read(service, here)
     assert "Of the entries that the boards rank: 1 entry, about 1 hour" in page.text
-    assert "There is no release yet." in page.text
+    assert "No releases yet." in page.text
     send_form(service, page, here, 422, images="everything")
     send_form(service, page, here, images="ranked")
     page = read(service, f"{here}?done=started")
     assert page.one("progress")
     service.run_jobs()
     page = read(service, here)
-    (bundle,) = [each for each in page.all("a") if each.text == "Download the tables"]
+    (bundle,) = [each for each in page.all("a") if each.text == "Download tables"]
     assert service.http.get(bundle.attributes["href"]).content[:2] == b"PK"
     (made,) = service.call("organizer", "GET", f"/competitions/{slug}/releases").json()["releases"]
     enter(service, None)
-    assert "Nothing was released yet" in read(service, here).text
+    assert "The organizers may publish data" in read(service, here).text
     enter(service, "organizer")
     send_form(service, page, f"{here}/{made['id']}", act="out")
     send_form(service, page, f"{here}/{made['id']}", 409, act="out")
@@ -132,7 +132,7 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
 
     page = read(service, f"{here}?action=label.decided&actor=ORGANIZER")
     assert len(page.one("ol", class_="audit").all("li")) == 2
-    assert "Nothing of that kind" in read(service, f"{here}?actor=ada").text
+    assert "No matching entries" in read(service, f"{here}?actor=ada").text
     listed = service.call("organizer", "GET", f"/competitions/{slug}/audit", params={"limit": 1}).json()
     assert (listed["entries"][0]["action"], listed["next_after"]) == ("label.decided", listed["entries"][0]["id"])
     enter(service, None)
@@ -166,7 +166,7 @@ def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
 def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) -> None:
     now = datetime.now(UTC)
     enter(service, "admin")
-    assert "have not left" not in read(service, "/admin/jobs").text
+    assert "Unsent mails" not in read(service, "/admin/jobs").text
     with service.context.sessions.begin() as session:
         for state in ("failed", "waiting"):
             mail = outbox.queue_mail(session, "<b>@example.org", "Hello", body="Hello.", now=now)
@@ -191,7 +191,7 @@ def test_stuck_jobs_are_shown_and_set_going_again(service: Service, slug: str) -
     send_form(service, page, "/admin/jobs/requeue", job=str(job))
     page = read(service, "/admin/jobs?done=one")
     assert [row.one("th").text for row in page.one("tbody").all("tr")] == ["evidence", "score"]
-    assert "No job has failed." in page.text
+    assert "No failed jobs." in page.text
     fields = {"csrf": page.all("input", type="hidden")[0].attributes["value"]}
     for wrong in ("x", str(job)):
         answer = service.http.post("/admin/jobs/requeue", data=fields | {"job": wrong}, headers=HTML)

@@ -59,12 +59,12 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
     assert saved.status_code == 303
     second = saved.headers["location"]
     assert second.partition("?")[0] != first
-    assert read(reviewed.service, second).one(class_="done").text.startswith("Your review is saved.")
+    assert read(reviewed.service, second).one(class_="done").text.startswith("Review saved.")
     again = read(reviewed.service, first)
     assert "You have said legitimate" in again.text
     last = send(reviewed, second.partition("?")[0], second.partition("?")[0], label="aug")
     assert last.headers["location"].startswith(f"{address}?done=")
-    assert "Nothing is left for you to review." in read(reviewed.service, last.headers["location"]).text
+    assert "You have no entries left to review." in read(reviewed.service, last.headers["location"]).text
     assert reviewed.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
 
 
@@ -73,7 +73,7 @@ def test_a_review_that_lacks_something_keeps_what_was_typed(reviewed: ReviewedCo
     first = f"/submissions/{reviewed.entries['near']}/review"
     wrong = send(reviewed, first, first)
     assert wrong.status_code == 422
-    assert "Please say what the entry is." in wrong.text
+    assert "Choose a label." in wrong.text
     assert send(reviewed, first, first, label="king").status_code == 422
     kept = send(reviewed, first, first, intent="unclear", note="nearly <b>one</b>")
     assert parse_html(kept.text).one("textarea", id="note").text == "nearly <b>one</b>"
@@ -113,7 +113,7 @@ def test_the_tab_of_rulings_that_are_wanted_speaks_of_flagged_entries(service: S
     assert service.call("organizer", "PUT", label, json={"label": "sup"}).status_code == 200
     enter(service, "organizer")
     page = read(service, f"/competitions/{slug}/review-queue?state=unruled")
-    assert "Every flagged entry that is labelled as memorising has a ruling." in page.text
+    assert "All flagged entries that are labelled as memorising have a ruling." in page.text
 
 
 def test_the_review_pages_are_closed_to_participants(reviewed: ReviewedCompetition) -> None:
@@ -136,7 +136,7 @@ def test_a_case_before_a_ruling(reviewed: ReviewedCompetition) -> None:
     entry = f"/submissions/{reviewed.entries['near']}"
     enter(service, "bob")
     early = read(service, entry).one("section", id="ruling").text
-    assert "Rebuttals are taken once the competition has closed." in early
+    assert "You can write a rebuttal after the competition has closed." in early
     assert "Closest" not in early
     service.close(reviewed.slug)
     case = read(service, entry).one("section", id="ruling")
@@ -150,7 +150,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     entry, at_review = f"/submissions/{near}", f"/submissions/{near}/review"
     service.close(reviewed.slug)
     enter(service, "organizer")
-    assert "Please say what shall become" in send(reviewed, at_review, f"{at_review}/ruling", reason="x").text
+    assert "Choose a ruling." in send(reviewed, at_review, f"{at_review}/ruling", reason="x").text
     assert send(reviewed, at_review, f"{at_review}/label", label="aug", note="nudged").status_code == 303
     made = send(
         reviewed, at_review, f"{at_review}/ruling", kind="disqualify", reason="Nudged <b>copies</b>.", memorising=""
@@ -185,7 +185,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     enter(service, "bob")
     case = read(service, entry).one("section", id="ruling")
     assert [each.text for each in case.all("h3")] == [
-        "The entry is not penalised: its penalty is waived",
+        "The entry is not penalised, because its penalty is waived",
         "The entry is disqualified replaced by a later ruling",
     ]
     assert "Granted" in case.text
@@ -201,9 +201,9 @@ def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(reviewed: R
 
     address = f"/submissions/{reviewed.entries['honest']}/review"
     enter(reviewed.service, "rita")
-    assert "If the ruling were another" not in read(reviewed.service, f"{address}?stakes=yes").text
+    assert "Impact of other rulings" not in read(reviewed.service, f"{address}?stakes=yes").text
     enter(reviewed.service, "organizer")
-    (link,) = [each for each in read(reviewed.service, address).all("a") if each.text.startswith("Who would win")]
+    (link,) = [each for each in read(reviewed.service, address).all("a") if each.text.startswith("Show the impact")]
     text = read(reviewed.service, link.attributes["href"].partition("#")[0]).text
     assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in text
 

@@ -63,7 +63,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
     address, slug, _ = site
     with signed_in(browser, service, f"{address}/competitions/{slug}/review-queue", who="rita") as tab:
         page: Page = tab.page
-        page.get_by_role("link", name="Review the next entry").press("Enter")
+        page.get_by_role("link", name="Review next entry").press("Enter")
         seen = []
         for key, label in (("u", "aug"), ("1", "legitimate"), ("a", "ae")):
             page.wait_for_selector("form[data-keys]")
@@ -78,7 +78,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
             assert page.locator("input[name=label]:checked").input_value() == label
             with page.expect_navigation():
                 page.keyboard.press("Control+Enter")
-            assert page.get_by_role("status").inner_text().startswith("Your review is saved.")
+            assert page.get_by_role("status").inner_text().startswith("Review saved.")
         assert len(set(seen)) == 3
         last = page.url.split("/")[4]
         assert last not in seen
@@ -97,12 +97,12 @@ def test_keys_can_be_switched_off_and_the_form_needs_no_script(
     address, _, entries = site
     url = f"{address}/submissions/{entries['nudged']}/review"
     with signed_in(browser, service, url, who="rita") as tab:
-        tab.page.get_by_label("Use keys").uncheck()
+        tab.page.get_by_label("Keyboard shortcuts").uncheck()
         tab.page.locator("h1").click()
         tab.page.keyboard.press("u")
         assert tab.page.locator("input[name=label]:checked").count() == 0
         tab.page.reload()
-        assert not tab.page.get_by_label("Use keys").is_checked()
+        assert not tab.page.get_by_label("Keyboard shortcuts").is_checked()
     with signed_in(browser, service, url, java_script_enabled=False, who="rita") as tab:
         tab.page.get_by_role("radio", name="aug").focus()
         tab.page.keyboard.press("Space")

@@ -88,7 +88,7 @@ def test_it_is_for_its_team_and_for_organizers(service: Service) -> None:
     enter(service, "organizer")
     page = read(service, f"/submissions/{entry['id']}")
     assert [each.text for each in page.all("h2")][:2] == ["Public score", "Private score"]
-    assert "Only organizers see this" in page.one("main").text
+    assert "Only organizers can see this" in page.one("main").text
 
 
 def test_nothing_private_is_on_it_before_publication_and_all_of_it_after(service: Service) -> None:
@@ -143,7 +143,7 @@ def test_a_rejected_entry_names_its_faults(service: Service) -> None:
     (fault,) = page.one("ul", class_="faults").all("li")
     assert "3.png" in fault.text
     assert "15x16" in fault.text
-    assert "does not count against the entries of the day" in page.one("main").text
+    assert "does not count towards your daily entries" in page.one("main").text
     assert not page.all("img", class_="sprite")
 
 
@@ -172,7 +172,7 @@ def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     address, action = f"/submissions/{entry['id']}", f"/submissions/{entry['id']}/cancel"
     enter(service, "organizer")
-    assert "Cancel this entry" not in read(service, address).one("main").text, "it is not theirs"
+    assert "Cancel entry" not in read(service, address).one("main").text, "it is not theirs"
     enter(service, "ada")
     fields = hidden(read(service, address), action)
     assert service.http.post(action, headers=HTML).status_code == 403
@@ -183,7 +183,7 @@ def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:
     scored = service.scored("ada", slug, noise_images(11))["id"]
     late = service.http.post(f"/submissions/{scored}/cancel", data=fields, headers=HTML)
     assert late.status_code == 409
-    assert parse_html(late.text).one(role="alert").text.startswith("Its scoring has begun")
+    assert parse_html(late.text).one(role="alert").text.startswith("The scoring of this entry has begun")
 
 
 def test_an_entry_from_before_there_were_sprites_says_nothing_of_it(service: Service) -> None:
@@ -274,7 +274,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     assert "Picked by ada" in saved.one("main").text
     too_many = service.http.post(action, data=fields | {"pick": [each["id"] for each in entries]}, headers=HTML)
     assert too_many.status_code == 422
-    assert parse_html(too_many.text).one(role="alert").text == "A team picks 2 at most; these are 3."
+    assert parse_html(too_many.text).one(role="alert").text == "You picked 3 entries. Pick at most 2."
     forged = service.http.post(action, data={"pick": [entries[1]["id"]]}, headers=HTML)
     assert forged.status_code == 403
     service.close(slug)
@@ -307,7 +307,7 @@ def test_code_is_attached_with_the_pages_form_and_replaced(service: Service) -> 
     enter(service, "ada")
     page = read(service, address)
     fields = hidden(page, f"{action}#code")
-    assert "No code is attached." in page.one("main").text
+    assert "No code attached." in page.one("main").text
     for content, says in ((code_zip(bytes(300_000)), "A zip of 300"), (NOTEBOOK, "A notebook of")):
         answer = service.http.post(action, data=fields, files={"file": ("x.bin", content)}, headers=HTML)
         assert answer.status_code == 200, answer.text

@@ -62,7 +62,7 @@ def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
     cookie = {"Cookie": f"kennel={session_of(service, 'ada')}"}
     assert service.submit("ada", slug, ZIP).status_code == 202
     page = service.http.get(f"/competitions/{slug}/submit", headers={**HTML, **cookie})
-    assert "wait until one is scored" in page.text
+    assert "Wait until one is scored" in page.text
     assert "<form class=" not in page.text
     ruled = service.competition(rules="Be fair.")
     first = service.http.get(f"/competitions/{ruled}/submit", headers={**HTML, **cookie}).text
@@ -95,7 +95,7 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
     headers = {**HTML, "Cookie": f"kennel={cookie}"}
     board = f"/competitions/{slug}"
     page = service.http.get(board, headers=headers).text
-    assert "Only people whom the organizers have invited can enter" in page
+    assert "Only people with an invitation from the organizers can enter" in page
     assert f"{board}/submit" not in page
     assert "Accept the rules</button>" not in page
     assert "by invitation, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
@@ -120,7 +120,7 @@ def test_a_form_at_the_limit_says_when_to_come_again(service: Service) -> None:
     service.run_jobs()
     over = form(service, slug, secret, ZIP)
     assert over.status_code == 429
-    assert "the next one is possible at" in over.text
+    assert "You can submit the next one at" in over.text
     assert 0 < int(over.headers["retry-after"]) <= 86_400
 
 
@@ -233,18 +233,18 @@ def test_a_browser_goes_on_after_cuts_and_a_reload_in_the_grace_period(
             page.set_input_files("#file", file)
             page.fill("#note", "from a browser")
             page.click("#send")
-            page.get_by_text("The connection broke").wait_for()
+            page.get_by_text("Connection lost").wait_for()
             page.unroute_all()
             close_now(service, slug)
             if forgets:
                 page.evaluate("localStorage.clear(); sessionStorage.clear()")
             page.reload()
-            expect(page.get_by_text("What you began before can still be finished")).to_be_visible()
+            expect(page.get_by_text("You can still finish uploads that you started earlier")).to_be_visible()
             expect(page.locator(".unfinished")).to_contain_text("from a browser")
             take_pictures(page, "submit-grace")
             expect(page.locator("#note")).to_have_value("" if forgets else "from a browser")
             page.set_input_files("#file", file)
-            page.get_by_text("begun earlier").wait_for()
+            page.get_by_text("started uploading this file earlier").wait_for()
             expect(page.locator("#note")).to_have_value("from a browser")
             page.fill("#note", "corrected")
             page.click("#send")

@@ -63,17 +63,17 @@ def parts(page: Element) -> list[str]:
     ("quota", "expected"),
     [
         (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
-        (allowance(charged=2), QuotaMessage("3 of 5 entries left today, 5 again at", MIDNIGHT)),
+        (allowance(charged=2), QuotaMessage("3 of 5 entries left today, resets to 5 at", MIDNIGHT)),
         (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
         (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
-        (allowance(daily=None, charged=800), QuotaMessage("Any number of entries today")),
+        (allowance(daily=None, charged=800), QuotaMessage("Unlimited entries today")),
         (
             allowance(charged=2, pending=2),
             QuotaMessage("3 of 5 entries left today; 2 in progress, as many as are allowed at once"),
         ),
         (
             allowance(daily=None, pending=2),
-            QuotaMessage("Any number of entries today; 2 in progress, as many as are allowed at once"),
+            QuotaMessage("Unlimited entries today; 2 in progress, as many as are allowed at once"),
         ),
         (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
     ],
@@ -97,7 +97,7 @@ def test_the_competitions_page_shows_its_viewer_the_quota_left() -> None:
         page = parse_html(TestClient(app).get(here).text)
     lines = page.one("header", class_="competition").all("li")
     (line,) = [each for each in lines if each.text.startswith("Your team")]
-    assert line.text == "Your team: 3 of 5 entries left today, 5 again at 00:00 UTC"
+    assert line.text == "Your team: 3 of 5 entries left today, resets to 5 at 00:00 UTC"
     assert line.one("a").attributes["href"] == f"{here}/team"
     assert line.one("time").attributes["datetime"] == "2026-11-03T00:00:00Z"
     with SampleSite().app() as app:
@@ -129,7 +129,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     assert founded.history[0].status_code == 303
     page = parse_html(founded.text)
     assert page.one("h1").text == "Loose <b>Leash</b>"
-    assert page.one(role="status").text == "Your team is founded."
+    assert page.one(role="status").text == "Team created."
     assert [item.text for item in page.one(class_="facts").all("li")] == [
         "1 member of 5 at most",
         "3 of 3 entries left today",
@@ -160,14 +160,14 @@ def test_what_cannot_be_done_is_refused_on_the_page_and_leaves_nothing(service: 
     for who in ("ada", "bob"):
         assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
     sign_in(service, "ada")
-    assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is a team")
-    assert "nobody with the handle" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
+    assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is already a team")
+    assert "no account 'nobody'" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
     assert "Together you have made 2 entries" in alert(press(service, here, f"{here}/merges", team="Bob"), 409)
     assert "leave" not in [each.attributes["action"].split("/")[-1] for each in read(service, here).all("form")]
     invitation = ask(service, slug, "ada", handle="bob").json()
     sign_in(service, "bob")
     refused = press(service, here, f"{here}/invitations/{invitation['id']}/answer", accept="yes")
-    assert "your entries must come along" in alert(refused, 409)
+    assert "which must move with you" in alert(refused, 409)
     received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
     assert [each["state"] for each in received] == ["open"]
     assert members(service, slug, "bob") == ["bob"]
@@ -211,7 +211,7 @@ def test_after_the_merge_deadline_the_page_offers_what_is_left(service: Service)
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=passed).status_code == 200
     sign_in(service, "bob")
     page = read(service, here)
-    assert "members stay as they are" in page.one("main").text
+    assert "change members after the team merge deadline" in page.one("main").text
     (form,) = [each for each in page.all("form") if "/answer" in each.attributes["action"]]
     assert [each.attributes["value"] for each in form.all("button")] == ["no"]
     sign_in(service, "ada")
@@ -238,8 +238,8 @@ def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
-        page.get_by_role("button", name="Withdraw what Admin is asked").click()
-        assert page.get_by_role("status").inner_text() == "The invitation is withdrawn."
+        page.get_by_role("button", name="Withdraw the invitation to Admin").click()
+        assert page.get_by_role("status").inner_text() == "Invitation withdrawn."
         page.get_by_role("button", name="Accept Eve's kennel").click()
         assert page.get_by_role("heading", level=1).inner_text() == "Eve's kennel"
         assert [each for each in tab.console_messages if "[DOM]" not in each] == []

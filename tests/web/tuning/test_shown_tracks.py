@@ -103,7 +103,7 @@ def test_the_organizers_page_is_for_them_and_says_what_is_wrong(service: Service
     assert read(service, here).one("h1").text == "Sign in"
     enter(service, "organizer")
     page = read(service, here)
-    assert "There are none." in page.text
+    assert "No shown tracks yet." in page.text
     assert page.one("nav", aria_label="Organizing").all("a", href=here, aria_current="page")
     action = f"{here}#add"
     refused = answer_to(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
@@ -201,7 +201,7 @@ def test_the_page_of_insights_offers_the_numbers_that_the_viewer_may_see(
     enter(service, "organizer")
     page = read(service, f"/competitions/{slug}/insights?shown=unseen&track=private")
     assert page.one("h2", id="shown-track").text == "FID and unseen, private track"
-    choices = page.one("nav", aria_label="Numbers beside the score").all("a")
+    choices = page.one("nav", aria_label="Shown tracks").all("a")
     assert [each.text for each in choices] == ["seen", "unseen", "of_private"]
     assert all("track=private" in each.attributes["href"] for each in choices)
     tabs = page.one("nav", aria_label="Tracks").all("a")
@@ -223,9 +223,9 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
         page.get_by_label("Name").fill("kid_2")
         page.get_by_label("Metric").select_option("kid")
         page.get_by_label("Extractor").select_option("efficientnet_lite0@1")
-        page.get_by_label("everybody, at once").check()
-        page.get_by_role("button", name="Show it").click()
-        expect(page.get_by_text("being prepared")).to_be_visible()
+        page.get_by_label("everybody now").check()
+        page.get_by_role("button", name="Add track").click()
+        expect(page.get_by_text("preparing the references")).to_be_visible()
         measure(service)
         # The page finds out by itself.
         expect(page.get_by_text("3 entries measured")).to_have_count(3)

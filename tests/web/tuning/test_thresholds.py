@@ -46,7 +46,7 @@ def test_the_picture_has_a_text_for_screen_readers() -> None:
     description = picture_of([(0.1, "mgan"), (0.2, "mgan"), (0.4, None)], 0.3).description
     assert "2 mgan, from 0.100 to 0.200, half of them below 0.200" in description
     assert "1 unlabelled, from 0.400 to 0.400" in description
-    assert picture_of([], None).description.endswith("There are none yet.")
+    assert picture_of([], None).description.endswith("There are no entries yet.")
 
 
 def numbers(page: Element) -> dict[str, str]:
@@ -76,7 +76,7 @@ def test_the_page_says_what_is_wrong_and_overwrites_nothing(service: Service) ->
     assert "No tau is in force" in page.text
     assert page.one("li", class_="chosen").text.startswith("Margin"), "the first that has what it needs"
     assert "no held-out distance" in page.text
-    assert page.all("p", class_="empty")[0].text == "No tau has been chosen yet."
+    assert page.all("p", class_="empty")[0].text == "No choices yet. Preview a tau above and apply it."
     form = page.one("form", id="apply-form")
     fields = {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
 
@@ -137,7 +137,11 @@ def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: S
     assert fields.keys() == forms.keys()
     final = publish(final=True)
     assert fields_of(final) == {}
-    assert final.one("section", aria_labelledby="apply").one("p", class_="empty").text.startswith("Not while the final")
+    assert (
+        final.one("section", aria_labelledby="apply")
+        .one("p", class_="empty")
+        .text.startswith("Not possible while the final")
+    )
     assert numbers(final)["tau"] == "0.2500", "what a tau would do can still be looked at"
     for action, section in forms.items():
         answer = service.http.post(action, data={**fields[action], "reason": "x"}, headers={"Accept": "text/html"})

@@ -92,7 +92,7 @@ def test_numbers_of_another_tau_are_never_shown_as_those_of_the_slider(
         assert withheld
         page.route("**/thresholds/impact?**", lambda route: route.abort())
         page.get_by_label("tau", exact=True).fill("0.25")
-        expect(page.locator("[data-failure]")).to_contain_text("the server does not answer")
+        expect(page.locator("[data-failure]")).to_contain_text("The server does not respond")
         expect(page.locator("[data-result]")).to_have_attribute("aria-busy", "true")
         page.unroute("**/thresholds/impact?**")
         look_at(page, 0.35)
@@ -106,7 +106,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
     with tuning_page(browser, service, url) as tab:
         page = tab.page
         page.wait_for_selector(".live-preview")
-        slider = page.get_by_role("slider", name="tau, by slider")
+        slider = page.get_by_role("slider", name="tau, slider")
         slider.focus()
         before = slider.get_attribute("aria-valuetext")
         for _ in range(40):
@@ -117,7 +117,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         assert slider.get_attribute("aria-valuetext") != before
         assert page.get_by_role("heading", level=2).filter(has_text="does").inner_text() == f"What {tau:.4f} does"
         texts = page.evaluate(TEXTS)
-        page.get_by_label("Why this tau").focus()
+        page.get_by_label("Reason (shown in the history)").focus()
         page.keyboard.type("by hand")
         page.keyboard.press("Enter")
         page.wait_for_url("**#history")
@@ -129,10 +129,10 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         # A choice by method is applied as that method's.
         page.locator(".options [data-method=otsu]").focus()
         page.keyboard.press("Enter")
-        page.get_by_label("Why this tau").fill("Otsu says so")
+        page.get_by_label("Reason (shown in the history)").fill("Otsu says so")
         page.get_by_role("button", name="Apply tau").click()
         expect(page.locator(".threshold-history .badge").first).to_have_text("otsu")
-        page.get_by_label("Take the newest choice back").fill("no")
+        page.get_by_label("Reason for undoing").fill("no")
         page.keyboard.press("Enter")
         expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
         assert service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"][0]["tau"] == tau
@@ -166,7 +166,7 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
         for tau in ("0.1", "0.3", "0.41"):
             look_at(live.page, float(tau))
             plain.page.get_by_label("tau", exact=True).fill(tau)
-            plain.page.get_by_role("button", name="Look").click()
+            plain.page.get_by_role("button", name="Preview").click()
             plain.page.wait_for_url(f"**tau={tau}")
             texts = plain.page.locator("[data-tau]:not([data-tau=announcement])").all_inner_texts()
             assert texts == live.page.locator("[data-tau]:not([data-tau=announcement])").all_inner_texts()
@@ -213,12 +213,12 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         after = page.evaluate(TEXTS)
         assert (after["tau"], after["caught"], after["wronged"]) == ("0.2494", "446", "0")
         assert (before["caught"], before["looked"], after["looked"]) == ("0", "595", "149")
-        page.get_by_label("Why this tau").fill("nobody is wronged")
+        page.get_by_label("Reason (shown in the history)").fill("nobody is wronged")
         page.get_by_role("button", name="Apply tau").click()
         page.wait_for_url("**#history")
         newest = service.call("organizer", "GET", thresholds_of("dogs-2019")).json()["thresholds"][0]
         assert (newest["method"], newest["penalised_count"]) == ("margin", 447)
-        page.get_by_label("Take the newest choice back").fill("once more")
+        page.get_by_label("Reason for undoing").fill("once more")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
         assert page.evaluate(TEXTS)["penalised"] == before["penalised"]

@@ -140,9 +140,7 @@ def test_another_result_than_the_cpus_fails(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], PLAN) == NO_GPU
-    assert capsys.readouterr().out == (
-        "The device 'cuda' was asked for, and torch finds no GPU. Nothing was checked.\n"
-    )
+    assert capsys.readouterr().out == ("The device is set to 'cuda', but torch finds no GPU. Nothing was checked.\n")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -150,9 +148,7 @@ def test_without_a_gpu_no_entries_are_scored(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit) as ended:
         entries.main([])
     assert ended.value.code == NO_GPU
-    assert capsys.readouterr().err == (
-        "The device 'cuda' was asked for, and torch finds no GPU. Nothing was measured.\n"
-    )
+    assert capsys.readouterr().err == ("The device is set to 'cuda', but torch finds no GPU. Nothing was measured.\n")
 
 
 def test_no_check_is_no_success() -> None:

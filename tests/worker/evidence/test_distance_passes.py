@@ -131,7 +131,7 @@ def test_few_images_leave_the_other_tests_their_pass(count: int) -> None:
     assert shared.upright.distance.shape == (count,)
     assert shared.repeats.pairs == 0
     reasons = [_reason(shared, name) for name in ("overlap", "two_sample", "kid")]
-    assert reasons[0] == f"The given features have {count} rows where at least 4 are needed."
+    assert reasons[0] == f"The given features have {count} rows; at least 4 are needed."
     assert (reasons[1] is None, reasons[2] is None) == (count >= 2, count >= 2)
 
 

@@ -125,7 +125,7 @@ def test_half_a_zip_of_copies_is_found(examined: dict[str, dict[str, Evidence]])
         assert 0.5 <= evidence.partly_copied_share < 0.7
         assert evidence.partly_copied_p is not None
         assert evidence.partly_copied_p < 1e-4
-        assert "copies, whatever the average says" in finding(evidence, "partly_copied")["sentence"]
+        assert "copies, even if the entry as a whole does not" in finding(evidence, "partly_copied")["sentence"]
         assert finding(evidence, "pixel_copies")["value"] == 0.5
         assert finding(evidence, "distance_25")["value"] == 0.0 < finding(evidence, "distance_75")["value"]
         pairs = evidence.details["partly_copied"]
@@ -151,7 +151,7 @@ def test_a_collapsed_generator_is_found(examined: dict[str, dict[str, Evidence]]
     assert (evidence.identical, evidence.mirrored_twins, evidence.repeats_share) == (COUNT, 0, 1.0)
     assert len(evidence.details["identical"][0]) == 6
     assert evidence.details["repeats"][0][2] == 0.0
-    assert "in 20 groups, the largest of 6" in finding(evidence, "identical")["sentence"]
+    assert "in 20 groups, the largest with 6 images" in finding(evidence, "identical")["sentence"]
     twins = examined["twins"]["public"]
     assert (twins.identical, twins.mirrored_twins) == (0, COUNT)
 

@@ -88,7 +88,7 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     match = result["match"]
     assert (match["verdict"], match["found"], match["found_of_own"]) == ("another-generator", 0.0, 1.0)
     assert match["p_value"] < 0.001
-    assert "not the generator of this entry" in match["sentence"]
+    assert "The generator of this entry is another one" in match["sentence"]
     assert "recovered" in reasons(service, slug, entry)
     histogram = result["histogram"]
     assert {kind: sum(counts) for kind, counts in histogram["counts"].items()} == result["report"]["targets"]
@@ -322,7 +322,7 @@ def _blobs(service: Service) -> set[str]:
 def test_the_stages_of_an_audit_are_named() -> None:
     stages = {stage: STAGES[generator_audit.job_stage_of(stage)] for stage in ("train", "warp_train", "stability")}
     assert stages == {
-        "train": "looking for training images",
-        "warp_train": "looking for distorted images",
-        "stability": "looking for the generator's own images from many starts",
+        "train": "searching for training images",
+        "warp_train": "searching for distorted images",
+        "stability": "searching for the generator's own images from many starts",
     }

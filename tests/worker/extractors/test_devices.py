@@ -76,7 +76,7 @@ def test_a_process_takes_the_gpu_of_its_index(monkeypatch: pytest.MonkeyPatch) -
     assert device_of(ExtractorOptions(device="cuda", device_index=3)) == torch.device("cuda:3")
     assert device_of(ExtractorOptions(device="cuda")) == device_of(ExtractorOptions()) == torch.device("cuda:0")
     assert device_of(ExtractorOptions(device="cpu", device_index=3)) == torch.device("cpu")
-    with pytest.raises(Unavailable, match=r"'cuda:8' was asked for, and torch finds GPUs 0 to 7 only") as error:
+    with pytest.raises(Unavailable, match=r"set to 'cuda:8', but torch finds only GPUs 0 to 7") as error:
         device_of(ExtractorOptions(device="cuda", device_index=8))
     assert error.value.slug == "no-gpu"
 
@@ -84,7 +84,7 @@ def test_a_process_takes_the_gpu_of_its_index(monkeypatch: pytest.MonkeyPatch) -
 def test_without_a_gpu_only_auto_takes_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of(ExtractorOptions()) == torch.device("cpu")
-    with pytest.raises(Unavailable, match="'cuda' was asked for, and torch finds no GPU"):
+    with pytest.raises(Unavailable, match="set to 'cuda', but torch finds no GPU"):
         device_of(ExtractorOptions(device="cuda"))
 
 
@@ -92,7 +92,7 @@ def test_without_a_gpu_only_auto_takes_the_cpu(monkeypatch: pytest.MonkeyPatch) 
 def test_a_new_process_says_that_a_gpu_does_not_compute() -> None:
     fault = device_fault("cuda:1")
     assert fault is not None
-    assert fault.startswith("The GPU 'cuda:1' does not compute: Unavailable: The device 'cuda:1' was asked for")
+    assert fault.startswith("The GPU 'cuda:1' does not work: Unavailable: The device 'cuda:1' was asked for")
 
 
 # Out of memory.
@@ -132,8 +132,8 @@ def test_a_batch_that_does_not_fit_is_halved(
     with caplog.at_level(logging.WARNING):
         extractor = extractor_on(HostGpu(room=3), folder, monkeypatch, batch_size=8)
     assert [record.getMessage() for record in caplog.records] == [
-        "small@1: cpu has no memory for 8 images at a time; from now on they are 4",
-        "small@1: cpu has no memory for 4 images at a time; from now on they are 2",
+        "small@1: cpu has no memory for 8 images at a time; continuing with 4",
+        "small@1: cpu has no memory for 4 images at a time; continuing with 2",
     ]
     assert extractor.provenance["batch_size"] == 2
     expected = extractor_on(HostGpu(), folder, monkeypatch, batch_size=2)

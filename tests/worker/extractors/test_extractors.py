@@ -556,7 +556,7 @@ def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> N
     first, second = "_bn0.weight", "_bn0.running_var"
     swapped = {{first: second, second: first}.get(name, name): tensor for name, tensor in state.items()}
     torch.save(swapped, tmp_path / "swapped.pth")
-    with pytest.raises(Unavailable, match=r"stands where bn1\.\w+ belongs") as error:
+    with pytest.raises(Unavailable, match=r"instead of bn1\.\w+") as error:
         build_network(spec, Weights(path, (tmp_path / "swapped.pth").read_bytes(), ""))
     assert error.value.slug == "unfit-weights"
 

@@ -73,7 +73,7 @@ def test_a_generator_that_remembers_a_few_images_is_flagged(audit: Audit) -> Non
     assert report["measured"]["gap_low"] > 0.1
     assert report["measured"]["generated_verbatim"] >= 0.9
     assert report["targets"] == {"train": FEW, "held_out": 60, "generated": 16}
-    assert "remembers" in report["sentence"]
+    assert "memorises" in report["sentence"]
 
 
 def test_every_number_says_how_sure_it_is(audit: Audit) -> None:
@@ -98,7 +98,7 @@ def test_distortion_raises_the_errors(audit: Audit) -> None:
         rise = findings[f"recovery_{how}_generated"]
         assert rise["value"] > 10 * findings["recovery_generated"]["value"]
         assert rise["p_value"] < 0.01
-        assert "knows its images" in rise["sentence"]
+        assert "distinguishes its images" in rise["sentence"]
     assert findings["recovery_noise_train"]["value"] > findings["recovery_train"]["value"]
 
 
@@ -132,7 +132,7 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
     plan = replace(PLAN, distorted=0, starts=1, train=10, held_out=10)
     report = audit_generator(folded, LATENT, train=images[0], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "inconclusive"
-    assert "the search failed" in report["sentence"]
+    assert "The search failed" in report["sentence"]
 
 
 # Reports and storing
@@ -272,12 +272,12 @@ def test_few_remembered_images_are_found_where_the_entry_is_near_to_them(
     assert report["measured"]["random"]["p_value"] > 0.01
     assert report["measured"]["near"]["gap"] > 0.4
     assert (report["verdict"], report["measured"]["gap"]) == ("copies", report["measured"]["near"]["gap"])
-    assert "that the entry is near to" in report["sentence"]
+    assert "near the entry" in report["sentence"]
     assert report["power"]["near"]["with_80"] < report["power"]["random"]["with_80"]
     alone = audit_generator(remembering, LATENT, train, held_out=images[1], plan=QUICK).report()
     assert alone["verdict"] == "no-sign"
     assert (alone["match"], alone["power"]["near"], alone["measured"]["near"]) == (None, None, None)
-    assert "had it remembered" in alone["sentence"]
+    assert "if the generator memorised" in alone["sentence"]
 
 
 # Encoders and refusals

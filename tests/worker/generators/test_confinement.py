@@ -235,7 +235,7 @@ def test_a_process_of_several_threads_is_not_confined(site: Site) -> None:
     """
     command = [site.python, "-P", "-c", textwrap.dedent(script)]
     done = subprocess.run(command, env=site.environment, capture_output=True, text=True, check=True)
-    assert "only a process of one thread" in done.stdout
+    assert "only a process with a single thread" in done.stdout
 
 
 def test_it_ends_with_a_parent_that_is_killed(site: Site) -> None:

@@ -89,7 +89,10 @@ def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
 def test_plans_are_json() -> None:
     plan = AuditPlan(train=50, region=(0.0, 0.25, 0.5, 1.0), method="authors")
     assert plan_from(plan.as_json() | {"region": [0.0, 0.25, 0.5, 1.0]}) == plan
-    for parameters, why in (({"speed": 1}, "has no speed"), ({"starts": "ten"}, "starts is a whole number, not ten")):
+    for parameters, why in (
+        ({"speed": 1}, "has no parameter speed"),
+        ({"starts": "ten"}, "starts is ten; it must be a whole number"),
+    ):
         with pytest.raises(Invalid, match=why):
             plan_from(parameters)
 
@@ -256,7 +259,7 @@ def test_a_region_is_all_that_counts() -> None:
 
 
 def test_a_region_without_pixels_is_refused() -> None:
-    with pytest.raises(Invalid, match="holds no pixel"):
+    with pytest.raises(Invalid, match="contains no pixel"):
         mask_of(AuditPlan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
 
 

@@ -164,7 +164,7 @@ def test_without_a_required_measure_nothing_is_opened(tmp_path: Path) -> None:
         return output.strip()
 
     refused = answer("offline")
-    assert refused.startswith("no-sandbox A stranger's generator is not opened on this system, which lacks Landlock")
+    assert refused.startswith("no-sandbox This system cannot open an uploaded generator safely: it lacks Landlock")
     assert "KENNEL_ACCEPT_WEAKER_SANDBOX" in refused
     assert answer("offline", "accept") == "confined"
     assert answer("accept").startswith("no-sandbox")

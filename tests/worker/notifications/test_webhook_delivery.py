@@ -299,7 +299,7 @@ def test_a_receiver_that_never_answers_is_given_up(context: WorkerContext, monke
         tell(context, person(context, f"http://127.0.0.1:{silent.getsockname()[1]}/"), 3)
         assert post_due_deliveries(context) == 0
     assert Counter((each.state, each.error) for each in deliveries(context)) == {
-        ("waiting", "It did not answer within 0.2 s."): 3
+        ("waiting", "It did not respond within 0.2 s."): 3
     }
 
 
@@ -318,7 +318,7 @@ def test_a_slow_name_server_holds_nobody_up(
     tell(context, person(context, "http://slow.example.org/", receiver.url()))
     assert post_due_deliveries(context) == 1
     assert not answers.is_set(), "it came back while the name was still being looked up"
-    assert [each.error for each in deliveries(context)] == ["It did not answer within 0.5 s.", None]
+    assert [each.error for each in deliveries(context)] == ["It did not respond within 0.5 s.", None]
     answers.set()
 
 

@@ -164,10 +164,10 @@ def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Ser
     undo(service, slug, campaign)
     for who, told in (("ada", True), ("bob", True), ("eve", False)):
         notices = service.call(who, "GET", "/notices").json()["notices"]
-        bodies = [each["body"] for each in notices if "has other measurements" in each["subject"]]
+        bodies = [each["body"] for each in notices if "have changed" in each["subject"]]
         assert [body.partition(" on the private track")[0] for body in bodies] == [
-            "What counted before entries were measured anew counts again",
-            "Entries were measured anew, and these measurements count",
+            "The new measurements of entries no longer count and the earlier ones count again",
+            "Entries have been measured again and the new measurements count",
         ][: 2 * told]
         assert not any("switch!" in body or "undo!" in body for body in bodies), "reasons are for organizers"
 

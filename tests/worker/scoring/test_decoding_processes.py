@@ -137,13 +137,13 @@ def test_references_are_those_of_threads() -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (b"crash", "ended the process that decodes images"),
-        (b"lie", "ended the process that decodes images"),
-        (b"claim", "ended the process that decodes images"),
-        (b"talk", "ended the process that decodes images"),
+        (b"crash", "ended the decoding process"),
+        (b"lie", "ended the decoding process"),
+        (b"claim", "ended the decoding process"),
+        (b"talk", "ended the decoding process"),
         (b"colour", "is \\x1b[31mred"),
         (b"hang", "took longer than 5 s to decode"),
-        (b"bomb", "takes more memory to decode than an image may"),
+        (b"bomb", "needs more memory to decode than an image may use"),
         (b"attempt", "could nothing"),
     ],
 )
@@ -242,7 +242,7 @@ def test_an_upload_that_ends_process_after_process_is_given_up(monkeypatch: pyte
     monkeypatch.setattr(decoder_pool, "MAX_FAULTS_LISTED", 2)
     members = [(f"{index}.png", obedient(b"crash", index)) for index in range(9)]
     error = refused(zipped(members), 9, 1)
-    assert error.faults == tuple(f"{index}.png ended the process that decodes images" for index in range(2))
+    assert error.faults == tuple(f"{index}.png ended the decoding process" for index in range(2))
 
 
 def test_a_process_that_does_not_start_is_no_fault_of_the_upload(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_an_entry_that_crashes_the_decoder_is_rejected_others_are_scored(service
         pass
     bad, good = (service.call("organizer", "GET", f"/submissions/{entry}").json() for entry in entries)
     assert (bad["status"], good["status"]) == ("rejected", "scored")
-    assert bad["faults"] == [f"{members[1][0]} ended the process that decodes images"]
+    assert bad["faults"] == [f"{members[1][0]} ended the decoding process"]
     assert not context.health.failed_jobs
 
 

@@ -125,7 +125,7 @@ def test_the_next_process_asks_the_gpu_before_it_claims(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch, losses: Any
 ) -> None:
     asked: list[str] = []
-    answers: list[str | None] = ["The GPU 'cuda' does not compute: no answer", None]
+    answers: list[str | None] = ["The GPU 'cuda' does not work: no answer", None]
 
     def answer(device: str) -> str | None:
         asked.append(device)
@@ -135,7 +135,7 @@ def test_the_next_process_asks_the_gpu_before_it_claims(
     losses.value = 1
     context = next_process(service)
     assert not run_next(context, Queue.SCORE)
-    assert "does not compute" in (context.health.problem or "")
+    assert "does not work" in (context.health.problem or "")
     assert not run_next(context, Queue.SCORE), "it pauses"
     assert asked == ["cuda"]
     context.health.claims_from -= PAUSE_SECONDS[0]
@@ -209,7 +209,7 @@ def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str
             sweep_once(service.context)
             time.sleep(0.2)
     assert statuses(service, entries) == ["scored"] * ENTRIES, worker.output
-    assert "this process ends, for its GPU is lost" in worker.output
+    assert "this process ends because its GPU is lost" in worker.output
     words = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
     assert [each[0] for each in words[:3]] == ["lost", "probed", "computed"]
     assert words[0][-1] != words[1][-1] == words[2][-1], "a process of its own begins"
@@ -228,7 +228,7 @@ def test_a_scoring_worker_refuses_a_gpu_that_does_not_compute(
 
     def fault(name: str) -> str:
         found.append(name)
-        return f"The GPU '{name}' does not compute."
+        return f"The GPU '{name}' does not work."
 
     monkeypatch.setattr(startup, "device_fault", fault)
     monkeypatch.setattr(startup, "read_settings", lambda: settings.model_copy(update={"device": device}))
@@ -240,7 +240,7 @@ def test_a_scoring_worker_refuses_a_gpu_that_does_not_compute(
     start("check")
     assert not found, "it computes nothing on a GPU"
     if asked:
-        with pytest.raises(SystemExit, match=f"The GPU '{device}' does not compute"):
+        with pytest.raises(SystemExit, match=f"The GPU '{device}' does not work"):
             start("score", "prepare")
     else:
         start("score", "prepare")

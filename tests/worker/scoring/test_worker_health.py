@@ -272,7 +272,7 @@ def test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm(service: Serv
     assert (len(begun), ended) == (1, 0), worker.output
     left = {(job.state, job.attempts, job.deferrals) for job in scoring_jobs(service)}
     assert left == {("waiting", 0, 0)}, worker.output
-    assert f"job {begun[0]} goes back to its queue: WorkerStopping" in worker.output
+    assert f"job {begun[0]} is requeued: WorkerStopping" in worker.output
     service.run_jobs()
     assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes them"
 

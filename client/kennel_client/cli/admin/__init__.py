@@ -1,1 +1,1 @@
-"""``kennel admin``: what organizers and admins do through the API, a module for each noun."""
+"""``kennel admin``: commands for organizers and admins that call the API, one module per noun."""

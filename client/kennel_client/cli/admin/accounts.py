@@ -1,4 +1,4 @@
-"""``kennel admin account``: who has an account; suspending and signing out; links to sign up with."""
+"""``kennel admin account``: list, suspend and sign out accounts; create sign-up links."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import typer
 from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, answers, columns
 
 app = typer.Typer()
-Handle = Annotated[str, typer.Argument(help="The person.")]
+Handle = Annotated[str, typer.Argument(help="The account's handle.")]
 
 
 @answers(app, "list")
@@ -15,37 +15,38 @@ def list_accounts(
     admin: AdminClient,
     search: Annotated[str, typer.Argument(help="A part of the handle or name.")] = "",
 ) -> Listing:
-    """List who has an account, with role, sessions, tokens and webhooks."""
+    """List accounts, with role, sessions, tokens and webhooks."""
     accounts = admin.accounts.all(search)
     shown = columns(
         "handle", "name", "role", "last seen=last_seen_at", "sessions", "tokens", "webhooks", "suspended=suspended_at"
     )
-    return Listing(accounts, shown, "There is no such account.")
+    return Listing(accounts, shown, "No account matches.")
 
 
 @answers(app)
 def suspend(admin: AdminClient, handle: Handle, reason: Reason = "") -> Answer:
-    """Let an account sign in no longer; its sessions, tokens and webhooks end."""
+    """Suspend an account: it cannot sign in, and its sessions, tokens and webhooks end."""
     return Answer(admin.accounts.suspend(handle, reason), f"{handle} is suspended.")
 
 
 @answers(app)
 def restore(admin: AdminClient, handle: Handle, reason: Reason = "") -> Answer:
     """Let a suspended account sign in again."""
-    return Answer(admin.accounts.reinstate(handle, reason), f"{handle} may sign in again.")
+    return Answer(admin.accounts.reinstate(handle, reason), f"{handle} can sign in again.")
 
 
 @answers(app)
 def sign_out(admin: AdminClient, handle: Handle) -> Answer:
-    """End all sessions, tokens and webhooks of an account; its owner may sign in again."""
+    """End all sessions, tokens and webhooks of an account; its owner can sign in again."""
     admin.accounts.sign_out(handle)
     return Answer({"handle": handle}, f"All sessions, tokens and webhooks of {handle} have ended.")
 
 
 @answers(app)
 def invite(
-    admin: AdminClient, email: Annotated[str, typer.Argument(help="Where to mail the link, if anywhere.")] = ""
+    admin: AdminClient,
+    email: Annotated[str, typer.Argument(help="Mail the link to this address. Default: only print it.")] = "",
 ) -> Answer:
-    """Print a link with which one person can sign up, and mail it if there is an address."""
+    """Create a link with which one person can sign up; print it, and mail it if there is an address."""
     invitation = admin.accounts.invite(email or None)
     return Answer(invitation, invitation["link"])

@@ -1,4 +1,4 @@
-"""``kennel admin audit``: who did what, and what the audits of generators have found."""
+"""``kennel admin audit``: the audit log, and the results of generator audits."""
 
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,18 @@ app = typer.Typer()
 def log(
     admin: AdminClient,
     competition: Annotated[
-        str, typer.Argument(help="What was done to this competition. Default: everything, for admins.")
+        str, typer.Argument(help="Only actions on this competition. Default: everything, for admins.")
     ] = "",
-    action: Annotated[str, typer.Option(help="Only this, such as sign-in.failed.")] = "",
-    subject: Annotated[str, typer.Option(help="Only what was done to this, such as account:ada.")] = "",
-    actor: Annotated[str, typer.Option(help="Only what this person did.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=500, help="So many, the newest.")] = 100,
+    action: Annotated[str, typer.Option(help="Only this action, such as sign-in.failed.")] = "",
+    subject: Annotated[str, typer.Option(help="Only actions on this subject, such as account:ada.")] = "",
+    actor: Annotated[str, typer.Option(help="Only actions of this person.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500, help="How many entries to show.")] = 100,
 ) -> Listing:
     """List who did what and when, newest first; as JSON with the state before and after."""
     only = {"action": action or None, "subject": subject or None, "actor": actor or None}
     entries = admin.audit_log.newest(competition or None, limit=limit, **only)
     shown = columns("at=created_at", "actor", "action", "subject") | {"after": _changes}
-    return Listing(entries, shown, "Nothing of that kind was done.")
+    return Listing(entries, shown, "No action matches.")
 
 
 def _changes(entry: View) -> str:
@@ -40,11 +40,9 @@ def _changes(entry: View) -> str:
 def generator(
     admin: AdminClient,
     submission: EntryId,
-    to: Annotated[
-        Path | None, typer.Option(help="Save pictures of what was searched and found in this folder.")
-    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Save the searched and the generated images in this folder.")] = None,
 ) -> Answer:
-    """Show what the audit of an entry's generator has found."""
+    """Show the result of the audit of an entry's generator."""
     path = f"/submissions/{segment(submission)}/generator"
     view = admin.api.get(path)
     if to is not None:

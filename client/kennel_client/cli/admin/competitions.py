@@ -19,20 +19,18 @@ from kennel_client.errors import Refused, Unreadable
 app, allowlist, files, references, roles = (typer.Typer() for _ in range(5))
 GIGABYTE = 10**9
 Provisional = Annotated[
-    bool, typer.Option("--provisional", help="The provisional board, against which teams may appeal.")
+    bool, typer.Option("--provisional", help="The provisional board, against which teams can appeal.")
 ]
-After = Annotated[
-    str, typer.Option(help="The version that `checklist` showed: refused if the board is another one by now.")
-]
-Told = Annotated[str, typer.Option(help="Told to everybody who competes.")]
-Handle = Annotated[str, typer.Argument(help="The person.")]
+After = Annotated[str, typer.Option(help="The version that `checklist` printed; fails if the board has changed since.")]
+Told = Annotated[str, typer.Option(help="The text that all participants see.")]
+Handle = Annotated[str, typer.Argument(help="The person's handle.")]
 ALLOWLIST_COLUMNS = columns("who", "invited by=invited_by", "invited at=invited_at")
-NOBODY = "Nobody is invited."
+NOBODY = "Nobody is invited yet."
 
 
 @answers(app)
 def create(
-    admin: AdminClient, file: Annotated[Path, typer.Argument(help="TOML: the fields of POST /competitions.")]
+    admin: AdminClient, file: Annotated[Path, typer.Argument(help="TOML file with the fields of POST /competitions.")]
 ) -> Answer:
     """Create a competition from a TOML file, as a draft."""
     spec = _fields_in(file)
@@ -43,15 +41,15 @@ def create(
 def update(
     admin: AdminClient,
     competition: Slug,
-    file: Annotated[Path, typer.Argument(help="TOML: the fields of PATCH /competitions/{slug}.")],
+    file: Annotated[Path, typer.Argument(help="TOML file with the fields of PATCH /competitions/{slug}.")],
 ) -> Answer:
-    """Change a competition by a TOML file: a draft in everything."""
+    """Change a competition from a TOML file. A draft allows changes to all fields."""
     changes = _fields_in(file)
     return competition_answer(admin.competitions.change(competition, changes))
 
 
 def _fields_in(file: Path) -> Any:
-    """The fields of a TOML file as JSON values; ``Unreadable`` if it is not TOML."""
+    """The fields of a TOML file as JSON values; raises ``Unreadable`` if it is not TOML."""
     try:
         with open_file(file, may_be_pipe=True) as toml:
             return json.loads(json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=_iso))
@@ -72,32 +70,32 @@ def competition_answer(competition: View) -> Answer:
 
 @answers(app)
 def delete_draft(admin: AdminClient, competition: Slug) -> Answer:
-    """Delete a competition that is a draft and that nobody has entered."""
+    """Delete a draft competition without entries."""
     admin.competitions.delete_draft(competition)
-    return Answer({"slug": competition}, f"{competition} is deleted.")
+    return Answer({"slug": competition}, f"Competition {competition} deleted.")
 
 
 @answers(app)
 def announce(
     admin: AdminClient, competition: Slug, title: str, text: Annotated[str, typer.Argument(help="Markdown.")]
 ) -> Answer:
-    """Tell everybody who takes part something: on the page, in the feed, by notice, mail and webhook."""
+    """Announce something to all participants: on the page, in the feed, by notice, mail and webhook."""
     made = admin.announcements.announce(competition, title, text)
     return Answer(made, f"Announced at {made['created_at']}: {made['title']}")
 
 
 @answers(app)
 def checklist(admin: AdminClient, competition: Slug, provisional: Provisional = False) -> Answer:
-    """Show what is open before the final board is published, or the provisional one; exit 1 if anything is."""
+    """Show the open points before the final or provisional board is published; exits 1 if there are any."""
     view = admin.publication.checklist(competition, final=not provisional)
     lines = [
         f"{'ok  ' if point['passed'] else format(point['count'], '4')} {point['title']}" for point in view["points"]
     ]
     zips = view["zips"]
     if zips["kept_days"] is not None:
-        leaving = f"{zips['leaving']['zips']:,} entries' zips leave"
-        lines.append(f"Then, {zips['kept_days']} days after publication, {leaving}.")
-    lines.append(f"To publish this and nothing else: --after {view['version']}")
+        leaving = f"the zips of {zips['leaving']['zips']:,} entries are deleted"
+        lines.append(f"{zips['kept_days']} days after publication, {leaving}.")
+    lines.append(f"To publish exactly this version: --after {view['version']}")
     if not view["ready"]:
         lines.append("There are open points.")
     return Answer(view, "\n".join(lines), ExitCode.DONE if view["ready"] else ExitCode.FAULTY)
@@ -108,11 +106,15 @@ def publish(
     admin: AdminClient,
     competition: Slug,
     reason: Told,
-    override: Annotated[str, typer.Option(help="Why, though points are open; for the audit log.")] = "",
+    override: Annotated[
+        str, typer.Option(help="The reason for publishing despite open points, for the audit log.")
+    ] = "",
     provisional: Provisional = False,
     after: After = "",
 ) -> Answer:
-    """Publish the final or the provisional board; refused with the open points unless --override says why."""
+    """Publish the final or the provisional board. Fails while there are open points, unless --override gives a
+    reason.
+    """
     final = not provisional
     seen = after or admin.publication.checklist(competition, final=final)["version"]
     published = admin.publication.publish(competition, reason, final=final, override=override or None, after=seen)
@@ -123,7 +125,7 @@ def publish(
 def withdraw(
     admin: AdminClient, competition: Slug, reason: Told, provisional: Provisional = False, after: After = ""
 ) -> Answer:
-    """Take the published board back."""
+    """Withdraw the published board."""
     final = not provisional
     seen = after or admin.publication.checklist(competition, final=final)["version"]
     withdrawn = admin.publication.withdraw(competition, reason, final=final, after=seen)
@@ -132,33 +134,33 @@ def withdraw(
 
 @answers(app)
 def versions(admin: AdminClient, competition: Slug) -> Listing:
-    """List when the boards were published and withdrawn, and why."""
+    """List when boards were published and withdrawn, with reasons."""
     acts = admin.api.get(f"/competitions/{segment(competition)}/leaderboard/versions")["versions"]
-    return Listing(acts, columns("at=created_at", "published", "final", "reason"), "No board was published.")
+    return Listing(acts, columns("at=created_at", "published", "final", "reason"), "No board has been published.")
 
 
 @answers(app)
 def pause(admin: AdminClient, competition: Slug, reason: Reason = "") -> Listing:
-    """Let no worker take jobs of a competition's entries. What runs goes on; places are kept."""
+    """Pause a competition: workers take none of its jobs. Running jobs continue; queue positions are kept."""
     return paused_answer(admin.jobs.pause(competition=competition, reason=reason))
 
 
 @answers(app)
 def resume(admin: AdminClient, competition: Slug, reason: Reason = "") -> Listing:
-    """End a competition's pause; workers take its jobs within a sweep."""
+    """Resume a competition; workers take its jobs within one sweep interval."""
     return paused_answer(admin.jobs.resume(competition=competition, reason=reason))
 
 
 @answers(app)
 def storage(admin: AdminClient, competition: Slug) -> Answer:
-    """Show what the zips of a competition take in the store, and the teams that have most."""
+    """Show the storage that the zips of a competition use, and the teams that use most."""
     view = admin.competitions.storage(competition)
     lines = [
         f"stored    {_size(view['stored_bytes'])}",
-        f"under way {_size(view['staged_bytes'])}",
-        f"at most   {_size(view['max_bytes'])}, a team {_size(view['max_team_bytes'])}",
+        f"in progress {_size(view['staged_bytes'])}",
+        f"at most   {_size(view['max_bytes'])}, per team {_size(view['max_team_bytes'])}",
     ]
-    lines += [f"{_size(each['stored_bytes'])}  {each['team']}" for each in view["largest_teams"]]
+    lines += [f"{_size(row['stored_bytes'])}  {row['team']}" for row in view["largest_teams"]]
     return Answer(view, "\n".join(lines))
 
 
@@ -170,29 +172,29 @@ def _size(count: int | None) -> str:
 def import_results(
     admin: AdminClient,
     file: Annotated[Path, typer.Argument(help="A table of results (CSV).")],
-    competition: Annotated[str, typer.Option(help="Its slug; it is made if there is none.")],
-    title: Annotated[str | None, typer.Option(help="Of a competition that is made.")] = None,
-    public: Annotated[str, typer.Option(help="The extractor of the public numbers.")] = "inception_2015",
-    private: Annotated[str, typer.Option(help="The extractor of the private numbers.")] = "nasnetalarge",
+    competition: Annotated[str, typer.Option(help="The competition's slug; it is created if it does not exist.")],
+    title: Annotated[str | None, typer.Option(help="Title of a new competition.")] = None,
+    public: Annotated[str, typer.Option(help="Extractor of the public numbers.")] = "inception_2015",
+    private: Annotated[str, typer.Option(help="Extractor of the private numbers.")] = "nasnetalarge",
     opens_at: Annotated[str | None, typer.Option(help="2019-06-28T00:00:00Z")] = None,
-    closes_at: Annotated[str | None, typer.Option(help="Now, if left out.")] = None,
-    tau_public: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
-    tau_private: Annotated[float | None, typer.Option(help="Left out: retune later.")] = None,
-    sealed_score: Annotated[float | None, typer.Option(help="What stands for a disqualified entry: 999999.")] = None,
-    column: Annotated[
-        list[str] | None, typer.Option(help="fid_public=FID, where a column is called otherwise.")
+    closes_at: Annotated[str | None, typer.Option(help="When the competition closed. Default: now.")] = None,
+    tau_public: Annotated[float | None, typer.Option(help="Tau of the public track. Default: retune later.")] = None,
+    tau_private: Annotated[float | None, typer.Option(help="Tau of the private track. Default: retune later.")] = None,
+    sealed_score: Annotated[
+        float | None, typer.Option(help="The score that marks a disqualified entry, such as 999999.")
     ] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Map a column with another name: fid_public=FID.")] = None,
 ) -> Answer:
-    """Load a table of results of a competition held elsewhere; the same table again adds nothing."""
+    """Import a table of results from a competition held elsewhere. Importing the same table again adds nothing."""
     options = {
         "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
         "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
-        "columns": dict(each.partition("=")[::2] for each in column) if column else None,
+        "columns": dict(mapping.partition("=")[::2] for mapping in column) if column else None,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     report = admin.competitions.import_results(competition, file, cast(ImportOptions, given))
     text = (
-        f"{report['rows']:,} rows: {report['added']:,} entries added, {report['known']:,} known before; "
+        f"{report['rows']:,} rows: {report['added']:,} entries added, {report['known']:,} already imported; "
         f"{report['labelled']:,} labelled, {report['disqualified']:,} disqualified."
     )
     return Answer(report, text)
@@ -200,45 +202,47 @@ def import_results(
 
 @answers(allowlist, "list")
 def list_allowlist(admin: AdminClient, competition: Slug) -> Listing:
-    """List who is invited into a competition."""
+    """List the people invited to a competition."""
     return Listing(admin.allowlist.all(competition), ALLOWLIST_COLUMNS, NOBODY)
 
 
 @answers(allowlist)
 def invite(
-    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or mail addresses.")]
+    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or email addresses.")]
 ) -> Listing:
-    """Invite people into a competition; lists all who are."""
+    """Invite people to a competition; lists all who are invited."""
     return Listing(admin.allowlist.invite(competition, who), ALLOWLIST_COLUMNS, NOBODY)
 
 
 @answers(allowlist)
 def remove(
-    admin: AdminClient, competition: Slug, who: Annotated[str, typer.Argument(help="A handle or mail address.")]
+    admin: AdminClient, competition: Slug, who: Annotated[str, typer.Argument(help="A handle or email address.")]
 ) -> Answer:
-    """Take an invitation into a competition back; what was entered stays."""
+    """Withdraw an invitation to a competition; existing entries stay."""
     admin.allowlist.uninvite(competition, who)
-    return Answer({"who": who}, f"{who} is not invited to {competition} any more.")
+    return Answer({"who": who}, f"{who} is no longer invited to {competition}.")
 
 
 @answers(files, "list")
 def list_files(admin: AdminClient, competition: Slug) -> Listing:
-    """List the files that participants may download."""
+    """List the files that participants can download."""
     offered = admin.data_files.all(competition)
-    return Listing(offered, columns("name", "bytes", "sha256", "offered=offered_at"), "No file is offered.")
+    return Listing(offered, columns("name", "bytes", "sha256", "offered=offered_at"), "No files are offered yet.")
 
 
 @answers(files, "offer")
 def offer_file(
     admin: AdminClient,
     competition: Slug,
-    file: Annotated[Path | None, typer.Argument(help="What participants may download.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The file that participants can download.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
-    name: Annotated[str, typer.Option(help="Its name there. Default: the file's, or train.zip.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Name of the offered file. Default: the file's own name, or train.zip.")
+    ] = "",
 ) -> Answer:
-    """Offer a file to the participants of a competition, in place of an earlier one of that name."""
+    """Offer a file to the participants of a competition; replaces an earlier file with that name."""
     if (file is None) is not train:
-        raise typer.BadParameter("Name a file, or --train for the training images.")
+        raise typer.BadParameter("Name a file, or use --train for the training images.")
     name = name or (file.name if file is not None else "train.zip")
     if file is None:
         stored = admin.data_files.offer_training_images(competition, name)
@@ -249,26 +253,30 @@ def offer_file(
 
 @answers(files, "withdraw")
 def withdraw_file(
-    admin: AdminClient, competition: Slug, name: Annotated[str, typer.Argument(help="The file's name there.")]
+    admin: AdminClient, competition: Slug, name: Annotated[str, typer.Argument(help="Name of the offered file.")]
 ) -> Answer:
-    """Offer a file no longer."""
+    """Withdraw a file from the participants."""
     admin.data_files.withdraw(competition, name)
-    return Answer({"name": name}, f"{name} is offered no longer.")
+    return Answer({"name": name}, f"{name} is no longer offered.")
 
 
 @answers(references)
 def attach(
     admin: AdminClient,
     competition: Slug,
-    train: Annotated[Path, typer.Option(help="Zip or folder: what participants may train on.")],
-    held_out: Annotated[Path | None, typer.Option(help="Zip or folder: real, never published.")] = None,
+    train: Annotated[Path, typer.Option(help="Zip or folder of images that participants train on.")],
+    held_out: Annotated[
+        Path | None, typer.Option(help="Zip or folder of real images that are never published.")
+    ] = None,
     private_extra: Annotated[
-        Path | None, typer.Option(help="Zip or folder: in the private track's reference only.")
+        Path | None, typer.Option(help="Zip or folder of images only for the private track's reference.")
     ] = None,
     public_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) that the public track is measured against.")
+        Path | None, typer.Option(help="Features (.npz) of the public track's reference.")
     ] = None,
-    private_features: Annotated[Path | None, typer.Option(help="The same for the private track.")] = None,
+    private_features: Annotated[
+        Path | None, typer.Option(help="Features (.npz) of the private track's reference.")
+    ] = None,
 ) -> Answer:
     """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
     given: dict[ReferenceRole, Path | None] = {"train": train, "held_out": held_out, "private_extra": private_extra}
@@ -277,13 +285,13 @@ def attach(
     for role, path in given.items():
         if path is not None:
             attached = admin.references.attach(competition, role, path)
-            say(" ".join(filter(None, (f"{role}: {path} is attached.", attached.get("ignored")))))
+            say(" ".join(filter(None, (f"{role}: {path} attached.", attached.get("ignored")))))
     admin.references.prepare(competition, say=say)
     return competition_answer(admin.api.get(f"/competitions/{segment(competition)}"))
 
 
 def _require_weights(admin: AdminClient, competition: str) -> None:
-    """``Refused`` before anything is uploaded if no worker has the weights that the tracks need."""
+    """Raise ``Refused`` before any upload if no worker has the weights that the tracks need."""
     views = [admin.references.preparation(competition, track) for track in TRACKS]
     faults = list(dict.fromkeys(fault for view in views if (fault := view.get("missing_weights"))))
     if faults:
@@ -293,17 +301,17 @@ def _require_weights(admin: AdminClient, competition: str) -> None:
 
 @answers(references, "show")
 def show_references(admin: AdminClient, competition: Slug) -> Listing:
-    """Show how far the references of both tracks are prepared."""
+    """Show the progress of preparing the references of both tracks."""
     tracks = [{"track": track, **admin.references.preparation(competition, track)} for track in TRACKS]
     return Listing(tracks, columns("track", "state", "images", "stage", "error"), "There are no tracks.")
 
 
 @answers(roles, "list")
 def list_roles(admin: AdminClient, competition: Slug) -> Listing:
-    """List who organizes and reviews a competition, or is asked to."""
+    """List the organizers and reviewers of a competition, and those with an open offer."""
     people = admin.roles.all(competition)
     shown = columns("handle", "role", "offered by=offered_by", "offered at=offered_at", "accepted at=accepted_at")
-    return Listing(people, shown, "Nobody has a role.")
+    return Listing(people, shown, "Nobody has a role yet.")
 
 
 @answers(roles, "offer")
@@ -311,38 +319,38 @@ def offer_role(
     admin: AdminClient,
     competition: Slug,
     handle: Handle,
-    role: Annotated[CompetitionRole, typer.Argument(help="What they are asked to be.")],
+    role: Annotated[CompetitionRole, typer.Argument(help="The role to offer.")],
 ) -> Answer:
-    """Ask somebody to organize a competition or to review its entries; they have the role once they accept it."""
+    """Offer somebody a role in a competition, as organizer or reviewer; they have it once they accept."""
     return _role_answer(admin.roles.offer(competition, handle, role))
 
 
 @answers(roles)
 def end(admin: AdminClient, competition: Slug, handle: Handle) -> Answer:
-    """End somebody's role in a competition, or take back its offer."""
+    """End somebody's role in a competition, or withdraw its offer."""
     admin.roles.end(competition, handle)
-    return Answer({"handle": handle}, f"{handle} has no role in {competition} any more.")
+    return Answer({"handle": handle}, f"{handle} no longer has a role in {competition}.")
 
 
 @answers(roles, "show")
 def show_role(admin: AdminClient, competition: Slug) -> Answer:
-    """Show your own role in a competition, or the one that you are offered."""
+    """Show your role in a competition, or the role offered to you."""
     return _role_answer(admin.roles.own(competition))
 
 
 @answers(roles)
 def accept(admin: AdminClient, competition: Slug) -> Answer:
-    """Accept the role that you are offered: you can never enter that competition then."""
+    """Accept the role offered to you: you can then never enter that competition."""
     return _role_answer(admin.roles.accept(competition))
 
 
 @answers(roles)
 def decline(admin: AdminClient, competition: Slug) -> Answer:
-    """Decline the role that you are offered, or lay it down."""
+    """Decline the role offered to you, or resign from it."""
     admin.roles.decline(competition)
     return Answer({"competition": competition}, f"You have no role in {competition}.")
 
 
 def _role_answer(role: View) -> Answer:
-    since = f"since {role['accepted_at']}" if role["accepted_at"] else f"asked at {role['offered_at']}"
+    since = f"since {role['accepted_at']}" if role["accepted_at"] else f"offered at {role['offered_at']}"
     return Answer(role, f"{role['handle']}: {role['role']} of {role['competition']}, {since}")

@@ -10,8 +10,8 @@ from kennel_client.cli.connection import say, saying
 from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, answers, columns
 
 app = typer.Typer()
-ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id, as `list` shows it.")]
-Folder = Annotated[Path | None, typer.Option(help="Save its files in this folder.")]
+ReleaseId = Annotated[str, typer.Argument(metavar="RELEASE", help="The release's ID, as in `list`.")]
+Folder = Annotated[Path | None, typer.Option(help="Save the files in this folder.")]
 
 
 @answers(app, "list")
@@ -19,19 +19,19 @@ def list_releases(admin: AdminClient, competition: Slug) -> Listing:
     """List the data releases of a competition."""
     releases = admin.releases.all(competition)
     shown = columns("id", "state", "images", "handed out=shown", "created=created_at", "manifest=sha256")
-    return Listing(releases, shown, "There are no releases.")
+    return Listing(releases, shown, "There are no releases yet.")
 
 
 @answers(app)
 def create(
     admin: AdminClient,
     competition: Slug,
-    images: Annotated[ReleasedImages, typer.Option(help="Whose images: none, ranked or all.")] = "none",
+    images: Annotated[ReleasedImages, typer.Option(help="Whose images to include: none, ranked or all.")] = "none",
     new_names: Annotated[bool, typer.Option("--new-names", help="Draw new pseudonyms.")] = False,
     to: Folder = None,
-    hand_out: Annotated[bool, typer.Option("--hand-out", help="Let everybody have it.")] = False,
+    hand_out: Annotated[bool, typer.Option("--hand-out", help="Make it available to everybody.")] = False,
 ) -> Answer:
-    """Make a data release and wait for it."""
+    """Create a data release and wait for it."""
     name = admin.releases.start(competition, images, new_names=new_names)["id"]
     release = admin.releases.wait(competition, name, see=saying(_stage))
     if to is not None:
@@ -53,7 +53,7 @@ def _download(admin: AdminClient, competition: str, release: str, *, folder: Pat
 def _answer(release: View) -> Answer:
     text = f"Release {release['id']}: {len(release['files'])} files, manifest {release['sha256']}."
     if release["shown"]:
-        text += "\nEverybody may have it while the final board is published."
+        text += "\nEverybody can download it while the final board is published."
     return Answer(release, text)
 
 
@@ -62,7 +62,7 @@ def download(
     admin: AdminClient,
     competition: Slug,
     release: ReleaseId,
-    to: Annotated[Path, typer.Option(help="The folder for its files.")] = Path(),
+    to: Annotated[Path, typer.Option(help="The folder for the files.")] = Path(),
 ) -> Answer:
     """Download the files of a release, and compare each with its SHA-256."""
     _download(admin, competition, release, folder=to)
@@ -71,11 +71,11 @@ def download(
 
 @answers(app)
 def hand_out(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
-    """Let everybody have a release while the final board is published."""
+    """Make a release available to everybody while the final board is published."""
     return _answer(admin.releases.hand_out(competition, release))
 
 
 @answers(app)
 def withdraw(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
-    """Let organizers alone have a release."""
+    """Make a release available only to organizers."""
     return _answer(admin.releases.take_back(competition, release))

@@ -10,7 +10,7 @@ from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, a
 from kennel_client.results import format_number
 
 app = typer.Typer()
-Study = Annotated[int, typer.Argument(help="The study's number, as `list` shows it.")]
+Study = Annotated[int, typer.Argument(help="The study's number, as in `list`.")]
 
 
 @answers(app, "list")
@@ -18,21 +18,23 @@ def list_studies(admin: AdminClient, competition: Slug) -> Listing:
     """List the rating studies of a competition, newest first."""
     studies = admin.ratings.all(competition)
     shown = columns("id", "state", "entries", "images", "grids", "wanted", "created=created_at", "ended=ended_at")
-    return Listing(studies, shown, "There are no studies.")
+    return Listing(studies, shown, "There are no studies yet.")
 
 
 @answers(app)
 def start(
     admin: AdminClient,
     competition: Slug,
-    teams: Annotated[int, typer.Option(help="The best entries of so many teams.")] = 100,
-    submission: Annotated[list[str] | None, typer.Option(help="An entry's id: these instead of the best.")] = None,
-    images: Annotated[int, typer.Option(help="Images of an entry, rated for realism.")] = 100,
-    grids: Annotated[int, typer.Option(help="Grids of images of an entry, rated for diversity.")] = 10,
+    teams: Annotated[int, typer.Option(help="Rate the best entries of this many teams.")] = 100,
+    submission: Annotated[
+        list[str] | None, typer.Option(help="An entry's ID; rate these instead of the best entries.")
+    ] = None,
+    images: Annotated[int, typer.Option(help="Images per entry, rated for realism.")] = 100,
+    grids: Annotated[int, typer.Option(help="Image grids per entry, rated for diversity.")] = 10,
     side: Annotated[int, typer.Option(help="Rows and columns of a grid.")] = 5,
-    wanted: Annotated[int, typer.Option(help="Ratings of an item.")] = 5,
+    wanted: Annotated[int, typer.Option(help="Ratings per item.")] = 5,
 ) -> Answer:
-    """Begin a rating study; a worker cuts its images."""
+    """Start a rating study; a worker prepares its images."""
     spec: StudySpec = {"images": images, "grids": grids, "side": side, "wanted": wanted}
     if submission:
         spec["submissions"] = submission
@@ -43,19 +45,19 @@ def start(
 
 @answers(app)
 def show(admin: AdminClient, competition: Slug, study: Study) -> Answer:
-    """Show a study: its progress, agreement, and every entry's mean."""
+    """Show a study: progress, agreement, and the mean of each entry."""
     return _answer(admin.ratings.get(competition, study))
 
 
 @answers(app)
 def end(admin: AdminClient, competition: Slug, study: Study) -> Answer:
-    """Take no more ratings."""
+    """End a study: it accepts no more ratings."""
     return _answer(admin.ratings.end(competition, study))
 
 
 def _answer(study: View) -> Answer:
     lines = [f"Study {study['id']}: {study['state']}, {study['entries']:,} entries"]
-    lines += [f"{each['kind']}: {each['ratings']:,} of {each['wanted']:,} ratings" for each in study["kinds"]]
+    lines += [f"{kind['kind']}: {kind['ratings']:,} of {kind['wanted']:,} ratings" for kind in study["kinds"]]
     for mean in study.get("means") or ():
         error = f" ± {format_number(mean['standard_error'])}" if mean["standard_error"] is not None else ""
         lines.append(f"{format_number(mean['mean'])}{error} {mean['kind']}  {terminal_safe(mean['team'])}")
@@ -67,8 +69,8 @@ def invite(
     admin: AdminClient,
     competition: Slug,
     study: Study,
-    name: Annotated[str, typer.Argument(help="What you call the rater.")],
+    name: Annotated[str, typer.Argument(help="A name for the rater.")],
 ) -> Answer:
-    """Print a link with which one person rates without an account."""
+    """Create a link with which one person can rate without an account."""
     rater = admin.ratings.invite(competition, study, name)
     return Answer(rater, rater["link"])

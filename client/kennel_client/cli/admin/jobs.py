@@ -1,4 +1,4 @@
-"""``kennel admin job``, ``queue`` and ``worker``: what waits, runs and has failed; pausing queues, draining workers."""
+"""``kennel admin job``, ``queue`` and ``worker``: jobs by state; pause queues, drain workers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -9,15 +9,15 @@ from kennel_client.cli.formatting import format_time
 from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, View, answers, columns
 
 app, queues, workers = typer.Typer(), typer.Typer(), typer.Typer()
-Queue = Annotated[str, typer.Argument(help="The queue's name, as `kennel admin job show` has it.")]
+Queue = Annotated[str, typer.Argument(help="The queue's name, as in `kennel admin job show`.")]
 Worker = Annotated[str, typer.Argument(help="A machine, or a process as `machine:pid`; `*` for all.")]
 
 
 @answers(app, "show")
 def show_jobs(admin: AdminClient) -> Answer:
-    """Show what waits, what runs, and what has failed and why."""
+    """Show waiting, running and failed jobs, with the reasons of failures."""
     unfinished = admin.jobs.unfinished()
-    text = "\n".join(_lines(unfinished)) or "Nothing waits, nothing runs, nothing has failed."
+    text = "\n".join(_lines(unfinished)) or "No jobs are waiting, running or failed."
     return Answer(unfinished, text)
 
 
@@ -42,43 +42,43 @@ def _job_text(job: View) -> str:
 
 
 def _subject(pause: View) -> str:
-    """What is paused: a queue, a competition or a worker."""
+    """The paused queue, competition or worker."""
     return " ".join(f"{kind} {pause[kind]}" for kind in ("queue", "competition", "worker") if pause[kind] is not None)
 
 
 @answers(app)
 def requeue(
     admin: AdminClient,
-    job: Annotated[int | None, typer.Argument(help="The job; without it, all that have failed.")] = None,
+    job: Annotated[int | None, typer.Argument(help="The job's ID. Default: all failed jobs.")] = None,
     competition: Annotated[str, typer.Option(help="Only the failed jobs of this competition's private track.")] = "",
 ) -> Answer:
-    """Try failed jobs again, or take a running job from its worker."""
+    """Retry failed jobs, or take a running job from its worker."""
     again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
-    return Answer(again, f"{again['requeued']} to be tried again.")
+    return Answer(again, f"Jobs requeued: {again['requeued']}.")
 
 
 @answers(queues)
 def pause(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
-    """Let no worker take jobs of a queue. What runs goes on; places are kept."""
+    """Pause a queue: workers take none of its jobs. Running jobs continue; queue positions are kept."""
     return paused_answer(admin.jobs.pause(queue=queue, reason=reason))
 
 
 @answers(queues)
 def resume(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
-    """End a queue's pause; workers take its jobs within a sweep."""
+    """Resume a queue; workers take its jobs within one sweep interval."""
     return paused_answer(admin.jobs.resume(queue=queue, reason=reason))
 
 
 def paused_answer(pauses: Sequence[View]) -> Listing:
-    """Everything that is paused."""
     shown = {"paused": _subject} | columns("since=created_at", "by=author", "reason")
     return Listing(pauses, shown, "Nothing is paused.")
 
 
 @answers(workers)
 def drain(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
-    """Let a worker end its job and take no other, also after a restart. `kennel admin job show` shows which run
-    one."""
+    """Drain a worker: it finishes its job and takes no other, also after a restart. `kennel admin job show` lists
+    running jobs.
+    """
     return paused_answer(admin.jobs.pause(worker=worker, reason=reason))
 
 

@@ -1,4 +1,4 @@
-"""``kennel admin campaign``: measuring entries anew, and letting the new measurements count."""
+"""``kennel admin campaign``: measure entries again, and apply the new measurements."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +13,14 @@ from kennel_client.errors import Unreadable
 from kennel_client.names import TrackKind
 
 app = typer.Typer()
-Number = Annotated[int, typer.Argument(help="The campaign's number, as `list` shows it.")]
+Number = Annotated[int, typer.Argument(help="The campaign's number, as in `list`.")]
 Tau = Annotated[float | None, typer.Option(help="The threshold to switch with.")]
-Reason = Annotated[str, typer.Option(help="Kept with the campaign.")]
+Reason = Annotated[str, typer.Option(help="The reason, stored with the campaign.")]
 DECISIONS: dict[CampaignAct, str] = {
-    "pause": "Take no more jobs of a campaign.",
-    "resume": "Go on with a campaign, with the entries that it lacks.",
-    "cancel": "End a campaign; what it has measured is kept.",
-    "undo": "Take a campaign's switch back.",
+    "pause": "Pause a campaign: workers take none of its jobs.",
+    "resume": "Resume a campaign with the entries not yet measured.",
+    "cancel": "Cancel a campaign; its measurements are kept.",
+    "undo": "Undo a campaign's switch.",
 }
 
 
@@ -29,7 +29,7 @@ def list_campaigns(admin: AdminClient, competition: Slug) -> Listing:
     """List the rescoring campaigns of a competition."""
     campaigns = admin.campaigns.all(competition)
     shown = columns("id", "track", "state", "extractor", "done", "waiting", "failed", "changed", "by", "reason")
-    return Listing(campaigns, shown, "There are no campaigns.")
+    return Listing(campaigns, shown, "There are no campaigns yet.")
 
 
 @answers(app)
@@ -37,16 +37,16 @@ def start(
     admin: AdminClient,
     competition: Slug,
     track: Annotated[TrackKind, typer.Argument(help="The track to measure.")],
-    reason: Annotated[str, typer.Option(help="Kept with the campaign.")],
-    submission: Annotated[list[str] | None, typer.Option(help="An entry's id; default: all that are scored.")] = None,
+    reason: Annotated[str, typer.Option(help="The reason, stored with the campaign.")],
+    submission: Annotated[list[str] | None, typer.Option(help="An entry's ID. Default: all scored entries.")] = None,
     extractor: Annotated[str | None, typer.Option(help="Another extractor, for all entries.")] = None,
     references: Annotated[
         list[str] | None,
-        typer.Option(help="Corrected references: ROLE=PATH, a zip or folder for train, held_out or private_extra."),
+        typer.Option(help="Corrected references as ROLE=PATH: a zip or folder for train, held_out or private_extra."),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when everything is measured.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when all entries are measured.")] = False,
 ) -> Answer:
-    """Measure entries of a track anew, when nothing else waits. Boards stay as they are until `switch`."""
+    """Measure entries of a track again, when no other jobs wait. Boards don't change until `switch`."""
     corrected: dict[str, str] = {}
     for role, file in map(_role_and_path, references or ()):
         corrected[role] = admin.references.attach(competition, role, file, attach=False)["sha256"]
@@ -86,14 +86,14 @@ def _text(campaign: View) -> str:
 
 @answers(app)
 def show(admin: AdminClient, competition: Slug, number: Number) -> Answer:
-    """Show a campaign: how far it is, and what may be decided."""
+    """Show a campaign: its progress, and the possible next steps."""
     campaign = admin.campaigns.get(competition, number)
     return Answer(campaign, _text(campaign))
 
 
 @answers(app)
 def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = None) -> Answer:
-    """Say who would move if a campaign's measurements counted, and change nothing."""
+    """Show which ranks would change with a campaign's measurements; changes nothing."""
     impact = admin.campaigns.preview(competition, number, tau)
     lines = [
         f"{board['track']}: {board['moves']:,} teams move, {len(board['medals'])} medals and {len(board['prizes'])} "
@@ -105,7 +105,7 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
 
 @answers(app)
 def switch(admin: AdminClient, competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
-    """Let a campaign's measurements count."""
+    """Apply a campaign's measurements to the boards."""
     return _decide(admin, competition, number, decision="switch", reason=reason, tau=tau)
 
 

@@ -1,4 +1,4 @@
-"""``kennel admin review``, ``ruling`` and ``rebuttal``: flagged entries, and what is said and decided about them."""
+"""``kennel admin review``, ``ruling`` and ``rebuttal``: flagged entries, reviews of them and decisions about them."""
 
 from typing import Annotated, Literal, cast
 
@@ -8,7 +8,7 @@ from kennel_client.admin import Intent, Label, QueueState, RulingKind
 from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Listing, Slug, Told, View, answers, columns
 
 app, rulings, rebuttals = typer.Typer(), typer.Typer(), typer.Typer()
-LabelArgument = Annotated[Label, typer.Argument(help="What made the entry.")]
+LabelArgument = Annotated[Label, typer.Argument(help="How the entry was made.")]
 RulingArgument = Annotated[RulingKind, typer.Argument(help="The ruling.")]
 
 
@@ -17,13 +17,14 @@ def list_flagged(
     admin: AdminClient,
     competition: Slug,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only open, waiting, disputed, unruled or decided ones; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Only entries that are open, waiting, disputed, unruled or decided. Repeatable."),
     ] = None,
 ) -> Listing:
     """List the flagged entries, most decisive first."""
     entries = admin.reviews.queue(competition, cast(list[QueueState], state) if state else None)
     shown = columns("entry=submission_id", "team", "state", "reviews", "label") | {"reasons": _reasons}
-    return Listing(entries, shown, "No entry is flagged.")
+    return Listing(entries, shown, "No entries are flagged.")
 
 
 def _reasons(flagged: View) -> list[str]:
@@ -34,13 +35,16 @@ def _reasons(flagged: View) -> list[str]:
 def claim_next(
     admin: AdminClient,
     competition: Slug,
-    skip: Annotated[int, typer.Option(min=0, help="Pass over so many.")] = 0,
+    skip: Annotated[int, typer.Option(min=0, help="Skip this many entries.")] = 0,
 ) -> Answer:
-    """Claim the most decisive entry that you have still to review, for some minutes."""
+    """Claim the most decisive entry that you have not reviewed, for some minutes."""
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
-        return Answer(claimed, "There is no entry for you to review.")
-    text = f"{_flagged_text(claimed['entry'])}\nOthers are given others first until {claimed['claimed_until']}."
+        return Answer(claimed, "No entries are waiting for your review.")
+    text = (
+        f"{_flagged_text(claimed['entry'])}\nClaimed until {claimed['claimed_until']}; other reviewers get other "
+        "entries first."
+    )
     return Answer(claimed, text)
 
 
@@ -50,12 +54,12 @@ def _flagged_text(flagged: View) -> str:
 
 @answers(app, **IDS)
 def show(admin: AdminClient, submission: EntryId) -> Answer:
-    """Show what helps to judge an entry: its reasons, reviews and case; everything as JSON."""
+    """Show the evidence about an entry: its reasons, reviews and case; everything as JSON."""
     view = admin.reviews.get(submission)
     flagged = view["flagged"]
     lines = [_flagged_text(flagged) if flagged else f"{view['entry']['id']} of {view['entry']['team']}: not flagged"]
     lines += [
-        f"{(each['same_zip'] and 'same zip') or 'same images'}: {each['submission_id']}" for each in view["doubles"]
+        f"{(twin['same_zip'] and 'same zip') or 'same images'}: {twin['submission_id']}" for twin in view["doubles"]
     ]
     lines.append(_opinions_text(view["opinions"]))
     return Answer(view, "\n".join(lines))
@@ -64,7 +68,10 @@ def show(admin: AdminClient, submission: EntryId) -> Answer:
 def _opinions_text(opinions: View) -> str:
     own = [opinions["own"]] if opinions["own"] else []
     lines = [f"{opinions['count']} reviews" + (", complete" if opinions["complete"] else "")]
-    lines += [f"  {each['reviewer']}: {each['label']} {each['note']}".rstrip() for each in [*own, *opinions["others"]]]
+    lines += [
+        f"  {opinion['reviewer']}: {opinion['label']} {opinion['note']}".rstrip()
+        for opinion in [*own, *opinions["others"]]
+    ]
     if opinions["decided"]:
         lines.append(f"decided: {opinions['decided']['label']}")
     return "\n".join(lines)
@@ -77,11 +84,11 @@ def submit(
     label: LabelArgument,
     intent: Annotated[
         Intent | None,
-        typer.Option(help="Whether copying was meant; none for a legitimate entry."),
+        typer.Option(help="Whether copying was intended; omit it for a legitimate entry."),
     ] = None,
-    note: Annotated[str, typer.Option(help="For the other reviewers.")] = "",
+    note: Annotated[str, typer.Option(help="A note for the other reviewers.")] = "",
 ) -> Answer:
-    """Review an entry; until a second review closes it, a later one of yours replaces this."""
+    """Review an entry. Until a second review closes it, a later review of yours replaces this one."""
     opinions = admin.reviews.review(submission, label, intent, note=note)
     return Answer(opinions, _opinions_text(opinions))
 
@@ -91,10 +98,10 @@ def twins(admin: AdminClient, competition: Slug) -> Listing:
     """List entries of different teams with the same zip or the same images."""
     groups = admin.reviews.twins(competition)
     shown = columns("same") | {
-        "entries": lambda group: [each["id"] for each in group["entries"]],
-        "teams": lambda group: [each["team"] for each in group["entries"]],
+        "entries": lambda group: [entry["id"] for entry in group["entries"]],
+        "teams": lambda group: [entry["team"] for entry in group["entries"]],
     }
-    return Listing(groups, shown, "No entries are alike.")
+    return Listing(groups, shown, "No entries have the same zip or images.")
 
 
 @answers(rulings, "create", **IDS)
@@ -105,24 +112,24 @@ def create_ruling(
     reason: Told,
     memorising: Annotated[
         bool | None,
-        typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: as it is."),
+        typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: no change."),
     ] = None,
 ) -> Answer:
-    """Keep an entry as it is judged, disqualify it, or waive its penalty; a later ruling replaces it."""
+    """Uphold an entry's result, disqualify it, or waive its penalty; a later ruling replaces this one."""
     ruling = admin.rulings.rule(submission, kind, reason, memorising=memorising)
     return Answer(ruling, f"{submission}: {ruling['kind']}.")
 
 
 @answers(rulings, "list", **IDS)
 def list_rulings(admin: AdminClient, submission: EntryId) -> Listing:
-    """List the rulings on an entry; `rebuttal list` has what is said against them."""
+    """List the rulings on an entry; `rebuttal list` shows the rebuttals."""
     rulings = admin.rulings.of(submission)["rulings"]
-    return Listing(rulings, columns("id", "kind", "reason", "by=author", "at=created_at"), "There is no ruling.")
+    return Listing(rulings, columns("id", "kind", "reason", "by=author", "at=created_at"), "There are no rulings yet.")
 
 
 @answers(rulings, **IDS)
 def stakes(admin: AdminClient, submission: EntryId) -> Listing:
-    """Say what would change on the boards if the newest ruling on an entry were another; changes nothing."""
+    """Show how the boards would change with another ruling on an entry; changes nothing."""
     impacts = admin.rulings.stakes(submission)
     shown = columns("kind", "track", "rank before=before", "rank after=after") | {"medals and prizes of": _teams}
     return Listing(impacts, shown, "No other ruling would change the boards.")
@@ -137,16 +144,16 @@ def list_rebuttals(admin: AdminClient, competition: Slug) -> Listing:
     """List the rebuttals without an answer, oldest first."""
     rebuttals = admin.rebuttals.unanswered(competition)
     shown = columns("id", "entry=submission_id", "track", "by=written_by", "at=created_at", "text")
-    return Listing(rebuttals, shown, "Every rebuttal is answered.")
+    return Listing(rebuttals, shown, "No rebuttals are waiting for an answer.")
 
 
 @answers(rebuttals)
 def answer(
     admin: AdminClient,
-    rebuttal: Annotated[int, typer.Argument(help="Its number, as `list` shows it.")],
-    text: Annotated[str, typer.Argument(help="Told to the team.")],
+    rebuttal: Annotated[int, typer.Argument(help="The rebuttal's number, as in `list`.")],
+    text: Annotated[str, typer.Argument(help="The text that the team sees.")],
     grant: Annotated[
-        Literal["keep", "waive"] | None, typer.Option(help="Grant it by this ruling. Default: refuse it.")
+        Literal["keep", "waive"] | None, typer.Option(help="Grant it with this ruling. Default: refuse it.")
     ] = None,
 ) -> Answer:
     """Answer a rebuttal, once: grant it with a new ruling, or refuse it."""

@@ -18,10 +18,10 @@ def label(
     competition: Slug,
     submission: EntryId,
     label: LabelArgument,
-    note: Annotated[str, typer.Option(help="Kept with a decided label.")] = "",
-    early: Annotated[bool, typer.Option("--early", help="An early label, which decides nothing.")] = False,
+    note: Annotated[str, typer.Option(help="A note, stored with a decided label.")] = "",
+    early: Annotated[bool, typer.Option("--early", help="Set an early label, which decides nothing.")] = False,
 ) -> Answer:
-    """Store the decided label of an entry, or an early label; a later one replaces it."""
+    """Set the decided label of an entry, or an early label; a later one replaces it."""
     if early:
         early_label = admin.submissions.label_early(submission, label)
         return Answer(early_label, f"{submission} has the early label {label}, which decides nothing.")
@@ -33,12 +33,14 @@ def label(
 def ask_code(
     admin: AdminClient,
     submission: EntryId,
-    until: Annotated[datetime, typer.Argument(help="In UTC, at most 365 days away; it may be after the close.")],
-    text: Annotated[str, typer.Option(help="Told to the team.")] = "",
+    until: Annotated[
+        datetime, typer.Argument(help="Deadline in UTC, at most 365 days away; it can be after the close.")
+    ],
+    text: Annotated[str, typer.Option(help="The text that the team sees.")] = "",
 ) -> Answer:
-    """Ask a team for the code of an entry, which it may attach until then."""
+    """Request an entry's code from its team, which can attach it until the deadline."""
     made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
-    return Answer(made, f"The team is asked for it until {made['until']}.")
+    return Answer(made, f"Code requested from the team, until {made['until']}.")
 
 
 @answers(app, **IDS)

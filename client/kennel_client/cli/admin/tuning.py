@@ -1,5 +1,6 @@
-"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, the extractor of the private track, numbers that
-the board shows in addition to the ranked ones."""
+"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, the private track's extractor, and additional
+numbers on the board.
+"""
 
 import math
 from typing import Annotated
@@ -13,11 +14,11 @@ from kennel_client.names import ThresholdMethod, TrackKind
 
 thresholds, extractors, shown_tracks = typer.Typer(), typer.Typer(), typer.Typer()
 TrackName = Annotated[TrackKind, typer.Argument(help="The track.")]
-Method = Annotated[ThresholdMethod, typer.Option(help="How tau is chosen.")]
-Alpha = Annotated[float, typer.Option(help="For margin: the share of legitimate entries it may penalise.")]
-Tau = Annotated[float | None, typer.Option(help="For the method manual.")]
-Reason = Annotated[str, typer.Option(help="Kept in the history.")]
-Name = Annotated[str, typer.Argument(help="Its name, as `list` shows it.")]
+Method = Annotated[ThresholdMethod, typer.Option(help="The method that chooses tau.")]
+Alpha = Annotated[float, typer.Option(help="For margin: the largest share of legitimate entries that tau penalises.")]
+Tau = Annotated[float | None, typer.Option(help="Tau, for the method manual.")]
+Reason = Annotated[str, typer.Option(help="The reason, stored in the history.")]
+Name = Annotated[str, typer.Argument(help="The shown track's name, as in `list`.")]
 
 
 @answers(thresholds, "list")
@@ -32,7 +33,7 @@ def list_thresholds(
         "id", "tau", "method", "standing", "penalised=penalised_count", "freed=freed_count", "by=author",
         "at=created_at", "reason",
     )  # fmt: skip
-    return Listing(history, shown, "No tau was chosen yet.")
+    return Listing(history, shown, "No tau has been chosen yet.")
 
 
 @answers(thresholds)
@@ -40,20 +41,20 @@ def changes(
     admin: AdminClient,
     competition: Slug,
     track: TrackName,
-    threshold: Annotated[int, typer.Argument(help="Its id, as `list` shows it.")],
+    threshold: Annotated[int, typer.Argument(help="The choice's ID, as in `list`.")],
 ) -> Listing:
     """List the entries that a choice of tau penalised or freed."""
     entries = admin.thresholds.changes(competition, track, threshold)
     shown = columns("entry=submission_id", "team", "distance=memorization_distance", "label")
-    return Listing(entries, shown, "It penalised and freed none.")
+    return Listing(entries, shown, "This choice penalised and freed no entries.")
 
 
 @answers(thresholds)
 def choices(admin: AdminClient, competition: Slug, track: TrackName, alpha: Alpha = 0.0) -> Listing:
-    """List what every automatic method would choose now, or what it lacks."""
+    """List the tau that each automatic method would choose now, or what it lacks."""
     options = admin.thresholds.choices(competition, track, alpha)
     shown = columns("method", "tau") | {"lacks": lambda option: option["lacks"] and option["lacks"]["message"]}
-    return Listing(options, shown, "There is no method.")
+    return Listing(options, shown, "There are no methods.")
 
 
 @answers(thresholds)
@@ -65,7 +66,7 @@ def preview(
     tau: Tau = None,
     alpha: Alpha = 0.0,
 ) -> Answer:
-    """Say what a choice of tau would change, and change nothing."""
+    """Show what a choice of tau would change; changes nothing."""
     return _retuning_answer(admin.thresholds.preview(competition, track, method, tau=tau, alpha=alpha))
 
 
@@ -79,13 +80,13 @@ def retune(
     alpha: Alpha = 0.0,
     reason: Reason = "",
 ) -> Answer:
-    """Choose a track's tau, and say what that changes."""
+    """Choose a track's tau; shows what changes."""
     return _retuning_answer(admin.thresholds.retune(competition, track, method, tau=tau, alpha=alpha, reason=reason))
 
 
 @answers(thresholds)
 def undo(admin: AdminClient, competition: Slug, track: TrackName, reason: Reason) -> Answer:
-    """Take the newest choice of tau back."""
+    """Undo the newest choice of tau."""
     return _retuning_answer(admin.thresholds.undo(competition, track, reason))
 
 
@@ -93,7 +94,7 @@ def _retuning_answer(retuning: View) -> Answer:
     counts = retuning["counts"]
     former = "none" if retuning["previous_tau"] is None else f"{retuning['previous_tau']:.6g}"
     lines = [
-        f"{retuning['track']}: tau {retuning['tau']:.6g} by {retuning['method']}, before {former}",
+        f"{retuning['track']}: tau {retuning['tau']:.6g} with {retuning['method']}, previously {former}",
         f"{counts['penalised']:,} of {counts['entries']:,} entries penalised, {counts['freed']:,} freed, "
         f"{counts['borderline']:,} near tau",
         f"{counts['moves']:,} teams move, {counts['medals']:,} medals and {counts['prizes']:,} prizes change",
@@ -105,27 +106,30 @@ def _retuning_answer(retuning: View) -> Answer:
 
 @answers(extractors)
 def show(admin: AdminClient, competition: Slug) -> Answer:
-    """Show the private track's extractor, and which others may be compared with it."""
+    """Show the private track's extractor, and the extractors that you can compare with it."""
     view = admin.private_extractor.get(competition)
-    counts = f"{view['scored']:,} entries scored, {view['waiting']:,} to be scored, {view['failed']:,} failed"
+    counts = f"{view['scored']:,} entries scored, {view['waiting']:,} waiting, {view['failed']:,} failed"
     candidates = ", ".join(view["candidates"]) or "none"
-    return Answer(view, f"The private track has {view['extractor']}: {counts}.\nTo compare: {candidates}.")
+    return Answer(view, f"The private track uses {view['extractor']}: {counts}.\nYou can compare: {candidates}.")
 
 
 @answers(extractors)
 def compare(
     admin: AdminClient,
     competition: Slug,
-    extractors: Annotated[list[str], typer.Argument(help="Such as efficientnet_lite2.")],
+    extractors: Annotated[list[str], typer.Argument(help="Extractors, such as efficientnet_lite2.")],
     early_labels: Annotated[
-        bool, typer.Option("--early-labels", help="Use early labels where no label is decided.")
+        bool, typer.Option("--early-labels", help="Use early labels for entries without a decided label.")
     ] = False,
 ) -> Answer:
-    """Compare extractors with the private track's on labelled entries; returns when every entry is measured, and says
-    how well each tells them apart."""
+    """Compare extractors with the private track's on labelled entries. Returns when all entries are measured; shows how
+    well each extractor separates them.
+    """
     admin.private_extractor.compare(competition, extractors, early_labels=early_labels)
     comparison = admin.private_extractor.wait(competition, see=saying(_comparison_progress))["comparison"]
-    return Answer(comparison, "\n".join(map(_compared_text, comparison["extractors"])) or "Nothing was compared.")
+    return Answer(
+        comparison, "\n".join(map(_compared_text, comparison["extractors"])) or "There are no comparisons yet."
+    )
 
 
 def _comparison_progress(extractor: View) -> str:
@@ -147,39 +151,41 @@ def choose(
     admin: AdminClient,
     competition: Slug,
     extractor: str,
-    reason: Annotated[str, typer.Option(help="Kept in the audit log.")],
-    tau: Annotated[float | None, typer.Option(help="Default: half the distance of the held-out images.")] = None,
+    reason: Annotated[str, typer.Option(help="The reason, for the audit log.")],
+    tau: Annotated[
+        float | None, typer.Option(help="The new tau. Default: half the distance of the held-out images.")
+    ] = None,
 ) -> Answer:
-    """Give the private track another extractor, which was compared before: every entry is scored anew on it."""
+    """Choose another extractor for the private track, from the compared ones; all entries are scored again."""
     chosen = admin.private_extractor.choose(competition, extractor, reason, tau=tau)
-    text = f"The private track has {chosen['extractor']}; {chosen['waiting']:,} entries are to be scored."
+    text = f"The private track uses {chosen['extractor']}; {chosen['waiting']:,} entries wait for scoring."
     return Answer(chosen, text)
 
 
 @answers(shown_tracks, "list")
 def list_shown_tracks(admin: AdminClient, competition: Slug) -> Listing:
-    """List the shown tracks of a competition, and how far each is."""
+    """List the shown tracks of a competition, and their progress."""
     tracks = admin.shown_tracks.all(competition)
     counts = ("measured", "waiting", "failed", "missing", "error")
     rows = [{**dict.fromkeys(counts), **track, **(track["progress"] or {})} for track in tracks]
     shown = columns("name", "metric", "extractor", "reference", "visibility", "state", *counts)
-    return Listing(rows, shown, "There are no shown tracks.")
+    return Listing(rows, shown, "There are no shown tracks yet.")
 
 
 @answers(shown_tracks)
 def add(
     admin: AdminClient,
     competition: Slug,
-    name: Annotated[str, typer.Argument(help="Its column's name: small letters, digits, underscores.")],
-    metric: Annotated[str, typer.Argument(help="Such as fid, kid, cmmd, precision, coverage, vendi.")],
-    extractor: Annotated[str, typer.Argument(help="Such as dinov2.")],
-    reference: Annotated[TrackKind, typer.Option(help="Whose references it is measured against.")] = "public",
+    name: Annotated[str, typer.Argument(help="Name of the column: lower-case letters, digits, underscores.")],
+    metric: Annotated[str, typer.Argument(help="Metric, such as fid, kid, cmmd, precision, coverage or vendi.")],
+    extractor: Annotated[str, typer.Argument(help="Extractor, such as dinov2.")],
+    reference: Annotated[TrackKind, typer.Option(help="The track that provides the reference.")] = "public",
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="Show it to everybody at once, not with the final board.")
+        bool, typer.Option("--everybody", help="Show it to everybody immediately, not with the final board.")
     ] = False,
     constant: Annotated[list[str] | None, typer.Option(help="A constant of the metric: NAME=NUMBER.")] = None,
 ) -> Answer:
-    """Show another number beside the ranked ones; entries are measured when nothing else waits."""
+    """Show another number next to the ranked ones; entries are measured when no other jobs wait."""
     constants = dict(map(_name_and_number, constant or ()))
     shown = admin.shown_tracks.add(
         competition,
@@ -199,27 +205,27 @@ def _name_and_number(text: str) -> tuple[str, float]:
         number = float(written)
     except ValueError:
         number = math.nan
-    if not name or not math.isfinite(number):  # JSON has no number for the others
+    if not name or not math.isfinite(number):  # JSON cannot represent other numbers
         raise Unreadable(f"{text} is not NAME=NUMBER.")
     return name, number
 
 
 def _shown_text(shown: View) -> str:
     progress = shown["progress"]
-    far = f": {progress['state']}, {progress['waiting']:,} entries to go" if progress else ""
+    far = f": {progress['state']}, {progress['waiting']:,} entries waiting" if progress else ""
     seen = "everybody" if shown["visibility"] == "everybody" else "organizers until the final board"
     return f"{shown['name']} ({shown['title']}, {shown['extractor']}) is shown to {seen}{far}."
 
 
 @answers(shown_tracks)
 def remove(admin: AdminClient, competition: Slug, name: Name) -> Answer:
-    """Show a number no more; what was measured is kept."""
+    """Remove a shown track; its measurements are kept."""
     admin.shown_tracks.remove(competition, name)
-    return Answer({"name": name, "removed": True}, f"{name} is shown no more.")
+    return Answer({"name": name, "removed": True}, f"{name} is no longer shown.")
 
 
 @answers(shown_tracks)
 def measure(admin: AdminClient, competition: Slug, name: Name) -> Answer:
-    """Measure the entries that lack the number because their measurement has failed."""
+    """Measure the entries without this number again, after a failure."""
     queued = admin.shown_tracks.measure_missing(competition, name)
-    return Answer(queued, f"{queued['entries']:,} entries are measured when nothing else waits.")
+    return Answer(queued, f"{queued['entries']:,} entries queued; they are measured when no other jobs wait.")

@@ -1,6 +1,6 @@
-"""The ONNX operators that are read, each as a function of torch tensors. Any other operator is refused.
+"""The ONNX operators that Kennel reads, as functions of torch tensors. It refuses any other operator.
 
-On torch's meta device the same functions give the shapes of everything that a network would compute, before anything
+On torch's meta device, the same functions give the shapes of everything that a network would compute, before anything
 of that size is allocated.
 """
 

@@ -22,7 +22,7 @@ _DTYPES: dict[int, torch.dtype] = {
 def _cast(node: Node, x: Tensor) -> Tensor:
     number = node.integer("to", 0)
     if number not in _DTYPES:
-        raise node.refusal("bad-node", "asks for a type other than float32, float64, int32, int64 and bool.")
+        raise node.refusal("bad-node", "casts to a type other than float32, float64, int32, int64 and bool.")
     return x.to(_DTYPES[number])
 
 
@@ -45,7 +45,7 @@ def _power(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _folded(pair: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """A function of two tensors as one of any number of tensors, folded from the left."""
+    """Extend a function of two tensors to any number of tensors, folded from the left."""
 
     def fold(first: Tensor, *others: Tensor) -> Tensor:
         for other in others:
@@ -87,7 +87,7 @@ def _softplus(x: Tensor) -> Tensor:
 
 def _dropout(node: Node, x: Tensor, _: Tensor | None = None, training: Tensor | None = None) -> Tensor:
     if training is not None:
-        raise node.refusal("training-mode", "is told whether it trains; export the generator for inference (.eval()).")
+        raise node.refusal("training-mode", "has a training input. Export the generator for inference (.eval()).")
     return x
 
 

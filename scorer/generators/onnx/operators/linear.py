@@ -1,4 +1,4 @@
-"""Matrix products and convolutions, and the number of multiplications and additions that they take."""
+"""Matrix products and convolutions, and their number of multiplications and additions."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def _conv(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
 
 
 def _conv_transpose(node: Node, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """By torch with its own padding where pads are equal on both sides; else the full output, then cut."""
+    """Uses torch's own padding if pads are equal on both sides, otherwise the full output, then cut."""
     space = _space(node, x, weight)
     strides, dilations = each_axis(node, "strides", space, 1), each_axis(node, "dilations", space, 1)
     extra = each_axis(node, "output_padding", space, 0)
@@ -64,8 +64,8 @@ def _transposed_pads(
         wanted = tuple(stride * side for stride, side in zip(strides, sides, strict=True))
     total = [one + more - to for one, more, to in zip(full, extra, wanted, strict=True)]
     if way == "SAME_UPPER":
-        return tuple((each // 2, each - each // 2) for each in total)
-    return tuple((each - each // 2, each // 2) for each in total)
+        return tuple((pad // 2, pad - pad // 2) for pad in total)
+    return tuple((pad - pad // 2, pad // 2) for pad in total)
 
 
 def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilations: Sequence[int]) -> Pads:
@@ -79,8 +79,8 @@ def _pads(node: Node, x: Tensor, weight: Tensor, strides: Sequence[int], dilatio
         reach = (weight.shape[2 + i] - 1) * dilations[i] + 1
         total.append(max((-(-side // strides[i]) - 1) * strides[i] + reach - side, 0))
     if way == "SAME_UPPER":
-        return tuple((each // 2, each - each // 2) for each in total)
-    return tuple((each - each // 2, each // 2) for each in total)
+        return tuple((pad // 2, pad - pad // 2) for pad in total)
+    return tuple((pad - pad // 2, pad // 2) for pad in total)
 
 
 def _explicit_pads(node: Node, space: int) -> Pads:
@@ -101,7 +101,7 @@ def each_axis(node: Node, name: str, space: int, default: int) -> tuple[int, ...
 def _space(node: Node, x: Tensor, weight: Tensor) -> int:
     space = x.ndim - 2
     if space not in {1, 2, 3} or weight.ndim != x.ndim:
-        raise node.refusal("bad-node", "convolves over one, two or three axes of space only.")
+        raise node.refusal("bad-node", "convolves over a number of spatial axes other than one, two or three.")
     return space
 
 
@@ -111,7 +111,7 @@ def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def operations_of(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> int:
-    """Multiplications and additions of a node, from shapes alone; 0 for operators whose cost does not matter."""
+    """Multiplications and additions of a node, from shapes alone; 0 for operators with a negligible cost."""
     if node.kind == "Resize":
         return 2 * output.numel() * sum(output.shape[2:])
     if len(inputs) < 2 or inputs[0] is None or inputs[1] is None:

@@ -13,7 +13,7 @@ from scorer.generators.onnx.operators.operator import Operator, axis_of, integer
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     if node.integer("training_mode", 0) or len(node.outputs) > 1:
-        raise node.refusal("training-mode", "normalises by the batch; export the generator for inference (.eval()).")
+        raise node.refusal("training-mode", "normalises by the batch. Export the generator for inference (.eval()).")
     return functional.batch_norm(x, mean, variance, scale, bias, eps=node.number("epsilon", 1e-5))
 
 
@@ -30,7 +30,7 @@ def _layer(node: Node, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> 
 
 
 def _group(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    """Scale and bias are one number a group up to opset 20, one a channel from 21 on."""
+    """Scale and bias have one number per group up to opset 20, and one per channel from opset 21."""
     groups = node.integer("num_groups", 0)
     by_channel = (1, -1, *[1] * (x.ndim - 2))
     parts = x.reshape(x.shape[0], groups, -1)
@@ -49,9 +49,9 @@ def _average_pool(node: Node, x: Tensor) -> Tensor:
     space = x.ndim - 2
     kernel = each_axis(node, "kernel_shape", space, 0)
     pads = node.integers("pads") or (0,) * 2 * space
-    odd = node.text("auto_pad", "NOTSET") != "NOTSET" or any(each != 1 for each in node.integers("dilations") or ())
+    odd = node.text("auto_pad", "NOTSET") != "NOTSET" or any(step != 1 for step in node.integers("dilations") or ())
     if space != 2 or odd or pads[:space] != pads[space:]:
-        raise node.refusal("unsupported-form", "pools in a way that is not read: two axes, equal pads, no dilation.")
+        raise node.refusal("unsupported-form", "must pool over two axes with equal pads and without dilation.")
     strides = each_axis(node, "strides", space, 1)
     ceil, padded = bool(node.integer("ceil_mode", 0)), bool(node.integer("count_include_pad", 0))
     return functional.avg_pool2d(x, kernel, strides, pads[:space], ceil, padded)
@@ -69,13 +69,13 @@ def _along_axis(run: Callable[[Tensor, int], Tensor]) -> Operator:
 def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Operator:
     """The operator of a reduction. Axes are an attribute or, in newer files, an input; without any, all are reduced.
 
-    ``noop_with_empty_axes``, by which none would be, is refused.
+    ``noop_with_empty_axes``, which would reduce none, is refused.
     """
 
     def run(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
         named = node.integers("axes") if axes is None else integers(node, axes)
         if not named and node.integer("noop_with_empty_axes", 0):
-            raise node.refusal("unsupported-form", "may reduce nothing, which is not read.")
+            raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not read.")
         over = tuple(axis_of(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 

@@ -1,4 +1,4 @@
-"""The type of an operator: a function of torch tensors, and the inputs whose values decide the output's shape."""
+"""The type of an operator: a function of torch tensors, and the inputs with values that decide the output's shape."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ Result = Tensor | tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Operator:
-    """``run(node, *inputs)``, where an optional input that is left out is None.
+    """``run(node, *inputs)``, where a missing optional input is None.
 
-    ``decisive`` are the positions of the inputs whose values decide the output's shape. These must not depend on the
-    latent; of the other inputs the shapes are enough.
+    ``decisive`` has the positions of the inputs with values that decide the output's shape. These must not depend on
+    the latent; of the other inputs, the shapes are enough.
     """
 
     run: Callable[..., Result]
@@ -29,16 +29,16 @@ def plain(run: Callable[..., Result]) -> Operator:
 
 
 def integers(node: Node, tensor: Tensor) -> tuple[int, ...]:
-    """The values of a decisive input. ``Invalid`` (``data-dependent-shape``) if they depend on the latent."""
-    return tuple(int(each) for each in numbers(node, tensor))
+    """The integers in a decisive input; ``Invalid`` (``data-dependent-shape``) if they depend on the latent."""
+    return tuple(int(number) for number in numbers(node, tensor))
 
 
 def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
-    """The same for an input of floats."""
+    """The floats in a decisive input; the errors of :func:`integers`."""
     if tensor.is_meta:
         raise node.refusal(
             "data-dependent-shape",
-            "makes a shape that depends on the latent's values; a generator makes images of one shape.",
+            "makes a shape that depends on the latent's values; all images must have one shape.",
         )
     if tensor.numel() > 4096:
         raise node.refusal("bad-node", "takes more numbers for a shape than any shape has.")
@@ -46,9 +46,9 @@ def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """The axis counted from the front; ``bad-node`` if there is none such."""
+    """The axis counted from the front; ``bad-node`` if it does not exist."""
     if not -rank <= axis < max(rank, 1):
-        raise node.refusal("bad-node", f"speaks of axis {axis} of a tensor with {rank}.")
+        raise node.refusal("bad-node", f"uses axis {axis} of a tensor with {rank} axes.")
     return axis % max(rank, 1)
 
 

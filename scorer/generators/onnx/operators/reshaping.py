@@ -1,4 +1,4 @@
-"""Operators that rearrange, index, pad or create tensors, and those that compute with shapes."""
+"""Operators that rearrange, index, pad or create tensors, and operators that compute with shapes."""
 
 import math
 
@@ -14,7 +14,7 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
 
 def _reshape(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    """0 keeps an axis as it is, unless ``allowzero`` is set."""
+    """0 leaves an axis unchanged, unless ``allowzero`` is set."""
     wanted = list(integers(node, shape))
     if not node.integer("allowzero", 0):
         wanted = [x.shape[i] if side == 0 else side for i, side in enumerate(wanted)]
@@ -35,7 +35,7 @@ def _squeeze(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     over = [i for i in range(x.ndim) if x.shape[i] == 1] if axes is None else integers(node, axes)
     gone = {axis_of(node, axis, x.ndim) for axis in over}
     if any(x.shape[axis] != 1 for axis in gone):
-        raise node.refusal("bad-node", "drops an axis that is longer than 1.")
+        raise node.refusal("bad-node", "removes an axis that is longer than 1.")
     return x.reshape([side for i, side in enumerate(x.shape) if i not in gone])
 
 
@@ -83,7 +83,7 @@ def _gather(node: Node, x: Tensor, places: Tensor) -> Tensor:
 
 
 def _expand(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    """Broadcasting in both directions: where the shape says 1, the tensor's side stays."""
+    """Broadcasting in both directions: if the shape says 1, the tensor's side stays."""
     wanted = integers(node, shape)
     current = (1,) * (len(wanted) - x.ndim) + tuple(x.shape)
     wanted = (1,) * (len(current) - len(wanted)) + wanted
@@ -113,13 +113,13 @@ def _constant(node: Node) -> Tensor:
             return torch.tensor(value, dtype=torch.int64, device="cpu")
         case "value_float" | "value_floats" if isinstance(value, float | tuple):
             return torch.tensor(value, dtype=torch.float32, device="cpu")
-    raise node.refusal("bad-node", "has no value that can be read.")
+    raise node.refusal("bad-node", "has no readable value.")
 
 
 def _constant_of_shape(node: Node, shape: Tensor) -> Tensor:
     value = node.attributes.get("value")
     if value is not None and (not isinstance(value, np.ndarray) or value.size != 1):
-        raise node.refusal("bad-node", "has no value that can be read.")
+        raise node.refusal("bad-node", "has no readable value.")
     one = torch.zeros(1, device="cpu") if value is None else stored_tensor(value)
     return torch.full(integers(node, shape), one.item(), dtype=one.dtype)
 
@@ -133,7 +133,7 @@ def _range(node: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes: Tensor | None = None) -> Tensor:
     mode = node.text("mode", "constant")
     if mode not in _PAD_MODES:
-        raise node.refusal("unsupported-form", f"pads by '{mode[:20]}', which is not read.")
+        raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not read.")
     over = [axis_of(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
     widths = integers(node, pads)
     sides = {axis: (widths[i], widths[i + len(over)]) for i, axis in enumerate(over)}
@@ -142,7 +142,7 @@ def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes:
         filling = 0.0 if value is None else numbers(node, value)[0]
         return functional.pad(x, both, value=filling)
     if any(both[4:]) or x.ndim != 4:
-        raise node.refusal("unsupported-form", "reflects or repeats along other axes than height and width of images.")
+        raise node.refusal("unsupported-form", "reflects or repeats along axes other than image height and width.")
     return functional.pad(x, both[:4], mode=_PAD_MODES[mode])
 
 
@@ -158,7 +158,7 @@ def _depth_to_space(node: Node, x: Tensor) -> Tensor:
 
 def _space_to_depth(node: Node, x: Tensor) -> Tensor:
     if node.text("mode", "DCR") != "DCR":
-        raise node.refusal("unsupported-form", "rearranges columns before rows, which is not read.")
+        raise node.refusal("unsupported-form", "rearranges columns before rows, which Kennel does not read.")
     n, depth, height, width = x.shape
     b = node.integer("blocksize", 1)
     parts = x.reshape(n, depth, height // b, b, width // b, b).permute(0, 3, 5, 1, 2, 4)

@@ -1,6 +1,7 @@
-"""The operator ``Resize``: interpolation along one axis after the other, each output a weighted sum of a few inputs.
+"""The operator ``Resize``: interpolation along one axis after another. Each output is a weighted sum of a few inputs.
 
-    x = position of output i in the input, by the coordinate transformation;   out[i] = sum over taps k of w_k in[k]
+    x = position of output i in the input, from the coordinate transformation
+    out[i] = sum over taps k of w_k in[k]
 
 nearest has one tap, linear two, cubic four (Keys, with the file's coefficient). Beyond the edge, edge values repeat.
 """
@@ -39,7 +40,7 @@ def _resize(
         factors = list(numbers(node, scales))
         wanted = tuple(math.floor(x.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True))
     else:
-        raise node.refusal("bad-node", "is told neither a size nor a scale.")
+        raise node.refusal("bad-node", "has neither a size nor a scale.")
     for axis, factor, to in zip(axes, factors, wanted, strict=True):
         x = x if factor == 1 and to == x.shape[axis] else _along(node, x, axis, factor, to)
     return x
@@ -52,13 +53,13 @@ def _refuse_unread(node: Node) -> None:
     if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
         unread.append("coordinate_transformation_mode")
     if unread:
-        raise node.refusal("unsupported-form", f"resizes in a way that is not read: {', '.join(unread)}.")
+        raise node.refusal("unsupported-form", f"resizes with options that Kennel does not read: {', '.join(unread)}.")
 
 
 def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
     """``x`` resized to ``to`` rows along an axis."""
     if not 0 < to <= MAX_ROWS:
-        raise node.refusal("too-much-memory", f"resizes to {to:,} rows; {MAX_ROWS:,} are allowed.")
+        raise node.refusal("too-much-memory", f"resizes to {to:,} rows; the limit is {MAX_ROWS:,}.")
     length = x.shape[axis]
     positions = [_position(node, i, factor, length, to) for i in range(to)]
     if node.text("mode", "nearest") == "nearest":
@@ -75,15 +76,15 @@ def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
 
 
 def _weights(node: Node, positions: Sequence[float], length: int) -> NDArray[np.float64]:
-    """The weight of every input row in every output row, (t, l). A product with this matrix is faster, and its gradient
-    much faster, than sums over the few taps."""
+    """The weight of every input row in every output row, (t, l). A product with this matrix is faster than sums over
+    the few taps, and its gradient is much faster."""
     match node.text("mode", "nearest"):
         case "linear":
             taps = [_linear(position) for position in positions]
         case "cubic":
             taps = [_cubic(position, node.number("cubic_coeff_a", -0.75)) for position in positions]
         case _:
-            raise node.refusal("unsupported-form", "resizes neither by nearest nor linear nor cubic.")
+            raise node.refusal("unsupported-form", "resizes with a mode other than nearest, linear and cubic.")
     weights = np.zeros((len(positions), length))
     for row, tap in enumerate(taps):
         for place, weight in tap:
@@ -92,7 +93,6 @@ def _weights(node: Node, positions: Sequence[float], length: int) -> NDArray[np.
 
 
 def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
-    """The position of output row ``i`` among the input rows."""
     match node.text("coordinate_transformation_mode", "half_pixel"):
         case "asymmetric":
             return i / scale
@@ -104,7 +104,7 @@ def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
             return (i + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
             return (i + 0.5) / scale - 0.5 if to > 1 else 0.0
-    raise node.refusal("unsupported-form", "resizes by coordinates that are not read.")
+    raise node.refusal("unsupported-form", "resizes with a coordinate transformation that Kennel does not read.")
 
 
 def _linear(x: float) -> list[tuple[int, float]]:

@@ -39,11 +39,11 @@ def test_p_and_interval_are_those_of_scipy(entry: int, own: int) -> None:
     ("entry", "own", "compared", "verdict", "said"),
     [
         (20, 50, None, "another-generator", "33 %"),
-        (20, 50, features(0.0), "another-generator", "not the generator of this entry"),
-        (60, 50, features(2.0), "other-distribution", "newly drawn from it differ"),
-        (60, 50, features(0.0), "no-difference", "nothing says that it is another"),
-        (60, 50, None, "no-difference", "would show with 80 % probability"),
-        (10, 20, None, "inconclusive", "search fails"),
+        (20, 50, features(0.0), "another-generator", "The generator of this entry is another one"),
+        (60, 50, features(2.0), "other-distribution", "newly drawn images differ"),
+        (60, 50, features(0.0), "no-difference", "Nothing suggests that another"),
+        (60, 50, None, "no-difference", "would show it with 80 % probability"),
+        (10, 20, None, "inconclusive", "search does not find"),
     ],
 )
 def test_verdicts(entry: int, own: int, compared: TwoSample | None, verdict: str, said: str) -> None:
@@ -74,4 +74,4 @@ def test_images_of_another_origin_show_as_often_as_said() -> None:
 def test_where_every_image_can_be_made_reach_tells_nothing() -> None:
     result = match(60, 50, 99)
     assert result.detectable.with_80 is None
-    assert "too, so that it can make the entry's says little" in match_sentence(result)
+    assert "so finding the entry's images says little" in match_sentence(result)

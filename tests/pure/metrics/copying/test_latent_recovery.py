@@ -318,7 +318,7 @@ def test_success_by_start_counts_the_best_so_far() -> None:
     errors = np.array([[0.2, 0.05, 0.01, 0.3], [0.05, 0.02, 0.01, 0.3]])
     assert success_by_start(errors) == {"verbatim": [0.25, 0.5], "plausible": [0.5, 0.75]}
     (finding,) = start_findings({"generated": errors})
-    assert "50 % are found plausibly from one start and 75 % from 2" in finding.sentence
+    assert "finds 50 % plausibly from one start and 75 % from 2" in finding.sentence
     assert finding.standard_error == 0.25
     assert list(start_findings({"generated": errors[:1]})) == []
 
@@ -334,11 +334,11 @@ def test_stability_is_told_over_all_searches() -> None:
     told = stability.as_json()
     assert (told["starts"], told["targets"], told["found"]) == (2, 2, [0.5, 1.0])
     (finding,) = stability_findings(stability)
-    assert (finding.value, "half of them after 2 iterations" in finding.sentence) == (0.75, True)
+    assert (finding.value, "half of them within 2 iterations" in finding.sentence) == (0.75, True)
     assert finding.standard_error == pytest.approx(0.25), "over the images"
     lost = SearchStability(errors + 1.0)
     assert lost.iterations_needed is None
-    assert "half of them never did" in next(stability_findings(lost)).sentence
+    assert "fewer than half ever did" in next(stability_findings(lost)).sentence
 
 
 def test_a_histogram_counts_every_error_once() -> None:

@@ -15,7 +15,7 @@ from scorer.metrics.mifid import penalty
 from tests.examples import examples
 from tests.pure.oracles import Matrix
 
-COPIES = "these look like copies, whatever the average says."
+COPIES = "These images look like copies, even if the entry as a whole does not."
 
 
 def uniform(seed: int, count: int) -> Matrix:
@@ -96,9 +96,9 @@ def test_photographs_that_are_training_images_show_nothing() -> None:
 def test_a_few_close_images_are_not_half_a_zip(below: int, called: bool) -> None:
     partial = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
     assert partial.p_value < 0.01
-    assert partial_copying_sentence(partial).endswith(COPIES if called else "more than chance, but few.")
+    assert partial_copying_sentence(partial).endswith(COPIES if called else "More than chance, but few images.")
     chance = PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20)
-    assert partial_copying_sentence(chance).endswith("nothing out of the ordinary.")
+    assert partial_copying_sentence(chance).endswith("may be chance.")
 
 
 @pytest.mark.parametrize(
