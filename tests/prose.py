@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).parent.parent
 
 _CODE_SPAN = re.compile(r"``[^`]+``|`[^`]+`|\$[^$\n]+\$|:\w+:`[^`]+`")
@@ -64,7 +66,7 @@ def _markdown(text: str) -> Iterator[tuple[int, str]]:
         elif in_code or not stripped or stripped.startswith("<"):
             continue
         elif stripped.startswith("|"):
-            yield from ((number, cell) for cell in stripped.strip("|").split("|") if cell.strip(" :-"))
+            yield from ((number, cell) for cell in re.split(r"\||<br>", stripped.strip("|")) if cell.strip(" :-"))
         elif stripped.startswith("#"):
             yield number, stripped.lstrip("# ")
         else:
@@ -195,7 +197,28 @@ def _commented(text: str) -> Iterator[tuple[int, str]]:
                 block = []
 
 
-_BLOCKS = {".md": _markdown, ".html": _template, ".py": _python}
+_SCRIPT_STRING = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`]+)`")
+
+
+def _script(text: str) -> Iterator[tuple[int, str]]:
+    """Comments, and strings of at least four words."""
+    yield from _commented(text)
+    for match in _SCRIPT_STRING.finditer(text):
+        words = next(filter(None, match.groups()))
+        if len(words.split()) >= _MIN_WORDS and not _CODE.search(words):
+            yield text.count("\n", 0, match.start()) + 1, re.sub(r"\$\{[^}]*\}", "N", words)
+
+
+def _yaml(text: str) -> Iterator[tuple[int, str]]:
+    """Comments, and values of at least four words."""
+    yield from _commented(text)
+    for token in yaml.scan(text, yaml.SafeLoader):
+        value = token.value if isinstance(token, yaml.ScalarToken) else ""
+        if len(value.split()) >= _MIN_WORDS and not _CODE.search(value):
+            yield from ((token.start_mark.line + line, block) for line, block in _markdown(value))
+
+
+_BLOCKS = {".md": _markdown, ".html": _template, ".py": _python, ".js": _script, ".yml": _yaml, ".yaml": _yaml}
 
 
 @dataclass(frozen=True)
