@@ -17,46 +17,43 @@ GRACE = {"handle": "grace", "email": "grace@example.org", "password": GOOD}
 
 
 def sign_up(service: Service, **changes: str) -> Any:
-    """A visitor's attempt."""
     return service.http.post(f"{API}/accounts", json={**GRACE, **changes})
 
 
 def sign_in(service: Service, login: str = "grace", password: str = GOOD, **headers: str) -> Any:
-    """An attempt; the client keeps the cookie."""
+    """Try to sign in. The client stores the cookie."""
     return service.http.post(f"{API}/session", json={"login": login, "password": password}, headers=headers)
 
 
 def browse(service: Service, method: str, path: str, csrf: str = "", **options: Any) -> Any:
-    """A request with the cookie that the client has."""
+    """Send a request with the client's cookie."""
     headers = {"X-CSRF-Token": csrf} if csrf else {}
     return service.http.request(method, f"{API}{path}", headers=headers, **options)
 
 
 def mails(service: Service) -> list[Mail]:
-    """What is in the outbox, oldest first."""
+    """Return the mails in the outbox, oldest first."""
     with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
 
 
 def link_in(mail: Mail) -> str:
-    """The secret at the end of a mail's link."""
+    """Return the secret at the end of the link in a mail."""
     match = re.search(r"/(?:confirm|new-password|signup)#(\S+)", mail.body)
     assert match, mail.body
     return match[1]
 
 
 def confirm(service: Service, link: str) -> Any:
-    """Confirm a mail address."""
     return service.http.post(f"{API}/email-confirmations", json={"link": link})
 
 
 def set_password(service: Service, link: str, password: str) -> Any:
-    """Set a password by a mailed link."""
     return service.http.post(f"{API}/password-resets/completion", json={"link": link, "password": password})
 
 
 def signed_in(service: Service, **changes: str) -> str:
-    """Grace with an account and a session; the CSRF token of the session."""
+    """Create Grace's account, sign her in and return the CSRF token of her session."""
     assert sign_up(service, **changes).status_code == 201
     answer = sign_in(service, changes.get("handle", "grace"))
     assert answer.status_code == 201
@@ -65,13 +62,13 @@ def signed_in(service: Service, **changes: str) -> str:
 
 
 def confirmed(service: Service) -> None:
-    """Grace, with her address."""
+    """Sign Grace up and confirm her address."""
     sign_up(service)
     confirm(service, link_in(mails(service)[0]))
 
 
 def token_with(service: Service, csrf: str, *scopes: str) -> str:
-    """The secret of a new token."""
+    """Create a token and return its secret."""
     made = browse(service, "POST", "/tokens", csrf, json={"name": "-".join(scopes), "scopes": list(scopes)})
     assert made.status_code == 201
     secret: str = made.json()["token"]
@@ -82,7 +79,7 @@ BETTER = "a better password"
 
 
 def armed(service: Service) -> tuple[str, dict[str, int]]:
-    """Grace with a session, two tokens and two webhooks: the CSRF token, and the ids by name."""
+    """Give Grace a session, two tokens and two webhooks. Return the CSRF token, and the ids by name."""
     confirmed(service)
     csrf = sign_in(service).json()["csrf_token"]
     ids: dict[str, int] = {}
@@ -96,21 +93,21 @@ def armed(service: Service) -> tuple[str, dict[str, int]]:
 
 SETUP = "/me/second-factors"
 MOMENT = datetime.now(UTC)
-"""The time of all requests that have to do with codes, so that no step ends meanwhile."""
+"""The time of all requests that use codes: no time step ends during a test."""
 
 
 def code_of(key: str, steps: int = 0) -> str:
-    """The code of a key at that time, or this many steps of 30 s away."""
+    """Return the code of a key at ``MOMENT``, or ``steps`` steps of 30 s later."""
     return pyotp.TOTP(key).at(MOMENT.timestamp() + 30 * steps)
 
 
 def stop_clock(service: Service) -> None:
-    """Let all requests be at that time."""
+    """Give all requests the time ``MOMENT``."""
     service.app.dependency_overrides[request_time] = lambda: MOMENT
 
 
 def with_totp(service: Service) -> tuple[str, str]:
-    """Grace with an authenticator: the CSRF token of her session, and the key, whose next code is unused."""
+    """Give Grace an authenticator. Return her session's CSRF token, and the key; its next code is unused."""
     stop_clock(service)
     csrf = signed_in(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
@@ -120,12 +117,11 @@ def with_totp(service: Service) -> tuple[str, str]:
 
 
 def second_step(service: Service, **proof: str) -> Any:
-    """The second step, with the cookie of the first."""
+    """Send the second step with the cookie of the first."""
     return browse(service, "POST", "/session/second-factor", json=proof)
 
 
 def tell(service: Service, *subjects: str) -> None:
-    """Notices for Grace."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:

@@ -62,12 +62,12 @@ def test_from_nothing_to_a_token_that_submits(service: Service) -> None:
         ({"role": "admin"}, 422, "bad-request"),
     ],
 )
-def test_what_cannot_be_an_account(service: Service, changes: dict[str, str], status: int, slug: str) -> None:
+def test_invalid_sign_ups_are_refused(service: Service, changes: dict[str, str], status: int, slug: str) -> None:
     refused(sign_up(service, **changes), status, slug)
     assert mails(service) == []
 
 
-def test_a_full_width_handle_is_kept_plain(service: Service) -> None:
+def test_a_full_width_handle_is_stored_in_ascii(service: Service) -> None:
     assert sign_up(service, handle="\uff47race").json()["handle"] == "grace"
 
 
@@ -101,12 +101,12 @@ def test_an_address_counts_once_it_is_confirmed(service: Service) -> None:
     refused(confirm(service, link), 404, "no-link")
 
 
-def test_what_a_stranger_types_is_not_sent_to_others(service: Service) -> None:
+def test_a_mail_does_not_contain_text_that_a_stranger_typed(service: Service) -> None:
     sign_up(service, name="Buy now at example.com")
     assert "Buy" not in mails(service)[0].body + mails(service)[0].subject
 
 
-def test_of_two_who_claim_an_address_the_first_to_confirm_has_it(service: Service) -> None:
+def test_an_address_belongs_to_the_first_account_that_confirms_it(service: Service) -> None:
     sign_up(service)
     sign_up(service, handle="other")
     first, second = (link_in(mail) for mail in mails(service))
@@ -114,7 +114,7 @@ def test_of_two_who_claim_an_address_the_first_to_confirm_has_it(service: Servic
     refused(confirm(service, first), 409, "email-taken")
 
 
-def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sign_up_can_require_an_invitation(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = service.app.state.settings
     invited_only = settings.model_copy(update={"sign_up": "invitation"})
     monkeypatch.setattr(service.app.state, "settings", invited_only)
@@ -128,10 +128,10 @@ def test_by_invitation_only(service: Service, monkeypatch: pytest.MonkeyPatch) -
     assert sign_up(service, invitation=link).status_code == 201
     refused(sign_up(service, handle="second", invitation=link), 404, "no-link")
     sign_in(service)
-    assert browse(service, "GET", "/me").json()["email"] is None, "whoever handed the link on may have seen it, too"
+    assert browse(service, "GET", "/me").json()["email"] is None, "the sender of the link may have seen it"
 
 
-def test_nobodys_address_is_shown_to_others(service: Service) -> None:
+def test_mail_addresses_are_not_shown_to_others(service: Service) -> None:
     sign_up(service)
     confirm(service, link_in(mails(service)[0]))
     sign_in(service)
@@ -146,7 +146,7 @@ def test_nobodys_address_is_shown_to_others(service: Service) -> None:
             assert "example.org" not in service.call(who, "GET", path).text
 
 
-def test_of_many_at_once_one_gets_the_name(service: Service) -> None:
+def test_parallel_sign_ups_give_a_name_to_one_account(service: Service) -> None:
     handles = ["grace", "Grace", "GRACE", "gRACE", "\uff47race", "graCe"]
 
     def attempt(number: int) -> int:
@@ -161,7 +161,7 @@ def test_of_many_at_once_one_gets_the_name(service: Service) -> None:
 # Sessions
 
 
-def test_a_session_is_a_cookie_that_scripts_and_other_sites_cannot_use(service: Service) -> None:
+def test_scripts_and_other_sites_cannot_use_the_session_cookie(service: Service) -> None:
     sign_up(service)
     cookie = sign_in(service).headers["set-cookie"]
     assert re.match(r"kennel=[\w-]{43};", cookie)
@@ -169,7 +169,7 @@ def test_a_session_is_a_cookie_that_scripts_and_other_sites_cannot_use(service: 
     assert "secure" not in cookie.lower()
 
 
-def test_over_https_the_cookie_is_for_this_host_and_https_alone(service: Service) -> None:
+def test_over_https_the_cookie_is_limited_to_this_host_and_https(service: Service) -> None:
     sign_up(service)
     service.http.base_url = "https://testserver"
     answer = sign_in(service)
@@ -185,7 +185,7 @@ def test_over_https_the_cookie_is_for_this_host_and_https_alone(service: Service
     assert browse(service, "GET", "/me").status_code == 401, "a cookie that any page could have set"
 
 
-def test_what_changes_anything_needs_the_proof(service: Service) -> None:
+def test_a_change_needs_the_csrf_token(service: Service) -> None:
     csrf = signed_in(service)
     body = {"name": "t"}
     refused(browse(service, "POST", "/tokens", json=body), 403, "csrf")
@@ -197,7 +197,7 @@ def test_what_changes_anything_needs_the_proof(service: Service) -> None:
     assert browse(service, "POST", "/tokens", csrf, json=body).status_code == 201
 
 
-def test_other_sites_pages_are_refused_even_with_the_proof(service: Service) -> None:
+def test_pages_of_other_sites_are_refused_even_with_the_csrf_token(service: Service) -> None:
     csrf = signed_in(service)
 
     def post(**headers: str) -> int:
@@ -211,16 +211,16 @@ def test_other_sites_pages_are_refused_even_with_the_proof(service: Service) -> 
     assert post(Origin="null") == 403
     assert post(Origin="http://testserver") == 201
     assert post(**{"Sec-Fetch-Site": "same-origin", "Origin": "http://testserver"}) == 201
-    assert sign_in(service, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403, "nor is anybody signed in unasked"
+    assert sign_in(service, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403, "other sites cannot sign anybody in"
 
 
-def test_a_token_needs_no_proof(service: Service) -> None:
+def test_an_api_token_needs_no_csrf_token(service: Service) -> None:
     signed_in(service)
     answer = service.call("organizer", "POST", "/admin/invitations", json={}, headers={"Origin": "https://a.example"})
     assert answer.status_code == 201
 
 
-def test_signing_out_ends_the_session_for_good(service: Service) -> None:
+def test_signing_out_ends_the_session(service: Service) -> None:
     csrf = signed_in(service)
     cookie = service.http.cookies["kennel"]
     assert browse(service, "DELETE", "/session", csrf).status_code == 204
@@ -234,7 +234,7 @@ def test_sessions_are_listed_and_ended(service: Service) -> None:
     phone = service.http.cookies["kennel"]
     csrf = sign_in(service, **{"User-Agent": "Browser/1"}).json()["csrf_token"]
     listed = browse(service, "GET", "/sessions").json()["sessions"]
-    assert [each["agent"] for each in listed] == ["Browser/1", "testclient"]
+    assert [entry["agent"] for entry in listed] == ["Browser/1", "testclient"]
     assert browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf).status_code == 204
     refused(browse(service, "DELETE", f"/sessions/{listed[1]['id']}", csrf), 404, "no-session-here")
     assert browse(service, "GET", "/me").status_code == 200
@@ -243,7 +243,7 @@ def test_sessions_are_listed_and_ended(service: Service) -> None:
     assert browse(service, "GET", "/me").status_code == 401
 
 
-def test_nobody_ends_anothers_session_or_token(service: Service) -> None:
+def test_nobody_can_end_the_sessions_or_tokens_of_others(service: Service) -> None:
     signed_in(service)
     session_id = browse(service, "GET", "/sessions").json()["sessions"][0]["id"]
     csrf = signed_in(service, handle="mallory", email="m@example.org")
@@ -272,7 +272,7 @@ def test_a_session_ends_when_it_is_idle_or_old(service: Service, days: list[tupl
     start = datetime.now(UTC)
     for day, status in days:
         moment = start + timedelta(days=day)
-        service.app.dependency_overrides[request_time] = lambda: moment  # noqa: B023 - the present one
+        service.app.dependency_overrides[request_time] = lambda: moment  # noqa: B023 - called before the next round
         assert browse(service, "GET", "/me").status_code == status, day
 
 
@@ -293,8 +293,8 @@ def test_a_new_password_needs_the_old_one_and_ends_the_other_sessions(service: S
     assert sign_in(service, password="a better password").status_code == 201
 
 
-def test_guesses_of_the_present_password_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has a borrowed browser learns it no faster than by signing in."""
+def test_guesses_of_the_current_password_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A borrowed browser allows no more guesses than signing in."""
     csrf = signed_in(service)
     rated(service, monkeypatch, sign_in="2/hour")
     guess = {"old": "not the old one", "new": "a better password"}
@@ -307,7 +307,7 @@ def test_guesses_of_the_present_password_are_counted(service: Service, monkeypat
 # New passwords by mail
 
 
-def test_a_forgotten_password_is_set_anew_by_mail(service: Service) -> None:
+def test_a_forgotten_password_is_reset_by_mail(service: Service) -> None:
     confirmed(service)
     assert service.http.post(f"{API}/password-resets", json={"email": "Grace@Example.org"}).status_code == 202
     mail = mails(service)[-1]
@@ -331,7 +331,7 @@ def test_a_reset_ends_every_session(service: Service) -> None:
     assert browse(service, "GET", "/me").status_code == 401
 
 
-def test_asking_for_a_password_reveals_nothing(service: Service) -> None:
+def test_requesting_a_reset_reveals_nothing(service: Service) -> None:
     confirmed(service)
     before = len(mails(service))
     known, unknown = (
@@ -353,7 +353,7 @@ def test_only_the_newest_link_works_and_only_for_an_hour(service: Service) -> No
     refused(set_password(service, newer, "a better password"), 404, "no-link")
 
 
-def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
+def test_a_link_used_in_parallel_works_once(service: Service) -> None:
     confirmed(service)
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     link = link_in(mails(service)[-1])
@@ -369,33 +369,33 @@ def test_a_link_used_twice_at_once_works_once(service: Service) -> None:
     assert fits == [status == 204 for status in statuses]
 
 
-def test_one_kind_of_link_does_not_do_for_another(service: Service) -> None:
+def test_a_link_works_only_for_its_purpose(service: Service) -> None:
     sign_up(service)
     link = link_in(mails(service)[0])
     refused(set_password(service, link, "a better password"), 404, "no-link")
 
 
-# What is told of failures
+# What failures reveal
 
 
-def test_an_unknown_name_and_a_wrong_password_are_answered_alike(service: Service) -> None:
+def test_an_unknown_name_and_a_wrong_password_get_the_same_error(service: Service) -> None:
     sign_up(service)
     known = sign_in(service, password="wrong")
     unknown = sign_in(service, "nobody", "wrong")
     assert refused(known, 401, "wrong-login") == refused(unknown, 401, "wrong-login")
 
 
-def test_as_much_work_is_done_for_an_unknown_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signing_in_costs_the_same_for_an_unknown_name(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     seen: list[str] = []
     hashing = password_hashing._hashing
     verify = hashing.verify
 
-    def seeing(password: str, stored: str) -> bool:
+    def recording(password: str, stored: str) -> bool:
         seen.append(stored)
         return verify(password, stored)
 
-    monkeypatch.setattr(hashing, "verify", seeing)
+    monkeypatch.setattr(hashing, "verify", recording)
     for login in ("grace", "nobody", "nobody@example.org", "ada"):
         sign_in(service, login, "wrong")
     costs = {stored.rsplit("$", 2)[0] for stored in seen}
@@ -403,7 +403,7 @@ def test_as_much_work_is_done_for_an_unknown_name(service: Service, monkeypatch:
     assert len(costs) == 1, "the same costs"
 
 
-def test_failures_are_in_the_audit_log_and_guesses_are_not(service: Service) -> None:
+def test_the_audit_log_has_failures_without_the_guesses(service: Service) -> None:
     sign_up(service)
     sign_in(service, password="wrong")
     sign_in(service, "my-password-in-the-wrong-field", "x")
@@ -418,7 +418,7 @@ def test_failures_are_in_the_audit_log_and_guesses_are_not(service: Service) -> 
 # Tokens and their scopes
 
 
-def test_scopes_hold(service: Service) -> None:
+def test_a_token_can_only_do_what_its_scopes_allow(service: Service) -> None:
     csrf = signed_in(service)
     slug, entered = service.competition(), service.competition()
     with service.context.sessions.begin() as session:
@@ -452,13 +452,13 @@ def test_a_scope_gives_nobody_a_role(service: Service) -> None:
     refused(service.call("organizer", "POST", "/admin/accounts", json={"handle": "new"}), 403, "wrong-role")
 
 
-def test_a_token_makes_no_tokens_and_takes_no_account_over(service: Service) -> None:
+def test_a_token_cannot_create_tokens_or_take_over_an_account(service: Service) -> None:
     refused(service.call("ada", "POST", "/tokens", json={"name": "t"}), 403, "session-needed")
     refused(service.call("ada", "PUT", "/me/password", json={"new": GOOD}), 403, "session-needed")
     refused(service.call("ada", "PUT", "/me/email", json={"email": "a@example.org"}), 403, "session-needed")
 
 
-def test_a_token_revokes_itself_and_no_other(service: Service) -> None:
+def test_a_token_can_revoke_only_itself(service: Service) -> None:
     csrf = signed_in(service)
     service.tokens["grace"] = token_with(service, csrf, "read", "submit")
     (own,) = browse(service, "GET", "/tokens").json()["tokens"]
@@ -469,11 +469,11 @@ def test_a_token_revokes_itself_and_no_other(service: Service) -> None:
     refused(service.call("grace", "GET", "/me"), 401, "bad-token")
 
 
-def test_an_account_has_few_tokens(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_tokens_is_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_tokens, "MAX_TOKENS", 2)
     csrf = signed_in(service)
     made = [browse(service, "POST", "/tokens", csrf, json={"name": "t"}) for _ in range(3)]
-    assert [each.status_code for each in made[:2]] == [201, 201]
+    assert [answer.status_code for answer in made[:2]] == [201, 201]
     refused(made[2], 409, "too-many-tokens")
 
 
@@ -497,16 +497,16 @@ def test_tokens_show_their_last_use_and_end_when_revoked(service: Service) -> No
 
 
 @pytest.mark.parametrize("scopes", [[], ["write"], ["read", "admin"]])
-def test_a_token_has_scopes_that_exist(service: Service, scopes: list[str]) -> None:
+def test_unknown_scopes_are_refused(service: Service, scopes: list[str]) -> None:
     csrf = signed_in(service)
     answer = browse(service, "POST", "/tokens", csrf, json={"name": "t", "scopes": scopes})
     refused(answer, 422, "bad-request")
 
 
-# Too often
+# Rate limits
 
 
-def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_guess_reports_the_time_to_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in="3/15 minutes")
     for login in ("grace", "Grace", "GRACE"):
@@ -514,10 +514,10 @@ def test_guessing_is_slowed_down_with_the_time_to_wait(service: Service, monkeyp
     answer = sign_in(service)
     refused(answer, 429, "too-often")
     assert 890 <= int(answer.headers["retry-after"]) <= 900
-    assert sign_in(service, "ada", "wrong").status_code == 401, "others are not concerned"
+    assert sign_in(service, "ada", "wrong").status_code == 401, "other accounts are not affected"
 
 
-def test_who_gets_in_starts_anew(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_successful_sign_in_resets_the_counter(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in="3/15 minutes")
     for _ in range(3):
@@ -525,7 +525,7 @@ def test_who_gets_in_starts_anew(service: Service, monkeypatch: pytest.MonkeyPat
         assert sign_in(service).status_code == 201
 
 
-def test_all_that_one_address_tries_is_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_attempts_from_an_address_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     rated(service, monkeypatch, sign_in_address="3/hour")
     for handle in ("ada", "bob"):
         assert sign_in(service, handle, "wrong").status_code == 401
@@ -554,7 +554,7 @@ def test_sign_ups_and_mails_are_counted(service: Service, monkeypatch: pytest.Mo
     refused(answer, 429, "too-often")
 
 
-def test_strangers_do_not_use_up_the_mails_for_a_new_password(
+def test_strangers_cannot_use_up_the_mails_for_a_new_password(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     confirmed(service)
@@ -566,7 +566,7 @@ def test_strangers_do_not_use_up_the_mails_for_a_new_password(
     assert set_password(service, link_in(mails(service)[-1]), "a better password").status_code == 204
 
 
-def test_requests_are_counted_by_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_counted_per_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     rated(service, monkeypatch, request="3/minute")
     for _ in range(3):
         assert service.call("ada", "GET", "/me").status_code == 200

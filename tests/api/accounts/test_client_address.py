@@ -1,4 +1,4 @@
-"""Who visits, where proxies stand before the service: what they say is believed, what anybody else says is not."""
+"""The visitor's address behind proxies: Kennel believes trusted proxies and nobody else."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         ("", None),
     ],
 )
-def test_what_is_an_address(text: str, address: str | None) -> None:
+def test_addresses_are_parsed(text: str, address: str | None) -> None:
     assert parse_address(text) == (ip_address(address) if address else None)
 
 
@@ -45,7 +45,7 @@ def test_what_is_an_address(text: str, address: str | None) -> None:
     ("hops", "visitor"),
     [
         ([VISITOR], VISITOR),
-        ([VISITOR, OTHER], VISITOR),  # whatever stands before was written by nobody we know
+        ([VISITOR, OTHER], VISITOR),  # nobody trusted wrote the addresses before it
         (["10.9.9.9", VISITOR, OTHER], VISITOR),
         (["10.9.9.9", "10.1.1.1"], "10.1.1.1"),
         (["fd00::1", "2001:db8::1"], "2001:db8::1"),
@@ -54,18 +54,17 @@ def test_what_is_an_address(text: str, address: str | None) -> None:
         ([], PROXY),
     ],
 )
-def test_the_visitor_is_who_is_nearest_and_no_proxy(hops: list[str], visitor: str) -> None:
+def test_the_visitor_is_the_nearest_address_that_is_not_a_proxy(hops: list[str], visitor: str) -> None:
     assert visitor_of(ip_address(PROXY), hops, TRUSTED) == ip_address(visitor)
 
 
 def trust(service: Service, monkeypatch: pytest.MonkeyPatch, *networks: IPv4Network | IPv6Network) -> None:
-    """Set the trusted proxies."""
     settings = service.app.state.settings.model_copy(update={"trusted_proxies": networks})
     monkeypatch.setattr(service.app.state, "settings", settings)
 
 
 def fail_to_sign_in(service: Service, peer: str, forwarded: str, login: str = "ada") -> int:
-    """A wrong password over a connection from ``peer``; the status."""
+    """Send a wrong password over a connection from ``peer`` and return the status."""
     http = TestClient(service.app, client=(peer, 50_000))
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     body = {"login": login, "password": "wrong"}
@@ -74,7 +73,7 @@ def fail_to_sign_in(service: Service, peer: str, forwarded: str, login: str = "a
 
 
 def audited_address(service: Service) -> str | None:
-    """The address in the newest entry of the audit log."""
+    """Return the address in the newest entry of the audit log."""
     with service.context.sessions() as session:
         return session.query(AuditEntry).order_by(AuditEntry.id).all()[-1].address
 
@@ -87,11 +86,11 @@ def audited_address(service: Service) -> str | None:
         (PROXY, 'not an address\t"<script>', PROXY),
         (PROXY, "", PROXY),
         (f"::ffff:{PROXY}", VISITOR, VISITOR),
-        (VISITOR, OTHER, VISITOR),  # no proxy of ours
-        ("127.0.0.1", OTHER, "127.0.0.1"),  # whoever is on this machine is none either
+        (VISITOR, OTHER, VISITOR),  # not a trusted proxy
+        ("127.0.0.1", OTHER, "127.0.0.1"),  # this machine is not trusted either
     ],
 )
-def test_the_audit_log_has_the_address_of_who_was_there(
+def test_the_audit_log_has_the_address_of_the_visitor(
     service: Service, monkeypatch: pytest.MonkeyPatch, peer: str, forwarded: str, address: str
 ) -> None:
     trust(service, monkeypatch, *TRUSTED)
@@ -100,7 +99,7 @@ def test_the_audit_log_has_the_address_of_who_was_there(
 
 
 @pytest.mark.parametrize(("peer", "scheme"), [(PROXY, "https"), (VISITOR, "http")])
-def test_trusted_proxies_alone_say_how_the_visitor_is_connected(peer: str, scheme: str) -> None:
+def test_only_trusted_proxies_can_set_the_scheme(peer: str, scheme: str) -> None:
     seen: Scope = {}
 
     async def application(scope: Scope, _: Receive, __: Send) -> None:
@@ -119,20 +118,24 @@ def test_trusted_proxies_alone_say_how_the_visitor_is_connected(peer: str, schem
     assert seen["scheme"] == scheme
 
 
-def test_nobody_escapes_a_limit_by_naming_other_addresses(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forged_addresses_do_not_escape_a_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     rated(service, monkeypatch, sign_in="3/hour")
     statuses = [fail_to_sign_in(service, "127.0.0.1", f"198.51.100.{number}") for number in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
 
 
-def test_visitors_behind_a_trusted_proxy_are_counted_each(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visitors_behind_a_trusted_proxy_are_counted_separately(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trust(service, monkeypatch, *TRUSTED)
     rated(service, monkeypatch, sign_in_address="1/hour")
     visitors = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "x"]
-    assert [fail_to_sign_in(service, PROXY, each) for each in visitors] == [401, 401, 429, 401]
+    assert [fail_to_sign_in(service, PROXY, visitor) for visitor in visitors] == [401, 401, 429, 401]
 
 
-def test_what_an_account_asks_for_is_counted_by_account(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mails_that_an_account_requests_are_counted_per_account(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browsers = [signed_up(service, *who) for who in (("carl", VISITOR), ("carl", OTHER), ("dora", VISITOR))]
     rated(service, monkeypatch, sign_in="9/hour", mail_address="1/hour")
     asked = {"email": "new@example.org", "password": GOOD}
@@ -140,7 +143,7 @@ def test_what_an_account_asks_for_is_counted_by_account(service: Service, monkey
 
 
 def signed_up(service: Service, handle: str, peer: str) -> TestClient:
-    """A browser at an address in which an account, made at need, is signed in."""
+    """Return a browser at an address, signed in to an account. Create the account if it does not exist."""
     http = TestClient(service.app, client=(peer, 50_000))
     http.post(f"{API}/accounts", json={"handle": handle, "email": f"{handle}@example.org", "password": GOOD})
     answer = http.post(f"{API}/session", json={"login": handle, "password": GOOD})
@@ -155,13 +158,11 @@ def test_web_processes_leave_proxies_to_the_setting(tmp_path: Path) -> None:
     assert re.findall(r'"uvicorn".*"(--(?:no-)?proxy-headers)"', dockerfile) == ["--no-proxy-headers"]
 
 
-def test_proxies_are_addresses_and_networks_separated_by_commas(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_trusted_proxies_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KENNEL_TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8,::1")
     addresses = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "BLOB_URL": tmp_path.as_uri()}
     trusted = read_settings(addresses).trusted_proxies
-    assert [str(each) for each in trusted] == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
+    assert [str(network) for network in trusted] == ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]
     monkeypatch.setenv("KENNEL_TRUSTED_PROXIES", "proxy")
     with pytest.raises(Unavailable, match="KENNEL_TRUSTED_PROXIES: "):
         read_settings(addresses)

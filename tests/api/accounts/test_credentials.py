@@ -1,4 +1,4 @@
-"""Taking an account back: a new password ends whatever a thief may have made, and admins end and suspend."""
+"""Taking an account back: a new password ends a thief's credentials; admins end credentials and suspend accounts."""
 
 from typing import Any
 
@@ -22,18 +22,18 @@ from tests.api.accounts.grace import signed_in as new_session
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import API, Service, audit_entries, refused
 
-__all__ = ["terminal"]  # a fixture is found by its name here
+__all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 
 
 def credentials(service: Service) -> list[str]:
-    """The names of grace's tokens and the hosts of her webhooks, as she sees them in a new session."""
+    """Return the names of Grace's tokens and the hosts of her webhooks, as a new session shows them."""
     tokens = service.browse("grace", "GET", "/tokens").json()["tokens"]
     hooks = service.browse("grace", "GET", "/webhooks").json()["webhooks"]
-    return sorted([each["name"] for each in tokens] + [each["url"].split(".")[0] for each in hooks])
+    return sorted([token["name"] for token in tokens] + [token["url"].split(".")[0] for token in hooks])
 
 
 def reset(service: Service, password: str = BETTER) -> Any:
-    """A new password by mail."""
+    """Set a new password with a mailed link."""
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     return set_password(service, link_in(mails(service)[-1]), password)
 
@@ -46,7 +46,7 @@ def test_a_reset_ends_tokens_and_webhooks(service: Service) -> None:
     assert credentials(service) == []
 
 
-def test_a_changed_password_ends_tokens_and_webhooks_that_are_not_kept(service: Service) -> None:
+def test_a_new_password_ends_all_but_the_chosen_tokens_and_webhooks(service: Service) -> None:
     csrf, ids = armed(service)
     new = {"old": GOOD, "new": BETTER, "keep_tokens": [ids["laptop"]], "keep_webhooks": [ids["webhook of laptop"]]}
     assert browse(service, "PUT", "/me/password", csrf, json=new).status_code == 204
@@ -57,16 +57,18 @@ def test_a_changed_password_ends_tokens_and_webhooks_that_are_not_kept(service: 
     assert browse(service, "GET", "/me").status_code == 200, "this session stays"
 
 
-def test_nobody_keeps_what_is_anothers(service: Service) -> None:
+def test_nobody_can_keep_tokens_of_others(service: Service) -> None:
     csrf, _ = armed(service)
     adas = service.call("ada", "GET", "/tokens").json()["tokens"][0]["id"]
     new = {"old": GOOD, "new": BETTER, "keep_tokens": [adas]}
     browse(service, "PUT", "/me/password", csrf, json=new)
     assert credentials(service) == []
-    assert [service.call(who, "GET", "/me").status_code for who in ("ada", "bob")] == [200, 200], "nor ends it"
+    assert [service.call(who, "GET", "/me").status_code for who in ("ada", "bob")] == [200, 200], (
+        "other people's tokens stay valid"
+    )
 
 
-def test_a_link_that_a_thief_has_asked_for_is_void_after_a_reset(service: Service) -> None:
+def test_a_reset_voids_links_that_a_thief_requested(service: Service) -> None:
     csrf, _ = armed(service)
     asked = {"email": "thief@example.org", "password": GOOD}
     assert browse(service, "PUT", "/me/email", csrf, json=asked).status_code == 202
@@ -75,7 +77,7 @@ def test_a_link_that_a_thief_has_asked_for_is_void_after_a_reset(service: Servic
     refused(confirm(service, link), 404, "no-link")
 
 
-def test_a_link_for_a_new_password_is_void_after_a_change(service: Service) -> None:
+def test_a_password_change_voids_reset_links(service: Service) -> None:
     csrf, _ = armed(service)
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     link = link_in(mails(service)[-1])
@@ -84,7 +86,7 @@ def test_a_link_for_a_new_password_is_void_after_a_change(service: Service) -> N
 
 
 @pytest.mark.parametrize("way", ["signing up", "a change", "a reset"])
-def test_no_password_is_ones_own_name(service: Service, way: str) -> None:
+def test_a_password_cannot_be_the_own_name(service: Service, way: str) -> None:
     own = {"handle": "ada-lovelace", "email": "lovelace@example.org"}
     weak = "ada-lovelace1"
     if way == "signing up":
@@ -99,10 +101,10 @@ def test_no_password_is_ones_own_name(service: Service, way: str) -> None:
     service.http.post(f"{API}/password-resets", json={"email": own["email"]})
     link = link_in(mails(service)[-1])
     refused(set_password(service, link, weak), 422, "weak-password")
-    assert set_password(service, link, BETTER).status_code == 204, "the link works still"
+    assert set_password(service, link, BETTER).status_code == 204, "the link still works"
 
 
-def test_whoever_signs_in_by_an_issuer_alone_takes_the_account_back_too(service: Service) -> None:
+def test_a_reset_ends_tokens_of_an_account_without_a_password(service: Service) -> None:
     with service.context.sessions.begin() as session:
         ada = session.query(Account).filter_by(handle="ada").one()
         ada.email = GRACE["email"]
@@ -120,19 +122,19 @@ def test_a_first_password_leaves_tokens_alone(service: Service) -> None:
     refused(service.call("ada", "GET", "/me"), 401, "bad-token")
 
 
-def test_the_owner_is_told_of_a_new_password(service: Service) -> None:
+def test_the_owner_gets_a_mail_about_a_new_password(service: Service) -> None:
     csrf, _ = armed(service)
     browse(service, "PUT", "/me/password", csrf, json={"old": GOOD, "new": BETTER})
     assert (mails(service)[-1].recipient, "was changed" in mails(service)[-1].body) == (GRACE["email"], True)
-    told = len(mails(service))
+    count = len(mails(service))
     reset(service, GOOD)
-    assert [mail.recipient for mail in mails(service)[told:]] == [GRACE["email"]] * 2
+    assert [mail.recipient for mail in mails(service)[count:]] == [GRACE["email"]] * 2
 
 
 # Mail addresses
 
 
-def test_another_address_needs_the_password_and_the_old_one_is_told(service: Service) -> None:
+def test_a_new_address_needs_the_password_and_notifies_the_old_one(service: Service) -> None:
     csrf, _ = armed(service)
     asked = {"email": "new@example.org"}
     before = len(mails(service))
@@ -148,7 +150,7 @@ def test_another_address_needs_the_password_and_the_old_one_is_told(service: Ser
     assert audit_entries(service, "email.changed")[-1] == ("grace", "account:grace", None, None)
 
 
-def test_passwords_are_not_guessed_by_changing_the_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesses_by_changing_the_address_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     csrf, _ = armed(service)
     statuses = [
         browse(service, "PUT", "/me/email", csrf, json={"email": "n@example.org", "password": f"guess {n}"}).status_code
@@ -166,7 +168,7 @@ def test_addresses_are_ascii(service: Service, email: str) -> None:
 # Tokens
 
 
-def test_a_token_makes_nobody(service: Service) -> None:
+def test_a_token_cannot_create_accounts_or_give_roles(service: Service) -> None:
     for role in ("participant", "organizer", "admin"):
         body = {"handle": f"new-{role}", "role": role}
         refused(service.call("admin", "POST", "/admin/accounts", json=body), 403, "session-needed")
@@ -178,12 +180,12 @@ def test_a_token_makes_nobody(service: Service) -> None:
     assert service.browse("admin", "POST", "/admin/accounts", json={"handle": "bo", "role": "admin"}).status_code == 201
 
 
-def test_nobody_prepares_a_token_for_a_role_yet_to_come(service: Service) -> None:
+def test_a_token_gains_no_scope_from_a_later_role(service: Service) -> None:
     csrf = new_session(service)
     answer = browse(service, "POST", "/tokens", csrf, json={"name": "t", "scopes": ["read", "organize"]})
     refused(answer, 422, "bad-scope")
     service.tokens["grace"] = token_with(service, csrf, "read")
-    with service.context.sessions.begin() as session:  # made before that was refused
+    with service.context.sessions.begin() as session:  # as created before such tokens were refused
         session.query(Token).filter_by(name="read").one().scopes = ["read", "organize"]
     assert service.browse("admin", "PUT", "/accounts/grace/role", json={"role": "organizer"}).status_code == 200
     service.http.cookies.clear()
@@ -193,20 +195,20 @@ def test_nobody_prepares_a_token_for_a_role_yet_to_come(service: Service) -> Non
 # Admins
 
 
-def test_admins_see_who_is_there(service: Service) -> None:
+def test_admins_list_accounts(service: Service) -> None:
     armed(service)
     refused(service.call("organizer", "GET", "/admin/accounts"), 403, "wrong-role")
     first = service.call("admin", "GET", "/admin/accounts", params={"limit": 4}).json()
-    assert [each["handle"] for each in first["accounts"]] == ["admin", "organizer", "ada", "bob"]
+    assert [account["handle"] for account in first["accounts"]] == ["admin", "organizer", "ada", "bob"]
     rest = service.call("admin", "GET", "/admin/accounts", params={"after": first["next_after"]}).json()
-    assert ([each["handle"] for each in rest["accounts"]], rest["next_after"]) == (["eve", "grace"], None)
+    assert ([account["handle"] for account in rest["accounts"]], rest["next_after"]) == (["eve", "grace"], None)
     (grace,) = service.call("admin", "GET", "/admin/accounts", params={"search": "GRA"}).json()["accounts"]
     assert (grace["sessions"], grace["tokens"], grace["webhooks"], grace["suspended_at"]) == (1, 2, 2, None)
     assert grace["last_seen_at"] is not None
-    assert "example.org" not in str(grace), "nor addresses"
+    assert "example.org" not in str(grace), "admins do not see addresses"
 
 
-def test_admins_end_what_a_thief_has(service: Service) -> None:
+def test_admins_can_end_credentials(service: Service) -> None:
     armed(service)
     refused(service.call("organizer", "DELETE", "/admin/accounts/grace/credentials"), 403, "wrong-role")
     assert service.call("admin", "DELETE", "/admin/accounts/GRACE/credentials").status_code == 204
@@ -218,7 +220,7 @@ def test_admins_end_what_a_thief_has(service: Service) -> None:
     refused(service.call("admin", "DELETE", "/admin/accounts/nobody/credentials"), 404, "no-account")
 
 
-def test_a_suspended_account_is_nobodys(service: Service) -> None:
+def test_nobody_can_use_a_suspended_account(service: Service) -> None:
     armed(service)
     cookie = service.http.cookies["kennel"]
     path = "/admin/accounts/grace/suspension"
@@ -239,7 +241,7 @@ def test_a_suspended_account_is_nobodys(service: Service) -> None:
     assert audit_entries(service, "account.restored") == [("admin", "account:grace", None, None)]
 
 
-def test_a_token_made_while_an_account_was_suspended_waits(service: Service) -> None:
+def test_a_token_does_not_work_while_its_account_is_suspended(service: Service) -> None:
     with service.context.sessions.begin() as session:
         ada = session.query(Account).filter_by(handle="ada").one()
         ada.suspended_at = ada.created_at

@@ -1,4 +1,4 @@
-"""What a thief does at the very moment at which an account is taken back ends with everything else."""
+"""A thief's requests during the recovery of an account end with the thief's other credentials."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic, sleep
@@ -17,7 +17,7 @@ from tests.api.conftest import API, Service, refused
 
 
 def until_it_waits(service: Service, request: Future[Any]) -> None:
-    """Return when a request waits for a lock of the database, or is over."""
+    """Return when a request waits for a database lock or has ended."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
@@ -31,13 +31,12 @@ def until_it_waits(service: Service, request: Future[Any]) -> None:
 
 
 def grace(session: Any) -> Account:
-    """Her account."""
     account: Account = session.query(Account).filter_by(handle="grace").one()
     return account
 
 
 def reset_link(service: Service) -> str:
-    """The secret of a link for a new password, as it is mailed."""
+    """Request a mailed link for a new password and return its secret."""
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     return link_in(mails(service)[-1])
 
@@ -50,7 +49,7 @@ def reset_link(service: Service) -> str:
         ("PUT", "/me/email", {"email": "late@example.org", "password": GOOD}),
     ],
 )
-def test_a_session_that_is_being_ended_makes_nothing(
+def test_a_session_that_is_being_ended_creates_nothing(
     service: Service, method: str, path: str, body: dict[str, str]
 ) -> None:
     csrf, _ = armed(service)
@@ -70,7 +69,9 @@ def test_a_session_that_is_being_ended_makes_nothing(
         ("/account/notices/webhooks", {"url": "https://late.example.org/"}),
     ],
 )
-def test_nor_does_a_page_of_it(service: Service, path: str, fields: dict[str, str]) -> None:
+def test_pages_of_a_session_that_is_being_ended_create_nothing(
+    service: Service, path: str, fields: dict[str, str]
+) -> None:
     csrf, _ = armed(service)
     with ThreadPoolExecutor(1) as pool, service.context.sessions.begin() as session:
         end_credentials(session, grace(session), now=service.context.now())
@@ -79,7 +80,7 @@ def test_nor_does_a_page_of_it(service: Service, path: str, fields: dict[str, st
     assert late.result(60).status_code == 401
 
 
-def test_a_token_that_is_being_made_ends_with_its_session(service: Service) -> None:
+def test_a_token_that_is_being_created_ends_with_its_session(service: Service) -> None:
     armed(service)
     link, secret = reset_link(service), new_secret()
     with ThreadPoolExecutor(1) as pool, service.context.sessions.begin() as session:
@@ -93,7 +94,7 @@ def test_a_token_that_is_being_made_ends_with_its_session(service: Service) -> N
     refused(service.call("late", "GET", "/me"), 401, "bad-token")
 
 
-def test_the_former_password_opens_no_session_while_it_is_replaced(service: Service) -> None:
+def test_the_old_password_opens_no_session_while_it_is_replaced(service: Service) -> None:
     armed(service)
     link, better = reset_link(service), password_hashing.hash_of(BETTER)
     with ThreadPoolExecutor(1) as pool, service.context.sessions.begin() as session:
@@ -104,7 +105,7 @@ def test_the_former_password_opens_no_session_while_it_is_replaced(service: Serv
     refused(late.result(60), 401, "wrong-login")
 
 
-def test_a_session_that_is_being_opened_ends_with_the_former_password(service: Service) -> None:
+def test_a_session_that_is_being_opened_ends_with_the_old_password(service: Service) -> None:
     armed(service)
     link, secret = reset_link(service), new_secret()
     with ThreadPoolExecutor(1) as pool, service.context.sessions.begin() as session:
@@ -119,7 +120,7 @@ def test_a_session_that_is_being_opened_ends_with_the_former_password(service: S
     assert browse(service, "GET", "/me").status_code == 401
 
 
-def test_a_session_that_was_opened_while_an_account_was_suspended_waits(service: Service) -> None:
+def test_a_session_does_not_work_while_its_account_is_suspended(service: Service) -> None:
     armed(service)
     with service.context.sessions.begin() as session:
         owner = grace(session)

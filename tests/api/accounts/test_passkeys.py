@@ -1,4 +1,4 @@
-"""Passkeys, of an authenticator in software: each is for one site and one account, each question is asked once."""
+"""Passkeys of an authenticator in software. A passkey is for one site and account; a challenge works once."""
 
 import hashlib
 import json
@@ -22,20 +22,20 @@ PRESENT, VERIFIED, HAS_CREDENTIAL = 0x01, 0x04, 0x40
 
 
 def coded(data: bytes) -> str:
-    """Bytes as WebAuthn's JSON has them."""
+    """Encode bytes as in WebAuthn's JSON."""
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 @dataclass
 class Authenticator:
-    """One passkey, and how many signatures it has made."""
+    """A passkey and the number of its signatures."""
 
     id: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
     count: int = 0
 
     def made(self, challenge: str, *, origin: str = ORIGIN, site: str = SITE) -> str:
-        """The answer to a wish for a new passkey."""
+        """Return the response that registers the passkey."""
         point = self.key.public_key().public_numbers()
         public = {1: 2, 3: -7, -1: 1, -2: point.x.to_bytes(32, "big"), -3: point.y.to_bytes(32, "big")}
         credential = bytes(16) + struct.pack(">H", len(self.id)) + self.id + cbor2.dumps(public)
@@ -45,7 +45,7 @@ class Authenticator:
         return self._answer({"clientDataJSON": coded(client), "attestationObject": coded(attestation)})
 
     def used(self, challenge: str, *, origin: str = ORIGIN, site: str = SITE) -> str:
-        """The answer to the question for the passkey."""
+        """Return the response that signs in with the passkey."""
         self.count += 1
         data, client = self._data(site, PRESENT | VERIFIED), self._client("webauthn.get", challenge, origin)
         signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
@@ -63,20 +63,19 @@ class Authenticator:
         return json.dumps({"id": coded(self.id), "rawId": coded(self.id), "type": "public-key", "response": response})
 
 
-def wish(service: Service, csrf: str) -> str:
-    """The challenge for a new passkey."""
+def registration_challenge(service: Service, csrf: str) -> str:
+    """Request the challenge for a new passkey."""
     asked = browse(service, "POST", f"{SETUP}/passkey-options", csrf, json={"password": GOOD})
     challenge: str = asked.json()["challenge"]
     return challenge
 
 
 def add(service: Service, csrf: str, answer: str) -> Any:
-    """An attempt to add a passkey."""
     return browse(service, "POST", f"{SETUP}/passkeys", csrf, json={"credential": answer, "name": "Key"})
 
 
-def question(service: Service) -> str:
-    """The challenge of the second step, after the first."""
+def sign_in_challenge(service: Service) -> str:
+    """Take the first step and request the challenge of the second."""
     assert sign_in(service).json()["second_factor"] is True
     challenge: str = browse(service, "POST", "/session/passkey-options").json()["challenge"]
     return challenge
@@ -84,22 +83,21 @@ def question(service: Service) -> str:
 
 @pytest.fixture
 def passkey(service: Service) -> Authenticator:
-    """Grace's passkey."""
     made, csrf = Authenticator(), signed_in(service)
-    assert add(service, csrf, made.made(wish(service, csrf))).status_code == 204
+    assert add(service, csrf, made.made(registration_challenge(service, csrf))).status_code == 204
     return made
 
 
 def test_a_passkey_is_the_second_step(service: Service, passkey: Authenticator) -> None:
     for _ in range(2):
-        assert second_step(service, passkey=passkey.used(question(service))).status_code == 201
+        assert second_step(service, passkey=passkey.used(sign_in_challenge(service))).status_code == 201
         assert browse(service, "GET", "/me").json()["handle"] == "grace"
 
 
 def test_a_passkey_is_made_for_this_site(service: Service) -> None:
     csrf = signed_in(service)
     for elsewhere in ({"origin": "https://kennel.example.org"}, {"site": "example.org"}):
-        answer = Authenticator().made(wish(service, csrf), **elsewhere)
+        answer = Authenticator().made(registration_challenge(service, csrf), **elsewhere)
         refused(add(service, csrf, answer), 422, "bad-passkey")
     refused(add(service, csrf, Authenticator().made(coded(secrets.token_bytes(64)))), 422, "bad-passkey")
     assert browse(service, "GET", SETUP).json()["factors"] == []
@@ -107,36 +105,38 @@ def test_a_passkey_is_made_for_this_site(service: Service) -> None:
 
 def test_a_passkey_is_used_at_this_site(service: Service, passkey: Authenticator) -> None:
     for elsewhere in ({"origin": "https://kennel.example.org"}, {"site": "example.org"}):
-        refused(second_step(service, passkey=passkey.used(question(service), **elsewhere)), 401, "wrong-passkey")
-    question(service)
+        refused(
+            second_step(service, passkey=passkey.used(sign_in_challenge(service), **elsewhere)), 401, "wrong-passkey"
+        )
+    sign_in_challenge(service)
     refused(second_step(service, passkey=passkey.used(coded(secrets.token_bytes(64)))), 401, "wrong-passkey")
 
 
-def test_a_failed_attempt_uses_the_question_up(service: Service, passkey: Authenticator) -> None:
-    answer = passkey.used(question(service))
+def test_a_failed_attempt_uses_up_the_challenge(service: Service, passkey: Authenticator) -> None:
+    answer = passkey.used(sign_in_challenge(service))
     refused(second_step(service, passkey="{}"), 401, "wrong-passkey")
     refused(second_step(service, passkey=answer), 422, "no-challenge")
 
 
 def test_one_password_adds_one_passkey(service: Service) -> None:
-    """Whoever has the browser afterwards adds no other with what was asked before."""
+    """Someone who uses the browser later cannot add another passkey with the old challenge."""
     csrf = signed_in(service)
-    challenge = wish(service, csrf)
+    challenge = registration_challenge(service, csrf)
     assert urlsafe_b64decode(challenge + "==")
     assert add(service, csrf, Authenticator().made(challenge)).status_code == 204
     refused(add(service, csrf, Authenticator().made(challenge)), 422, "no-challenge")
 
 
-def test_anothers_passkey_is_refused(service: Service, passkey: Authenticator) -> None:
+def test_passkeys_of_others_are_refused(service: Service, passkey: Authenticator) -> None:
     others, csrf = Authenticator(), signed_in(service, handle="mallory", email="m@example.org")
-    assert add(service, csrf, others.made(wish(service, csrf))).status_code == 204
-    refused(second_step(service, passkey=others.used(question(service))), 401, "wrong-passkey")
-    impostor = Authenticator(id=passkey.id)
-    refused(second_step(service, passkey=impostor.used(question(service))), 401, "wrong-passkey")
+    assert add(service, csrf, others.made(registration_challenge(service, csrf))).status_code == 204
+    refused(second_step(service, passkey=others.used(sign_in_challenge(service))), 401, "wrong-passkey")
+    forged = Authenticator(id=passkey.id)
+    refused(second_step(service, passkey=forged.used(sign_in_challenge(service))), 401, "wrong-passkey")
 
 
-def test_a_copy_of_a_passkey_that_signs_after_it_is_refused(service: Service, passkey: Authenticator) -> None:
+def test_a_copied_passkey_that_signs_later_is_refused(service: Service, passkey: Authenticator) -> None:
     copy = Authenticator(passkey.id, passkey.key, passkey.count)
     for _ in range(2):
-        assert second_step(service, passkey=passkey.used(question(service))).status_code == 201
-    refused(second_step(service, passkey=copy.used(question(service))), 401, "wrong-passkey")
+        assert second_step(service, passkey=passkey.used(sign_in_challenge(service))).status_code == 201
+    refused(second_step(service, passkey=copy.used(sign_in_challenge(service))), 401, "wrong-passkey")

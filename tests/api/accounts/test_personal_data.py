@@ -1,4 +1,4 @@
-"""What people take with them, and what is left of them when their account is deleted."""
+"""The export of personal data, and the data that stays after an account is deleted."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -36,37 +36,37 @@ from tests.api.teams.membership import ask, join, members, team
 from tests.factories import give_role, noise_images
 from worker.maintenance import cleanup
 
-__all__ = ["terminal"]  # a fixture is found by its name here
+__all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 HANDLE, NAME, EMAIL = "gracehopper", "Grace Hopper", "gracehopper@example.org"
 WITHOUT_HER_DATA = {
-    "publications": "an act of office, in the audit log",
-    "reference_sets": "likewise",
-    "competition_references": "likewise",
-    "data_files": "likewise",
-    "releases": "likewise",
-    "release_acts": "likewise",
-    "rating_studies": "likewise",
-    "pauses": "likewise",
-    "rescoring_campaigns": "likewise",
-    "rescoring_acts": "likewise",
-    "announcements": "likewise",
-    "team_messages": "likewise",
-    "code_requests": "likewise",
-    "review_claims": "which entry they were given last; gone in ten minutes",
-    "labels": "likewise",
-    "early_labels": "likewise",
-    "rulings": "likewise",
-    "rebuttal_answers": "likewise",
-    "thresholds": "likewise",
-    "comparisons": "likewise",
-    "shown_tracks": "likewise",
-    "team_merges": "told by the memberships that it has made",
+    "publications": "an official act, in the audit log",
+    "reference_sets": "an official act, in the audit log",
+    "competition_references": "an official act, in the audit log",
+    "data_files": "an official act, in the audit log",
+    "releases": "an official act, in the audit log",
+    "release_acts": "an official act, in the audit log",
+    "rating_studies": "an official act, in the audit log",
+    "pauses": "an official act, in the audit log",
+    "rescoring_campaigns": "an official act, in the audit log",
+    "rescoring_acts": "an official act, in the audit log",
+    "announcements": "an official act, in the audit log",
+    "team_messages": "an official act, in the audit log",
+    "code_requests": "an official act, in the audit log",
+    "review_claims": "the entry a reviewer got last; deleted after ten minutes",
+    "labels": "an official act, in the audit log",
+    "early_labels": "an official act, in the audit log",
+    "rulings": "an official act, in the audit log",
+    "rebuttal_answers": "an official act, in the audit log",
+    "thresholds": "an official act, in the audit log",
+    "comparisons": "an official act, in the audit log",
+    "shown_tracks": "an official act, in the audit log",
+    "team_merges": "the resulting memberships are in the data",
 }
-"""Tables that refer to people, and why nothing of them is among a person's data."""
+"""Tables that refer to people, and why a person's data leaves them out."""
 
 
 def arrive(service: Service) -> tuple[str, str]:
-    """Grace with a confirmed address, a token and a session: the session's cookie and its CSRF token."""
+    """Give Grace a confirmed address, a token, a webhook and a session. Return the session's cookie and CSRF token."""
     assert sign_up(service, handle=HANDLE, name=NAME, email=EMAIL).status_code == 201
     confirm(service, link_in(mails(service)[-1]))
     assert sign_in(service, HANDLE, "wrong").status_code == 401
@@ -80,7 +80,7 @@ def arrive(service: Service) -> tuple[str, str]:
 
 
 def by_session(service: Service, cookie: str, csrf: str, method: str, path: str, **options: Any) -> Any:
-    """A request of the browser with this cookie."""
+    """Send a request of the browser with this cookie."""
     service.http.cookies.set("kennel", cookie)
     answer = browse(service, method, path, csrf, **options)
     service.http.cookies.clear()
@@ -88,26 +88,26 @@ def by_session(service: Service, cookie: str, csrf: str, method: str, path: str,
 
 
 def delete(service: Service, cookie: str, csrf: str, **changes: str) -> Any:
-    """An attempt of grace to delete her account."""
+    """Try to delete Grace's account."""
     body = {"handle": HANDLE, "password": GOOD, **changes}
     return by_session(service, cookie, csrf, "POST", "/me/deletion", json=body)
 
 
 def everything(service: Service, *, but: str = "") -> str:
-    """All rows of all tables but one, as text in lower case."""
+    """Return the rows of all tables except ``but``, as text in lower case."""
     return "\n".join(rows for name, rows in rows_by_table(service).items() if name != but)
 
 
 def number_of_grace(service: Service) -> int:
-    """The id of her account."""
+    """Return the id of Grace's account."""
     with service.context.sessions() as session:
         return session.query(Account).filter_by(handle=HANDLE).one().id
 
 
-# To take along
+# Export
 
 
-def test_everything_about_a_person_is_theirs_to_take(service: Service, terminal: CliTerminal) -> None:
+def test_people_can_export_everything_about_them(service: Service, terminal: CliTerminal) -> None:
     cookie, csrf = arrive(service)
     slug = service.competition(rules="Be kind.")
     rules = service.call("ada", "GET", f"/competitions/{slug}").json()["rules_sha256"]
@@ -136,7 +136,7 @@ def test_everything_about_a_person_is_theirs_to_take(service: Service, terminal:
     refused(service.call(None, "GET", "/me/data"), 401, "no-token")
 
 
-def test_what_goes_out_is_named_and_no_secret(service: Service) -> None:
+def test_the_export_names_its_columns_and_has_no_secrets(service: Service) -> None:
     person = Account(id=1, handle="x", email="x@example.org")
     queries = personal_data.queries_about(person, datetime(2026, 1, 1, tzinfo=UTC))
     parts = [part for query in queries.values() for part in query.selected_columns]
@@ -161,17 +161,17 @@ def test_what_goes_out_is_named_and_no_secret(service: Service) -> None:
         table.name
         for table in Table.metadata.sorted_tables
         if any(key.column.table.name == "accounts" for key in table.foreign_keys)
-        and table.name != "competitions"  # who made it is in the audit log
+        and table.name != "competitions"  # its creator is in the audit log
     }
-    assert referring - read == set(WITHOUT_HER_DATA), "name a new table's columns, or say here why they stay"
+    assert referring - read == set(WITHOUT_HER_DATA), "export a new table's columns, or give the reason here"
 
 
-# The end
+# Deletion
 
 
 @pytest.fixture
 def settled(service: Service) -> dict[str, Any]:
-    """Grace with traces in every table where somebody's name can be."""
+    """Give Grace a trace in every table that can hold a person's name."""
     cookie, csrf = arrive(service)
     alone, shared = service.competition(), service.competition()
     for slug in (alone, shared):
@@ -206,7 +206,7 @@ def settled(service: Service) -> dict[str, Any]:
     return {"cookie": cookie, "csrf": csrf, "alone": alone, "shared": shared, "entry": entry, "began": began}
 
 
-def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, settled: dict[str, Any]) -> None:
+def test_only_the_number_of_a_deleted_account_stays(service: Service, settled: dict[str, Any]) -> None:
     number = number_of_grace(service)
     assert "hopper" in everything(service)
     assert delete(service, settled["cookie"], settled["csrf"]).status_code == 204
@@ -222,7 +222,7 @@ def test_nothing_is_left_of_a_deleted_account_but_its_number(service: Service, s
     }
 
 
-def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[str, Any]) -> None:
+def test_a_deletion_ends_sessions_uploads_and_invitations(service: Service, settled: dict[str, Any]) -> None:
     number, elsewhere = number_of_grace(service), service.competition()
     with service.context.sessions.begin() as session:
         grace = session.get_one(Account, number)
@@ -234,23 +234,25 @@ def test_what_is_under_way_ends_with_an_account(service: Service, settled: dict[
     with service.context.sessions() as session:
         for table in (WebSession, SecondFactor, KnownDevice, OneTimeLink, Identity):
             assert session.query(table).filter_by(account_id=number).count() == 0, table
-        assert [each.ended_at is None for each in session.query(Webhook).filter_by(account_id=number)] == [False]
-        assert [each.revoked_at is None for each in session.query(Token).filter_by(account_id=number)] == [False]
+        assert [webhook.ended_at is None for webhook in session.query(Webhook).filter_by(account_id=number)] == [False]
+        assert [token.revoked_at is None for token in session.query(Token).filter_by(account_id=number)] == [False]
         assert session.query(Delivery).count() == 0
-        assert {each.state for each in session.query(Upload).filter_by(account_id=number)} == {"ended"}
-        assert {each.state for each in session.query(TeamInvitation).filter_by(account_id=number)} == {"withdrawn"}
+        assert {upload.state for upload in session.query(Upload).filter_by(account_id=number)} == {"ended"}
+        assert {invitation.state for invitation in session.query(TeamInvitation).filter_by(account_id=number)} == {
+            "withdrawn"
+        }
         (role,) = session.query(CompetitionRole).filter_by(account_id=number)
         assert role.ended_at is not None
 
 
-def test_nobody_is_a_deleted_account_any_more(service: Service, settled: dict[str, Any]) -> None:
+def test_nobody_can_use_a_deleted_account(service: Service, settled: dict[str, Any]) -> None:
     number = number_of_grace(service)
     delete(service, settled["cookie"], settled["csrf"])
     refused(service.call(HANDLE, "GET", "/me"), 401, "bad-token")
     assert by_session(service, settled["cookie"], settled["csrf"], "GET", "/me").status_code == 401
     refused(sign_in(service, HANDLE), 401, "wrong-login")
     shown = service.call("admin", "GET", "/admin/accounts").json()["accounts"]
-    assert sorted(each["handle"] for each in shown) == ["ada", "admin", "bob", "eve", "organizer"]
+    assert sorted(account["handle"] for account in shown) == ["ada", "admin", "bob", "eve", "organizer"]
     for handle in (HANDLE, f"deleted~{number}"):
         refused(service.call("admin", "PUT", f"/admin/accounts/{handle}/suspension", json={}), 404, "no-account")
         refused(ask(service, settled["alone"], "eve", handle=handle), 404, "no-account")
@@ -258,7 +260,7 @@ def test_nobody_is_a_deleted_account_any_more(service: Service, settled: dict[st
     assert confirm(service, link_in(mails(service)[-1])).status_code == 204
 
 
-def test_entries_stay_under_a_pseudonym_and_teams_go_on(service: Service, settled: dict[str, Any]) -> None:
+def test_entries_and_teams_stay_under_a_pseudonym(service: Service, settled: dict[str, Any]) -> None:
     pseudonym = f"Deleted account {number_of_grace(service)}"
     board = f"/competitions/{settled['alone']}/leaderboard"
     before = service.call(None, "GET", board).json()["entries"]
@@ -270,16 +272,16 @@ def test_entries_stay_under_a_pseudonym_and_teams_go_on(service: Service, settle
     ]
     as_of = (datetime.now(UTC) - timedelta(milliseconds=1)).isoformat()
     past = service.call(None, "GET", board, params={"as_of": as_of}).json()["entries"]
-    assert [row["team"] for row in past] == [pseudonym], "in the past, too"
-    kept = service.call("organizer", "GET", f"/submissions/{settled['entry']}").json()
-    assert (kept["note"], kept["file_name"], kept["submitted_by"][:8]) == ("", "entry.zip", "deleted~")
+    assert [row["team"] for row in past] == [pseudonym], "past boards also have the pseudonym"
+    entry = service.call("organizer", "GET", f"/submissions/{settled['entry']}").json()
+    assert (entry["note"], entry["file_name"], entry["submitted_by"][:8]) == ("", "entry.zip", "deleted~")
     assert members(service, settled["shared"], "bob") == ["bob"]
     assert team(service, settled["shared"], "bob")["name"] == pseudonym
     renamed = service.call("bob", "PATCH", f"/competitions/{settled['shared']}/team", json={"name": "Bob and friends"})
-    assert renamed.status_code == 200, "he leads it now"
+    assert renamed.status_code == 200, "bob leads the team now"
 
 
-def test_an_account_is_deleted_by_its_owner_alone(service: Service) -> None:
+def test_only_the_owner_can_delete_an_account(service: Service) -> None:
     cookie, csrf = arrive(service)
     refused(delete(service, cookie, csrf, password="guessed"), 403, "wrong-password")
     refused(delete(service, cookie, csrf, handle="ada"), 422, "wrong-handle")
@@ -288,7 +290,7 @@ def test_an_account_is_deleted_by_its_owner_alone(service: Service) -> None:
     assert service.call(HANDLE, "GET", "/me").status_code == 200
 
 
-def test_who_has_duties_hands_over_first(service: Service) -> None:
+def test_organizers_and_the_last_admin_cannot_delete_their_accounts(service: Service) -> None:
     for who, slug in (("organizer", "has-duties"), ("admin", "last-admin")):
         refused(service.browse(who, "POST", "/me/deletion", json={"handle": who}), 409, slug)
     service.browse("admin", "PUT", "/accounts/bob/role", json={"role": "admin"})
@@ -297,7 +299,7 @@ def test_who_has_duties_hands_over_first(service: Service) -> None:
     assert service.browse("organizer", "POST", "/me/deletion", json={"handle": "Organizer"}).status_code == 204
 
 
-def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any) -> None:
+def test_the_operator_can_delete_an_account(service: Service, operator: Any) -> None:
     assert operator.invoke(admin.app, ["delete", "ada"], input="n\n").exit_code == 1
     assert service.call("ada", "GET", "/me").status_code == 200
     done = operator.invoke(admin.app, ["delete", "ada", "--yes"])
@@ -307,7 +309,7 @@ def test_the_operator_deletes_who_cannot_sign_in(service: Service, operator: Any
     assert operator.invoke(admin.app, ["delete", "ada", "--yes"]).exit_code == 1
 
 
-def test_a_person_at_a_terminal_deletes_their_account(service: Service, terminal: CliTerminal) -> None:
+def test_the_command_deletes_an_account_after_asking(service: Service, terminal: CliTerminal) -> None:
     arrive(service)
     answers = {"permanently, enter its handle": HANDLE, "Password": GOOD}
     assert f"Account {HANDLE} deleted" in terminal.run_interactively("delete-account", answers, hidden=("Password",))

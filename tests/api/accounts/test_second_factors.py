@@ -1,4 +1,4 @@
-"""Second factors: codes, recovery codes, the second step of signing in, and where they are required."""
+"""Second factors: codes, recovery codes, the second step of signing in, and roles that require one."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,10 +27,10 @@ from tests.api.accounts.grace import (
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service, audit_entries, rated, refused
 
-__all__ = ["terminal"]  # a fixture is found by its name here
+__all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 
 
-def test_a_password_alone_opens_nothing(service: Service) -> None:
+def test_a_password_alone_does_not_sign_in(service: Service) -> None:
     _, key = with_totp(service)
     answer = sign_in(service)
     assert (answer.status_code, answer.json()["second_factor"]) == (201, True)
@@ -41,7 +41,7 @@ def test_a_password_alone_opens_nothing(service: Service) -> None:
     done = second_step(service, code=code_of(key))
     assert (done.status_code, done.json()["second_factor"]) == (201, False)
     assert browse(service, "GET", "/me").json()["handle"] == "grace"
-    assert service.http.cookies["kennel"] != first, "a cookie from before is none now"
+    assert service.http.cookies["kennel"] != first, "the second step sets a new cookie"
     service.http.cookies.clear()
     service.http.cookies.set("kennel", first)
     assert browse(service, "GET", "/me").status_code == 401
@@ -56,14 +56,14 @@ def test_a_code_works_once(service: Service) -> None:
     refused(second_step(service, code=code), 401, "wrong-code")
 
 
-def test_codes_of_other_times_are_wrong(service: Service) -> None:
+def test_codes_of_other_times_are_refused(service: Service) -> None:
     _, key = with_totp(service)
     sign_in(service)
     for steps in (-5, 5):
         refused(second_step(service, code=code_of(key, steps)), 401, "wrong-code")
 
 
-def test_codes_are_not_guessed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesses_of_codes_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     _, key = with_totp(service)
     rated(service, monkeypatch, second_factor="3/hour")
     for _ in range(3):
@@ -73,10 +73,10 @@ def test_codes_are_not_guessed(service: Service, monkeypatch: pytest.MonkeyPatch
     refused(second_step(service, code=code_of(key)), 429, "too-often")
 
 
-def test_strangers_with_the_password_do_not_keep_an_owner_out(
+def test_strangers_with_the_password_do_not_lock_out_the_owner(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a browser in which the owner has signed in before."""
+    """The owner uses a browser in which they have signed in before."""
     _, key = with_totp(service)
     own = service.http.cookies["kennel-device"]
     rated(service, monkeypatch, second_factor="3/hour")
@@ -95,7 +95,7 @@ def test_strangers_with_the_password_do_not_keep_an_owner_out(
     assert second_step(service, code=code_of(key)).status_code == 201
 
 
-def test_the_second_step_waits_ten_minutes(service: Service) -> None:
+def test_the_second_step_expires_after_ten_minutes(service: Service) -> None:
     _, key = with_totp(service)
     sign_in(service)
     with service.context.sessions.begin() as session:
@@ -107,7 +107,7 @@ def test_the_second_step_waits_ten_minutes(service: Service) -> None:
     refused(second_step(service, code=code_of(key)), 401, "no-sign-in")
 
 
-def test_recovery_codes_work_once_each_and_new_ones_end_them(service: Service) -> None:
+def test_a_recovery_code_works_once_and_new_codes_replace_the_old(service: Service) -> None:
     csrf, _ = with_totp(service)
     refused(browse(service, "POST", "/me/recovery-codes", csrf, json={}), 403, "wrong-password")
     made = browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD})
@@ -127,7 +127,7 @@ def test_recovery_codes_work_once_each_and_new_ones_end_them(service: Service) -
         assert not [code for code in codes if code in rows or code.replace("-", "") in rows]
 
 
-def test_setting_up_needs_the_password_and_a_code(service: Service) -> None:
+def test_setup_needs_the_password_and_a_code(service: Service) -> None:
     stop_clock(service)
     csrf = signed_in(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
@@ -144,7 +144,7 @@ def test_setting_up_needs_the_password_and_a_code(service: Service) -> None:
     refused(service.call("ada", "POST", f"{SETUP}/totp", json=good), 403, "session-needed")
 
 
-def test_who_removes_the_last_one_signs_in_by_password(service: Service) -> None:
+def test_without_a_second_factor_a_password_is_enough(service: Service) -> None:
     csrf, _ = with_totp(service)
     browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD})
     (factor,) = browse(service, "GET", SETUP).json()["factors"]
@@ -154,10 +154,10 @@ def test_who_removes_the_last_one_signs_in_by_password(service: Service) -> None
     refused(browse(service, "POST", path, csrf, json={"password": GOOD}), 404, "no-second-factor-here")
     assert browse(service, "GET", SETUP).json() == {"factors": [], "recovery_codes": 0, "required": False}
     assert sign_in(service).json()["second_factor"] is False
-    assert [each[1] for each in audit_entries(service, "second-factor.removed")] == ["account:grace"]
+    assert [entry[1] for entry in audit_entries(service, "second-factor.removed")] == ["account:grace"]
 
 
-def test_the_owner_is_told_of_a_factor_that_comes_or_goes(service: Service) -> None:
+def test_the_owner_gets_a_mail_about_added_and_removed_factors(service: Service) -> None:
     confirmed(service)
     csrf = sign_in(service).json()["csrf_token"]
     stop_clock(service)
@@ -166,12 +166,15 @@ def test_the_owner_is_told_of_a_factor_that_comes_or_goes(service: Service) -> N
     assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
     (factor,) = browse(service, "GET", SETUP).json()["factors"]
     browse(service, "POST", f"{SETUP}/{factor['id']}/removal", csrf, json={"password": GOOD})
-    told = mails(service)[-2:]
-    assert [mail.recipient for mail in told] == [GRACE["email"]] * 2
-    assert [word in mail.body for word, mail in zip(("was added", "was removed"), told, strict=True)] == [True, True]
+    notified = mails(service)[-2:]
+    assert [mail.recipient for mail in notified] == [GRACE["email"]] * 2
+    assert [word in mail.body for word, mail in zip(("was added", "was removed"), notified, strict=True)] == [
+        True,
+        True,
+    ]
 
 
-def test_an_account_has_few_factors(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_factors_is_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(second_factors, "MAX_FACTORS", 0)
     stop_clock(service)
     csrf = signed_in(service)
@@ -180,7 +183,7 @@ def test_an_account_has_few_factors(service: Service, monkeypatch: pytest.Monkey
     refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good), 409, "too-many-factors")
 
 
-def test_nobody_removes_anothers(service: Service) -> None:
+def test_nobody_can_remove_the_factors_of_others(service: Service) -> None:
     csrf, _ = with_totp(service)
     (factor,) = browse(service, "GET", SETUP).json()["factors"]
     csrf = signed_in(service, handle="mallory", email="m@example.org")
@@ -188,11 +191,11 @@ def test_nobody_removes_anothers(service: Service) -> None:
     refused(browse(service, "POST", path, csrf, json={"password": GOOD}), 404, "no-second-factor-here")
 
 
-def test_the_operator_takes_away_what_was_lost(service: Service, operator: CliRunner) -> None:
+def test_the_operator_can_remove_lost_factors(service: Service, operator: CliRunner) -> None:
     with_totp(service)
     assert operator.invoke(admin.app, ["remove-second-factor", "grace"]).exit_code == 0
     assert sign_in(service).json()["second_factor"] is False
-    assert [each[:2] for each in audit_entries(service, "second-factors.removed")] == [(None, "account:grace")]
+    assert [entry[:2] for entry in audit_entries(service, "second-factors.removed")] == [(None, "account:grace")]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_the_operator_takes_away_what_was_lost(service: Service, operator: CliRu
         ("everybody", ("admin", "organizer", "ada")),
     ],
 )
-def test_roles_of_which_one_is_required_do_nothing_without(
+def test_roles_that_must_have_a_factor_are_refused_without_one(
     service: Service, monkeypatch: pytest.MonkeyPatch, policy: str, needed: tuple[str, ...]
 ) -> None:
     settings = service.app.state.settings.model_copy(update={"require_second_factor": policy})
@@ -219,7 +222,9 @@ def test_roles_of_which_one_is_required_do_nothing_without(
     assert service.call(None, "GET", "/competitions").status_code == 200
 
 
-def test_who_has_to_set_one_up_can_do_that_and_nothing_else(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_that_must_set_up_a_factor_can_only_do_that(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     csrf = signed_in(service)
     settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
     monkeypatch.setattr(service.app.state, "settings", settings)
@@ -246,7 +251,7 @@ def test_who_has_to_set_one_up_can_do_that_and_nothing_else(service: Service, mo
     assert browse(service, "GET", "/sessions").status_code == 200
 
 
-def test_whoever_has_set_it_up_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_with_the_required_factor_is_not_refused(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with_totp(service)
     settings = service.app.state.settings.model_copy(update={"require_second_factor": "everybody"})
     monkeypatch.setattr(service.app.state, "settings", settings)
@@ -266,7 +271,7 @@ def test_the_command_asks_for_the_code(service: Service, terminal: CliTerminal) 
     assert "You are grace" in seen
 
 
-def test_a_passkey_of_nobody_is_refused(service: Service) -> None:
+def test_malformed_passkeys_are_refused(service: Service) -> None:
     csrf, _ = with_totp(service)
     refused(browse(service, "POST", f"{SETUP}/passkeys", csrf, json={"credential": "{}"}), 422, "no-challenge")
     refused(browse(service, "POST", f"{SETUP}/passkey-options", csrf, json={}), 403, "wrong-password")

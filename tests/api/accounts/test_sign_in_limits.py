@@ -1,4 +1,4 @@
-"""Limits of signing in: guessing is slow from wherever it comes, and no stranger keeps an account's owner out."""
+"""Limits of signing in: guessing is slow from every network, and strangers cannot lock out an account's owner."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ HOME, ELSEWHERE = "192.0.2.1", "192.0.2.99"
 
 
 def attempt(service: Service, address: str, password: str, *, login: str = "grace", device: str = "") -> Any:
-    """An attempt from an address, in a new browser or in one that has a device's cookie."""
+    """Try to sign in from an address, in a new browser or with a device's cookie."""
     http = TestClient(service.app, client=(address, 50_000), cookies={"kennel-device": device} if device else {})
     return http.post(f"{API}/session", json={"login": login, "password": password})
 
 
 def besiege(service: Service, attempts: int) -> None:
-    """Wrong passwords for grace, each from another network."""
+    """Send wrong passwords for Grace, each from another network."""
     for number in range(attempts):
         assert attempt(service, f"198.51.{number}.1", "wrong").status_code == 401
 
@@ -34,24 +34,26 @@ def besiege(service: Service, attempts: int) -> None:
         ("testclient", "testclient", "testclient"),
     ],
 )
-def test_networks_that_are_counted(address: str, host: str, site: str) -> None:
+def test_addresses_are_grouped_into_networks(address: str, host: str, site: str) -> None:
     assert network_of(address) == host
     assert network_of(address, ipv4_bits=24, ipv6_bits=48) == site
 
 
-def test_strangers_do_not_keep_an_owner_out(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_do_not_lock_out_the_owner(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in_account="3/hour", sign_in_network="2/hour")
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
     besiege(service, 5)
-    assert attempt(service, "192.0.2.200", GOOD).status_code == 201, "in a new browser, too"
+    assert attempt(service, "192.0.2.200", GOOD).status_code == 201, "a new browser also signs in"
     for _ in range(4):
         assert attempt(service, ELSEWHERE, GOOD, device=device).status_code == 201
         assert attempt(service, ELSEWHERE, "mistyped", device=device).status_code == 401
 
 
-def test_mistakes_in_a_known_browser_are_no_siege(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They do not count among the failures after which other networks are allowed little."""
+def test_mistakes_in_a_known_browser_do_not_lower_other_limits(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not count as failures that lower the limit of other networks."""
     sign_up(service)
     rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
@@ -60,18 +62,18 @@ def test_mistakes_in_a_known_browser_are_no_siege(service: Service, monkeypatch:
     assert [attempt(service, ELSEWHERE, "mistyped").status_code for _ in range(2)] == [401, 401]
 
 
-def test_an_account_that_is_guessed_at_allows_each_network_little(
+def test_guesses_at_an_account_lower_the_limit_of_each_network(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in_account="3/hour", sign_in_network="2/hour")
     besiege(service, 3)
     statuses = [attempt(service, f"203.0.113.{host}", "wrong").status_code for host in range(4)]
-    assert statuses == [401, 401, 429, 429], "one network's addresses together"
-    assert attempt(service, "203.0.113.9", "wrong", login="ada").status_code == 401, "others are not concerned"
+    assert statuses == [401, 401, 429, 429], "the addresses of a network share a limit"
+    assert attempt(service, "203.0.113.9", "wrong", login="ada").status_code == 401, "other accounts are not affected"
 
 
-def test_an_accounts_handle_and_address_are_one_login(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handle_and_address_of_an_account_share_a_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     confirmed(service)
     rated(service, monkeypatch, sign_in="2/hour")
     statuses = [
@@ -80,22 +82,22 @@ def test_an_accounts_handle_and_address_are_one_login(service: Service, monkeypa
     assert statuses == [401, 401, 429]
 
 
-def test_who_gets_in_is_no_failure(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_successful_sign_in_is_not_counted_as_a_failure(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in_account="2/hour", sign_in_network="1/hour")
     assert [attempt(service, HOME, GOOD).status_code for _ in range(5)] == [201] * 5
 
 
-def test_a_known_browser_guesses_no_more_than_another(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_known_browser_has_the_same_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     rated(service, monkeypatch, sign_in="2/hour")
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
     statuses = [attempt(service, f"198.51.100.{n}", "wrong", device=device).status_code for n in range(4)]
-    assert statuses == [401, 401, 429, 429], "the thief of a cookie has its limit wherever he is"
+    assert statuses == [401, 401, 429, 429], "a stolen cookie has one limit in all networks"
     assert attempt(service, HOME, GOOD).status_code == 201
 
 
-def test_a_browser_is_known_to_whoever_has_signed_in_there(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_is_known_only_for_accounts_that_signed_in(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     sign_up(service, handle="other", email="other@example.org")
     device = attempt(service, HOME, GOOD, login="other").cookies["kennel-device"]
@@ -106,7 +108,7 @@ def test_a_browser_is_known_to_whoever_has_signed_in_there(service: Service, mon
     assert attempt(service, HOME, GOOD, login="other", device=device).status_code == 201
 
 
-def test_both_accounts_of_a_browser_know_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_can_be_known_for_two_accounts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     sign_up(service, handle="other", email="other@example.org")
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
@@ -116,7 +118,7 @@ def test_both_accounts_of_a_browser_know_it(service: Service, monkeypatch: pytes
         assert attempt(service, HOME, GOOD, login=login, device=device).status_code == 201
 
 
-def test_a_new_password_by_mail_makes_browsers_unknown(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reset_makes_browsers_unknown(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     confirmed(service)
     device = attempt(service, HOME, GOOD).cookies["kennel-device"]
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
@@ -127,7 +129,7 @@ def test_a_new_password_by_mail_makes_browsers_unknown(service: Service, monkeyp
     assert statuses == [401, 429]
 
 
-def test_while_redis_is_away_people_get_in_and_nobody_guesses(
+def test_without_redis_people_sign_in_and_guesses_are_limited(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     confirmed(service)
@@ -136,6 +138,6 @@ def test_while_redis_is_away_people_get_in_and_nobody_guesses(
     rated(service, monkeypatch, sign_in="2/hour", sign_in_account="4/hour", sign_in_network="1/hour", request="3/hour")
     assert [attempt(service, HOME, password).status_code for password in ("wrong", GOOD) * 2] == [401, 201] * 2
     statuses = [attempt(service, ELSEWHERE, "wrong").status_code for _ in range(3)]
-    assert statuses == [401, 401, 429], "of one address"
+    assert statuses == [401, 401, 429], "the limit of one address"
     assert [attempt(service, f"203.0.113.{host}", "wrong").status_code for host in range(2)] == [401, 429]
     assert [service.call("ada", "GET", "/me").status_code for _ in range(4)] == [200, 200, 200, 429]

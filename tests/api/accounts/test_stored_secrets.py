@@ -1,4 +1,4 @@
-"""Secrets: which ones the database, and so a backup, has in clear, and that addresses have none in any log."""
+"""Secrets that the database and its backups hold in plain text, and secrets in logged addresses: none."""
 
 import json
 import os
@@ -24,14 +24,14 @@ from tests.api.conftest import API, Service, rows_by_table
 
 
 def all_secrets(service: Service) -> dict[str, str]:
-    """One of every kind that a person can have, by name."""
+    """Create a secret of every kind that a person can have. Return them by name."""
     csrf, key = with_totp(service)
-    secrets = {"password": GOOD, "key of codes": key, "confirmation": link_in(mails(service)[-1])}
+    secrets = {"password": GOOD, "TOTP key": key, "confirmation": link_in(mails(service)[-1])}
     confirm(service, secrets["confirmation"])
     service.http.post(f"{API}/password-resets", json={"email": GRACE["email"]})
     secrets["reset"] = link_in(mails(service)[-1])
-    invited = service.call("organizer", "POST", "/admin/invitations", json={"email": "iris@example.org"})
-    secrets["invitation"] = invited.json()["link"].partition("#")[2]
+    invitation_answer = service.call("organizer", "POST", "/admin/invitations", json={"email": "iris@example.org"})
+    secrets["invitation"] = invitation_answer.json()["link"].partition("#")[2]
 
     def made(what: str, path: str, **body: Any) -> Any:
         answer = browse(service, "POST", path, csrf, json=body)
@@ -42,20 +42,21 @@ def all_secrets(service: Service) -> dict[str, str]:
     secrets["webhook"] = made("webhook", "/webhooks", url="https://hooks.example.org/")["secret"]
     secrets["recovery code"] = made("codes", "/me/recovery-codes", password=GOOD)["codes"][0]
     cookies = service.http.cookies
-    return secrets | {"session": cookies["kennel"], "device": cookies["kennel-device"], "proof of forms": csrf}
+    return secrets | {"session": cookies["kennel"], "device": cookies["kennel-device"], "CSRF token": csrf}
 
 
-def test_no_secret_is_stored_but_those_that_the_service_itself_uses(service: Service) -> None:
+def test_only_secrets_that_the_service_uses_are_stored_in_plain_text(service: Service) -> None:
     secrets = all_secrets(service)
     tables = rows_by_table(service)
     stored: dict[str, set[str]] = {}
     for name, secret in secrets.items():
-        forms = {form for each in (secret, secret.replace("-", "")) for form in (each.lower(), each.encode().hex())}
+        spellings = (secret, secret.replace("-", ""))
+        forms = {form for text in spellings for form in (text.lower(), text.encode().hex())}
         stored[name] = {table for table, rows in tables.items() if any(form in rows for form in forms)}
     assert {name: where for name, where in stored.items() if where} == {
-        "key of codes": {"second_factors"},
+        "TOTP key": {"second_factors"},
         "webhook": {"webhooks"},
-        **{link: {"mails"} for link in ("confirmation", "reset", "invitation")},  # until they are sent
+        **{link: {"mails"} for link in ("confirmation", "reset", "invitation")},  # until the mails are sent
     }
     with service.context.sessions() as session:
         password_hash = session.execute(text("SELECT password_hash FROM accounts WHERE handle = 'grace'")).scalar_one()
@@ -76,7 +77,7 @@ SECRET = "aVerySecret_Word-1234567890"
         ("/submissions/abc/code", "/submissions/abc/code"),
     ],
 )
-def test_an_address_loses_its_secrets_and_nothing_else(address: str, redacted: str) -> None:
+def test_redaction_removes_only_secrets_from_an_address(address: str, redacted: str) -> None:
     assert redact(address) == redacted
 
 
@@ -88,13 +89,13 @@ def app() -> FastAPI:
 
 
 def test_no_route_has_a_secret_in_its_path(app: FastAPI) -> None:
-    paths = [each.path or "" for each in iter_route_contexts(app.routes)]
+    paths = [context.path or "" for context in iter_route_contexts(app.routes)]
     secret = {path for path in paths if any(f"{{{name}}}" in path for name in SECRET_NAMES)}
     assert "/signup" in paths
     assert not secret
 
 
-def test_logs_and_metrics_have_no_secret_of_an_address(settings: Settings, tmp_path: Path) -> None:
+def test_logs_and_metrics_have_no_secrets_of_addresses(settings: Settings, tmp_path: Path) -> None:
     variables = {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
@@ -121,15 +122,15 @@ def test_logs_and_metrics_have_no_secret_of_an_address(settings: Settings, tmp_p
     assert metrics.status_code == 200
     assert "/signup" in metrics.text
     assert SECRET not in metrics.text
-    assert '"GET ' not in lines  # uvicorn's own line of each request
+    assert '"GET ' not in lines  # uvicorn's own line for each request
     assert SECRET not in lines
 
 
 def answered(client: httpx.Client) -> None:
-    """Wait until the server answers."""
+    """Wait up to 60 s until the server answers."""
     for _ in range(600):
         with suppress(httpx.TransportError):
             client.get("/api/v1/health")
             return
         sleep(0.1)
-    pytest.fail("the server does not answer")
+    pytest.fail("The server does not answer.")
