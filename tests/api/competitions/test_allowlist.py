@@ -1,4 +1,4 @@
-"""Allowlists: only invited people enter a competition that is by invitation, by any way in."""
+"""Allowlists: an invitation-only competition admits only invited people, on every path."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,23 +20,22 @@ RULES = "Be fair."
 
 
 def invite(service: Service, slug: str, *who: str, by: str = "organizer") -> list[str]:
-    """Invite these; the allowlist afterwards."""
+    """Invite people and return the new allowlist."""
     answer = service.call(by, "POST", f"/competitions/{slug}/allowlist", json={"who": list(who)})
     assert answer.status_code == 200, answer.text
-    return [each["who"] for each in answer.json()["allowlist"]]
+    return [entry["who"] for entry in answer.json()["allowlist"]]
 
 
 def accept(service: Service, slug: str, rules: str, who: str = "ada") -> Any:
-    """An attempt to accept the rules."""
     return service.call(who, "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": rules})
 
 
-def test_nobody_else_enters_by_any_way(service: Service) -> None:
+def test_only_invited_people_can_enter(service: Service) -> None:
     slug = service.competition(invitation_only=True, rules=RULES)
     path = f"/competitions/{slug}"
     rules = service.call(None, "GET", path).json()["rules_sha256"]
     refused(service.submit("ada", slug, ZIP), 403, "not-invited")
-    assert stored(service, "submissions") == [], "said before a byte was read"
+    assert stored(service, "submissions") == [], "refused before a byte was read"
     refused(create_upload(service, slug, 1000), 403, "not-invited")
     refused(accept(service, slug, rules), 403, "not-invited")
     refused(service.call("ada", "POST", f"{path}/teams", json={"name": "Mine"}), 403, "not-invited")
@@ -69,7 +68,7 @@ def test_nobody_else_enters_by_any_way(service: Service) -> None:
     assert service.call("bob", "PUT", answer, json={"accept": True}).status_code == 200
 
 
-def test_an_invitation_gives_one_notice_and_can_be_taken_back(service: Service) -> None:
+def test_an_invitation_sends_one_notice_and_can_be_withdrawn(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     path = f"/competitions/{slug}/allowlist"
     assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
@@ -79,11 +78,15 @@ def test_an_invitation_gives_one_notice_and_can_be_taken_back(service: Service) 
     assert service.call("organizer", "DELETE", f"{path}/Ada").status_code == 204
     refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-allowlist-entry")
     refused(service.submit("ada", slug, zip_of(noise_images(10))), 403, "not-invited")
-    assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"], "what she had entered"
+    assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"], (
+        "earlier entries stay visible"
+    )
     assert invite(service, slug, "ada") == ["ada", "bob"]
     assert service.submit("ada", slug, zip_of(noise_images(10))).status_code == 202
     log = service.call("admin", "GET", "/admin/audit", params={"subject": f"competition:{slug}"}).json()["entries"]
-    acts = [(each["action"], (each["after"] or each["before"])["who"]) for each in log if "allowlist" in each["action"]]
+    acts = [
+        (entry["action"], (entry["after"] or entry["before"])["who"]) for entry in log if "allowlist" in entry["action"]
+    ]
     assert acts == [
         ("allowlist.invited", ["ada"]),
         ("allowlist.withdrawn", "ada"),
@@ -104,7 +107,7 @@ def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) ->
     assert "confirm that address" in problem["title"]
     confirm(service, link_in(mails(service)[-1]))
     assert service.submit("grace", slug, ZIP).status_code == 202
-    # Known by now: she is told on the site, and the organizer sees the same.
+    # Her address is confirmed: she gets a notice, and the organizer's response stays the same.
     other = service.competition(invitation_only=True)
     assert invite(service, other, "grace@example.org") == ["grace@example.org"]
     assert service.notices("grace")[0]["link"] == f"/competitions/{other}"
@@ -113,14 +116,14 @@ def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) ->
 
 
 def token_of(service: Service, handle: str) -> str:
-    """The token of a new account."""
+    """Issue a token for a new account."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
         api_tokens.issue(session, account, f"secret-of-{handle}", name="t", now=datetime.now(UTC))
     return f"secret-of-{handle}"
 
 
-def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
+def test_unknown_people_are_refused_and_nobody_is_invited(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     answer = service.call("organizer", "POST", f"/competitions/{slug}/allowlist", json={"who": ["ada", "zoe", "x@y"]})
     problem = refused(answer, 422, "no-such-people")
@@ -134,7 +137,7 @@ def test_of_some_who_are_nobody_none_is_invited(service: Service) -> None:
         assert service.call("ada", method, f"/competitions/{slug}/allowlist", json={"who": ["ada"]}).status_code == 403
 
 
-def test_a_competition_is_opened_to_everybody(service: Service) -> None:
+def test_an_organizer_can_open_a_competition_to_everybody(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     refused(service.submit("ada", slug, ZIP), 403, "not-invited")
     opened = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"invitation_only": False})
@@ -142,7 +145,7 @@ def test_a_competition_is_opened_to_everybody(service: Service) -> None:
     assert service.submit("ada", slug, ZIP).status_code == 202
 
 
-def test_the_operators_commands(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
+def test_the_allowlist_commands(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
     slug = service.competition(invitation_only=True)
     as_organizer = {"who": "organizer"}
     assert terminal.run("submit", slug, _file(tmp_path)).status == 3

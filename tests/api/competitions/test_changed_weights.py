@@ -1,4 +1,4 @@
-"""Weights that the operator has changed: references are prepared anew for them, and boards mix no feature spaces."""
+"""Changed weights: references are prepared again, and a board never mixes feature spaces."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from scorer.rescoring.campaigns import NewCampaign
 from tests.api.conftest import Service
 from tests.factories import noise_images
 
-FORMER, NEW = {"inception_v3": "a" * 64}, {"inception_v3": "B" * 64}
+OLD, NEW = {"inception_v3": "a" * 64}, {"inception_v3": "B" * 64}
 
 
 def organizer(session: Session) -> Account:
@@ -32,34 +32,34 @@ def prepared(service: Service, session: Session, state: CompetitionState, weight
 
 
 def finish(service: Service, preparation: Preparation) -> None:
-    """As a worker does that has the former weights."""
-    preparation.provenance = {"weights_sha256": FORMER["inception_v3"]}
+    """Finish a preparation like a worker that has the old weights."""
+    preparation.provenance = {"weights_sha256": OLD["inception_v3"]}
     preparation.finished_at = service.context.now()
 
 
-def test_the_references_are_prepared_anew_for_changed_weights(service: Service) -> None:
+def test_changed_weights_need_new_references(service: Service) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
         state = state_of(session, slug, service.context.now())
         track = state.tracks["private"]
         track.extractor = "inception_v3@1"
         session.flush()
-        former = prepared(service, session, state, {})
-        assert prepared(service, session, state, FORMER) is former, "a worker has yet to load them"
-        finish(service, former)
-        assert prepared(service, session, state, FORMER) is former, "they are those of then"
+        old = prepared(service, session, state, {})
+        assert prepared(service, session, state, OLD) is old, "no worker has loaded the weights yet"
+        finish(service, old)
+        assert prepared(service, session, state, OLD) is old, "it was made with these weights"
         new = prepared(service, session, state, NEW)
         assert (track.preparation, new.finished_at) == (new, None)
-        assert new.key != former.key
+        assert new.key != old.key
         job = preparations.job_for(session, track)
         assert job is not None
         assert job.state == JobState.WAITING
-        assert prepared(service, session, state, FORMER) is former, "put back"
+        assert prepared(service, session, state, OLD) is old, "the old weights are back"
         space = preparations.space_of("inception_v3", NEW)
         assert preparations.finished_preparation(session, state, "private", space=space) is None
 
 
-def test_an_extractor_without_weights_is_refused_with_the_command_for_it(
+def test_the_refusal_without_weights_names_the_command_to_install_them(
     service: Service,
 ) -> None:
     slug = service.competition()
@@ -80,17 +80,17 @@ def test_an_extractor_without_weights_is_refused_with_the_command_for_it(
         assert prepared(service, session, state, {}).finished_at is None
 
 
-def test_the_references_are_prepared_anew_for_another_format(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_format_needs_new_references(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
         state = state_of(session, slug, service.context.now())
-        former = prepared(service, session, state, {})
-        assert prepared(service, session, state, {}) is former
+        old = prepared(service, session, state, {})
+        assert prepared(service, session, state, {}) is old
         monkeypatch.setattr(preparations, "FORMAT", "2")
-        assert prepared(service, session, state, {}).key != former.key
+        assert prepared(service, session, state, {}).key != old.key
 
 
-def test_entries_of_other_weights_are_measured_anew_together(service: Service) -> None:
+def test_entries_with_old_weights_are_rescored_together(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     with service.context.sessions.begin() as session:
@@ -98,22 +98,22 @@ def test_entries_of_other_weights_are_measured_anew_together(service: Service) -
         track = state.tracks["private"]
         track.extractor = "inception_v3@1"
         preparations.unset_preparation(session, track, now=service.context.now())
-        former = prepared(service, session, state, FORMER)
-        finish(service, former)
+        old = prepared(service, session, state, OLD)
+        finish(service, old)
         with pytest.raises(Conflict) as refusal:
             prepared(service, session, state, NEW)
         assert refusal.value.slug == "references-fixed"
-        assert track.preparation is former
+        assert track.preparation is old
 
         author, now = organizer(session), service.context.now()
-        alone = NewCampaign("private", "They were exchanged.", submissions=[entry["id"]])
+        alone = NewCampaign("private", "The weights were replaced.", submissions=[entry["id"]])
         with pytest.raises(Invalid) as mixed:
             campaigns.start(Acting(session, author, now), state, alone, weights=NEW)
         assert mixed.value.slug == "all-entries"
-        every = NewCampaign("private", "They were exchanged.")
+        every = NewCampaign("private", "The weights were replaced.")
         campaign = campaigns.start(Acting(session, author, now), state, every, weights=NEW)
-        assert (campaign.former_preparation, campaign.preparation.finished_at) == (former, None)
+        assert (campaign.former_preparation, campaign.preparation.finished_at) == (old, None)
         campaign.preparation.provenance = {"weights_sha256": NEW["inception_v3"].lower()}
         assert campaign.changes_space
-        campaign.preparation.provenance = former.provenance
+        campaign.preparation.provenance = old.provenance
         assert not campaign.changes_space

@@ -1,4 +1,4 @@
-"""Changing a competition: a draft in everything, later by rules, logged and told; deleting a draft."""
+"""Changing a competition: drafts can change fully, later changes are limited, logged and announced. Deleting drafts."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,17 +12,17 @@ __all__ = ["terminal"]
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 
-def change(service: Service, of: str, **changes: Any) -> Any:
-    """What the organizer changes."""
-    return service.call("organizer", "PATCH", f"/competitions/{of}", json=changes)
+def change(service: Service, target: str, **changes: Any) -> Any:
+    """Change a competition as its organizer."""
+    return service.call("organizer", "PATCH", f"/competitions/{target}", json=changes)
 
 
 def notices(service: Service, who: str) -> list[tuple[str, str]]:
-    """The kind and body of a person's notices, newest first."""
-    return [(each["kind"], each["body"]) for each in service.notices(who)]
+    """Return the kind and body of a person's notices, newest first."""
+    return [(notice["kind"], notice["body"]) for notice in service.notices(who)]
 
 
-def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
+def test_a_draft_can_change_fully_and_be_deleted(service: Service) -> None:
     slug = service.competition(opens_at=TOMORROW, prizes=[{"place": 1, "amount": "$50"}])
     assert change(service, slug, public={"extractor": "efficientnet_lite0"}).json()["missing"] == [
         "the references of the public track are not prepared"
@@ -54,13 +54,13 @@ def test_a_draft_changes_in_everything_and_is_deleted(service: Service) -> None:
     assert service.call("organizer", "DELETE", f"/competitions/{slug}-renamed").status_code == 204
     refused(service.call("organizer", "GET", f"/competitions/{slug}-renamed"), 404, "no-competition")
     listed = service.call("organizer", "GET", "/competitions").json()["competitions"]
-    assert [each["slug"] for each in listed] == [other]
+    assert [competition["slug"] for competition in listed] == [other]
     assert service.competition(slug=f"{slug}-renamed"), "the slug is free again"
     ((_, subject, before, _),) = audit_entries(service, "competition.deleted")
     assert (subject, before) == (f"competition:{slug}-renamed", {"title": "A competition"})
 
 
-def test_texts_in_place_of_numbers_are_all_found_together(service: Service) -> None:
+def test_a_refusal_lists_all_fields_with_text_instead_of_numbers(service: Service) -> None:
     medals, track = {"gold": "1"}, {"extractor": "tiny", "epsilon": "1e-9"}
     wrong = {"image_count": "20", "daily_limit": "5", "late_submissions": "yes", "medals": medals, "public": track}
     body = {"slug": "typed-dogs", "title": "Dogs", "private": {"extractor": "tiny"}} | wrong
@@ -69,7 +69,7 @@ def test_texts_in_place_of_numbers_are_all_found_together(service: Service) -> N
     assert named == ["image_count", "daily_limit", "late_submissions", "medals.gold", "public.epsilon"]
 
 
-def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(service: Service) -> None:
+def test_a_change_is_logged_and_notifies_teams_and_rule_acceptors(service: Service) -> None:
     slug = service.competition(rules="Be fair.", title="Dogs", prizes=[{"place": 1, "amount": "$50"}])
     version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
     for who in ("ada", "bob"):
@@ -80,13 +80,13 @@ def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(servic
     prizes = [{"place": 1, "amount": "$5,000"}]
     answer = change(service, slug, prizes=prizes, rules="Be kind.", daily_limit=7, title="Dogs", description="Quiet.")
     assert answer.status_code == 200, answer.text
-    told = ("change", (
+    notice = ("change", (
         "Dogs has changed: new rules (please read and accept them before your next entry); entries of a team per UTC"
         " day: 7 (before: any number); prizes: $5,000 for place 1 (before: $50 for place 1)."
     ))  # fmt: skip
     assert [notices(service, who) for who in ("ada", "bob", "eve")] == [
-        [told, *before[0]],
-        [told, *before[1]],
+        [notice, *before[0]],
+        [notice, *before[1]],
         before[2],
     ]
     (*_, was, becomes) = audit_entries(service, "competition.changed")[-1]
@@ -101,23 +101,25 @@ def test_a_change_is_logged_and_told_to_all_who_compete_or_accepted_rules(servic
     assert change(service, slug, closes_at=moved.isoformat()).status_code == 200
     assert notices(service, "bob")[0][0] == "deadline"
     assert change(service, slug, closes_at=moved.isoformat(), daily_limit=7).status_code == 200
-    assert len(audit_entries(service, "competition.changed")) == 2, "the same again is no change"
+    assert len(audit_entries(service, "competition.changed")) == 2, "repeating a change is not logged"
     assert change(service, slug, private={"extractor": "tiny", "epsilon": 1e-9}).status_code == 409
 
 
-def test_medals_that_a_change_leaves_out_stay(service: Service) -> None:
-    """The board would give them to others than the checklist looks at."""
+def test_a_change_keeps_medals_that_it_does_not_name(service: Service) -> None:
+    """Otherwise the board and the checklist would disagree about who gets them."""
     slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
     service.submit("ada", slug, zip_of(noise_images(9)))
     assert change(service, slug, medals={"gold": 0}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 3}
     assert change(service, slug, medals={"bronze": 9}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 9}
-    told = "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9, before gold to"
-    assert notices(service, "ada")[0][1].startswith(told)
+    expected = (
+        "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9, before gold to"
+    )
+    assert notices(service, "ada")[0][1].startswith(expected)
     assert change(service, slug, medals={}).status_code == 200
-    assert len(audit_entries(service, "competition.changed")) == 2, "no medal is no change"
+    assert len(audit_entries(service, "competition.changed")) == 2, "an empty change is not logged"
 
 
-def test_another_epsilon_is_told_as_such(service: Service) -> None:
+def test_a_changed_epsilon_is_announced(service: Service) -> None:
     slug = service.competition(rules="Be fair.")
     version = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
     service.call("bob", "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": version})
@@ -132,7 +134,7 @@ def test_another_epsilon_is_told_as_such(service: Service) -> None:
     ]
 
 
-def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> None:
+def test_a_change_of_fixed_fields_is_refused_with_all_reasons(service: Service) -> None:
     slug = service.competition(final_picks=2)
     entered = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (9, 10)]
     picks = {"submissions": entered}
@@ -157,10 +159,10 @@ def test_what_is_fixed_by_now_is_refused_whole_and_named(service: Service) -> No
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")
 
 
-def test_the_public_extractor_changes_with_its_threshold_before_scores(service: Service) -> None:
+def test_the_public_extractor_can_change_before_scores(service: Service) -> None:
     slug = service.competition()
     thresholds = f"/competitions/{slug}/tracks/public/thresholds"
-    chosen = {"method": "manual", "tau": 0.3, "reason": "for the former extractor"}
+    chosen = {"method": "manual", "tau": 0.3, "reason": "for the old extractor"}
     assert service.call("organizer", "POST", thresholds, json=chosen).is_success
     view = change(service, slug, public={"extractor": "efficientnet_lite0"}).json()
     assert (view["tracks"][0]["extractor"], view["tracks"][0]["tau"]) == ("efficientnet_lite0@1", None)
@@ -175,7 +177,7 @@ def test_the_public_extractor_changes_with_its_threshold_before_scores(service: 
     refused(change(service, slug, public={"extractor": "inception_v3"}), 409, "fixed-by-now")
 
 
-def test_the_command_changes_and_deletes(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
+def test_the_command_changes_and_deletes_competitions(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
     slug = service.competition(opens_at=TOMORROW)
     file = tmp_path / "changes.toml"
     file.write_text('daily_limit = "unlimited"\nprizes = [{place = 1, amount = "$7"}]\n')

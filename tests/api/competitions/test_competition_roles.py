@@ -1,4 +1,4 @@
-"""Roles in a competition: naming people, and that judging and playing do not mix."""
+"""Roles in a competition: offers, and the rule that nobody judges where they compete."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def opens_review_queue(service: Service, slug: str, who: str) -> bool:
     return bool(answer.status_code == 200)
 
 
-def test_a_role_is_not_offered_to_whoever_cannot_have_it(service: Service) -> None:
+def test_a_role_is_not_offered_to_admins_or_unknown_people(service: Service) -> None:
     slug = service.competition()
     assert slug_of(offer(service, slug, "nobody")) == (404, "no-account")
     assert slug_of(offer(service, slug, "admin")) == (409, "is-admin")
@@ -44,11 +44,11 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
     offered = offer(service, slug, "bob").json()
     assert (offered["role"], offered["offered_by"], offered["accepted_at"]) == ("reviewer", "organizer", None)
     assert offer(service, slug, "bob").json() == offered
-    told = service.call("bob", "GET", "/notices").json()["notices"]
-    assert [(each["subject"], each["link"]) for each in told] == [
+    notices = service.call("bob", "GET", "/notices").json()["notices"]
+    assert [(notice["subject"], notice["link"]) for notice in notices] == [
         ("You are asked to review the entries of A competition", f"/competitions/{slug}/role")
     ]
-    assert not opens_review_queue(service, slug, "bob"), "not before it is accepted"
+    assert not opens_review_queue(service, slug, "bob"), "the role is not accepted yet"
     assert service.call("bob", "GET", f"/competitions/{slug}/role").json() == offered
     assert service.call("bob", "GET", roles).status_code == 403
 
@@ -56,9 +56,11 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
     assert accept(service, slug, "bob").status_code == 200
     assert opens_review_queue(service, slug, "bob")
     assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 403
-    assert offer(service, slug, "bob", "organizer").json()["accepted_at"] is not None, "what they may see they have"
+    assert offer(service, slug, "bob", "organizer").json()["accepted_at"] is not None, (
+        "a change of an accepted role stays accepted"
+    )
     assert service.call("bob", "GET", f"/competitions/{slug}/audit").status_code == 200
-    assert [(each["handle"], each["role"]) for each in service.call("bob", "GET", roles).json()["roles"]] == [
+    assert [(role["handle"], role["role"]) for role in service.call("bob", "GET", roles).json()["roles"]] == [
         ("organizer", "organizer"),
         ("bob", "organizer"),
     ]
@@ -70,8 +72,8 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
         assert [act for (act,) in acts] == ["role.offered", "role.accepted", "role.offered", "role.ended"]
 
 
-def test_the_last_organizer_stays_where_no_admin_could_decide(service: Service) -> None:
-    """An admin who became one after having entered judges nothing there."""
+def test_the_last_organizer_stays_if_no_admin_can_decide(service: Service) -> None:
+    """An admin who entered a competition before becoming an admin cannot judge in it."""
     slug = service.competition()
     roles = f"/competitions/{slug}/roles"
     service.scored("ada", slug, noise_images(10))
@@ -80,15 +82,17 @@ def test_the_last_organizer_stays_where_no_admin_could_decide(service: Service) 
         session.query(Account).filter_by(handle="ada").one().role = "admin"
     assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer")
     offer(service, slug, "bob", "organizer")
-    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer"), "only offered"
+    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer"), (
+        "bob has not accepted yet"
+    )
     accept(service, slug, "bob")
     assert service.call("organizer", "DELETE", f"{roles}/organizer").status_code == 204
     other = f"/competitions/{service.competition()}/roles/organizer"
-    assert service.call("organizer", "DELETE", other).status_code == 204, "the admin has not entered that one"
+    assert service.call("organizer", "DELETE", other).status_code == 204, "the admin has not entered this competition"
 
 
 def only_organizer(service: Service) -> str:
-    """A competition that one organizer decides alone: the only admin has competed in it before they became one."""
+    """Create a competition with one person who can decide. The only admin entered it before becoming an admin."""
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     with service.context.sessions.begin() as session:
@@ -97,31 +101,31 @@ def only_organizer(service: Service) -> str:
     return slug
 
 
-def test_an_offer_of_a_lesser_role_does_not_take_the_last_organizer(service: Service) -> None:
+def test_the_last_organizer_cannot_get_a_lesser_role(service: Service) -> None:
     slug = only_organizer(service)
     refused = offer(service, slug, "organizer", "reviewer")
     assert slug_of(refused) == (409, "last-organizer")
-    assert "A competition" in refused.text, "it says where"
+    assert "A competition" in refused.text, "the refusal names the competition"
     held = service.call("organizer", "GET", f"/competitions/{slug}/roles").json()["roles"]
-    assert [(each["handle"], each["role"]) for each in held] == [("organizer", "organizer")]
+    assert [(role["handle"], role["role"]) for role in held] == [("organizer", "organizer")]
     offer(service, slug, "bob", "organizer")
     accept(service, slug, "bob")
     assert offer(service, slug, "organizer", "reviewer").json()["role"] == "reviewer"
 
 
-def test_the_last_organizer_is_suspended_once_somebody_else_decides(service: Service) -> None:
+def test_the_last_organizer_can_be_suspended_if_another_admin_can_decide(service: Service) -> None:
     slug = only_organizer(service)
-    service.competition()  # ada, an admin, organizes this one
+    service.competition()  # ada, an admin, has not entered this competition
     suspension = {"json": {"suspended": True, "reason": "Abuse."}}
     refused = service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension)
     assert slug_of(refused) == (409, "last-organizer")
-    assert opens_review_queue(service, slug, "organizer"), "nothing of it has happened"
+    assert opens_review_queue(service, slug, "organizer"), "the suspension had no effect"
     assert service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"}).status_code == 200
     assert service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension).is_success
 
 
-def test_the_last_admin_who_has_not_competed_stays_without_organizers(service: Service) -> None:
-    """Another admin, who has competed there, decides nothing."""
+def test_without_organizers_the_last_admin_who_can_decide_stays(service: Service) -> None:
+    """Another admin, who has competed there, cannot decide."""
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "admin"}).is_success
@@ -141,8 +145,8 @@ def test_the_last_admin_who_has_not_competed_stays_without_organizers(service: S
     assert slug_of(refused) == (409, "last-organizer")
 
 
-def test_of_two_organizers_who_go_at_once_the_second_stays(service: Service) -> None:
-    """One ends their role while an admin who has competed there suspends the other."""
+def test_two_organizers_who_leave_in_parallel_do_not_both_leave(service: Service) -> None:
+    """One organizer leaves while an admin who has competed there suspends the other."""
     slug = only_organizer(service)
     offer(service, slug, "bob", "organizer")
     accept(service, slug, "bob")
@@ -156,28 +160,30 @@ def test_of_two_organizers_who_go_at_once_the_second_stays(service: Service) -> 
             competition_roles.end(Acting(session, author, datetime.now(UTC)), slug, "organizer")
             suspension = pool.submit(suspend)
             wait([suspension], timeout=1)
-            assert not suspension.done(), "it waits for the end of the role"
+            assert not suspension.done(), "the suspension waits for the end of the role"
         assert slug_of(suspension.result()) == (409, "last-organizer")
 
 
-def test_what_nobody_decides_already_hinders_nothing(service: Service) -> None:
-    """An installation of an earlier version may have such a competition: other people's roles do not hang on it."""
+def test_a_competition_without_organizers_does_not_block_suspensions(service: Service) -> None:
+    """An older installation can have such a competition. Changes of other accounts must still work."""
     slug = only_organizer(service)
     with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle="organizer").one().suspended_at = datetime.now(UTC)
     suspended = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", json={"suspended": True, "reason": ""})
     assert suspended.is_success
     service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"})
-    assert opens_review_queue(service, slug, "eve"), "another admin mends it"
+    assert opens_review_queue(service, slug, "eve"), "another admin can take over"
 
 
-def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
+def test_a_role_counts_only_in_its_competition(service: Service) -> None:
     slug = service.competition()
     draft = service.competition(opens_at=None)
     entry = service.scored("ada", slug, noise_images(10))["id"]
     service.browse("admin", "PUT", "/accounts/eve/role", json={"role": "organizer"})
     body = {"slug": "eves", "title": "E", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
-    assert service.call("eve", "POST", "/competitions", json=body).status_code == 403, "her token is a participant's"
+    assert service.call("eve", "POST", "/competitions", json=body).status_code == 403, (
+        "her token has a participant's scopes"
+    )
     assert service.browse("eve", "POST", "/competitions", json=body).json()["missing"]
     ruling = {"kind": "disqualify", "reason": "A rival."}
     attempts = {
@@ -197,13 +203,13 @@ def test_a_role_counts_in_its_own_competition_alone(service: Service) -> None:
         answer = service.browse("eve", method, path, json=dict(fields) if fields else None)
         assert slug_of(answer) == expected, path
     listed = service.browse("eve", "GET", "/competitions").json()["competitions"]
-    assert [each["slug"] for each in listed] == ["eves", slug]
+    assert [competition["slug"] for competition in listed] == ["eves", slug]
     board = service.browse("eve", "GET", f"/competitions/{slug}/leaderboard").json()
     assert board["entries"][0]["submission_id"] is None
 
 
 def enters(service: Service, slug: str, who: str) -> list[tuple[int, str] | int]:
-    """How each way into a competition is refused, or that it is open."""
+    """Try each path into a competition. Return each status, with the error's slug if it is refused."""
     answers = [
         service.submit(who, slug, zip_of(noise_images(20))),
         service.call(who, "POST", f"/competitions/{slug}/teams", json={"name": f"Team of {who}"}),
@@ -212,7 +218,7 @@ def enters(service: Service, slug: str, who: str) -> list[tuple[int, str] | int]
     return [answer.status_code if answer.is_success else slug_of(answer) for answer in answers]
 
 
-def test_whoever_judges_or_has_judged_does_not_enter(service: Service) -> None:
+def test_people_who_judge_or_have_judged_cannot_enter(service: Service) -> None:
     slug = service.competition()
     refused = [(403, "judges-here")] * 3
     assert enters(service, slug, "organizer") == enters(service, slug, "admin") == refused
@@ -220,8 +226,8 @@ def test_whoever_judges_or_has_judged_does_not_enter(service: Service) -> None:
     accept(service, slug, "bob")
     assert enters(service, slug, "bob") == refused
     service.call("bob", "DELETE", f"/competitions/{slug}/role")
-    assert enters(service, slug, "bob") == refused, "what was seen stays seen"
-    # A team asks somebody who judges, and somebody who is asked to: the first answer decides.
+    assert enters(service, slug, "bob") == refused, "people who have judged cannot enter later"
+    # bob has judged; eve has an offered role. Once eve joins the team, she cannot accept the role.
     offer(service, slug, "eve")
     invited = {}
     for who in ("bob", "eve"):
@@ -235,15 +241,17 @@ def test_whoever_judges_or_has_judged_does_not_enter(service: Service) -> None:
     assert service.submit("organizer", slug, zip_of(noise_images(21)), benchmark="A line").status_code == 202
 
 
-def test_whoever_has_been_in_a_team_judges_nothing(service: Service) -> None:
+def test_people_who_have_been_in_a_team_cannot_judge(service: Service) -> None:
     slug = service.competition()
     service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
     assert slug_of(offer(service, slug, "ada")) == (409, "competes")
     assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
-    assert slug_of(offer(service, slug, "ada", "organizer")) == (409, "competes"), "nor after they have left it"
+    assert slug_of(offer(service, slug, "ada", "organizer")) == (409, "competes"), (
+        "former team members cannot judge either"
+    )
 
 
-def test_admins_are_organizers_where_they_have_not_competed(service: Service) -> None:
+def test_admins_are_organizers_of_competitions_they_have_not_entered(service: Service) -> None:
     slug, other = service.competition(), service.competition()
     service.scored("ada", slug, noise_images(10))
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "admin"}).status_code == 200
@@ -251,15 +259,15 @@ def test_admins_are_organizers_where_they_have_not_competed(service: Service) ->
         assert service.call("ada", "GET", f"/competitions/{slug}/{path}").status_code == 403, path
         assert service.call("ada", "GET", f"/competitions/{other}/{path}").status_code == 200, path
     log = service.call("ada", "GET", "/admin/audit").json()["entries"]
-    assert {each["subject"].partition("/")[0] for each in log} & {f"competition:{slug}", f"track:{slug}"} == set()
-    assert f"competition:{other}" in {each["subject"] for each in log}
-    # Who was an admin has seen everything but the competitions that they were in.
+    assert {entry["subject"].partition("/")[0] for entry in log} & {f"competition:{slug}", f"track:{slug}"} == set()
+    assert f"competition:{other}" in {entry["subject"] for entry in log}
+    # A former admin has seen everything except the competitions they had entered.
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "participant"}).status_code == 200
     assert service.submit("ada", slug, zip_of(noise_images(11))).status_code == 202
     assert slug_of(service.submit("ada", other, zip_of(noise_images(11)))) == (403, "judges-here")
 
 
-def test_a_named_organizer_needs_what_organizers_need(service: Service) -> None:
+def test_an_accepted_organizer_has_an_organizers_scopes_and_duties(service: Service) -> None:
     slug = service.competition()
     assert service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["organize"]}).status_code == 422
     offer(service, slug, "bob", "organizer")
@@ -268,11 +276,11 @@ def test_a_named_organizer_needs_what_organizers_need(service: Service) -> None:
     with service.context.sessions() as session:
         bob, eve = (session.query(Account).filter_by(handle=who).one() for who in ("bob", "eve"))
         assert [second_factors.is_required(who, "organizers") for who in (bob, eve)] == [True, False]
-        told = competition_roles.organizers_of(session, state_of(session, slug, datetime.now(UTC)).competition)
-        assert [account.handle for account in told] == ["organizer", "bob", "admin"]
+        organizers = competition_roles.organizers_of(session, state_of(session, slug, datetime.now(UTC)).competition)
+        assert [account.handle for account in organizers] == ["organizer", "bob", "admin"]
 
 
-def test_a_token_of_an_earlier_role_does_not_serve_a_new_one(service: Service) -> None:
+def test_a_token_of_an_earlier_role_does_not_work_for_a_new_one(service: Service) -> None:
     slug, other = service.competition(), service.competition()
     offer(service, slug, "bob")
     accept(service, slug, "bob")
@@ -284,10 +292,10 @@ def test_a_token_of_an_earlier_role_does_not_serve_a_new_one(service: Service) -
     assert service.call("bob", "GET", "/me").json()["scopes"] == ["read"]
 
 
-def test_a_token_gives_up_a_role_with_the_scope_organize_only(service: Service) -> None:
+def test_giving_up_an_accepted_role_needs_the_scope_organize(service: Service) -> None:
     slug = service.competition()
     offer(service, slug, "bob")
-    assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204, "an offer"
+    assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204, "an offer needs no scope"
     offer(service, slug, "bob")
     accept(service, slug, "bob")
     assert slug_of(service.call("bob", "DELETE", f"/competitions/{slug}/role")) == (403, "wrong-scope")
@@ -296,12 +304,12 @@ def test_a_token_gives_up_a_role_with_the_scope_organize_only(service: Service) 
     assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204
 
 
-def test_the_command_names_people(service: Service, terminal: CliTerminal) -> None:
+def test_the_role_commands(service: Service, terminal: CliTerminal) -> None:
     slug = service.competition()
     asked = terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")
     assert asked.out.startswith(f"bob: reviewer of {slug}, asked at"), asked.err
     assert terminal.run("admin", "role", "decline", slug, who="bob").out == f"You have no role in {slug}.\n"
-    assert terminal.run("admin", "role", "accept", slug, who="bob").status == 3, "the offer is gone"
+    assert terminal.run("admin", "role", "accept", slug, who="bob").status == 3, "the offer was declined"
     terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")
     assert "since" in terminal.run("admin", "role", "accept", slug, who="bob").out
     assert "reviewer" in terminal.run("admin", "role", "list", slug, who="organizer").out

@@ -1,4 +1,4 @@
-"""Data files: uploaded by organizers, downloaded by those who accepted the rules, in parts if need be."""
+"""Data files: organizers upload them; people who accepted the rules download them, also in parts."""
 
 import hashlib
 from pathlib import Path
@@ -16,12 +16,12 @@ SAMPLE = bytes(range(256)) * 4000
 
 
 def put(service: Service, slug: str, name: str = "sample.bin", content: bytes = SAMPLE, **params: str) -> Any:
-    """An organizer offers a file."""
+    """Upload a data file as the organizer."""
     return service.call("organizer", "PUT", f"/competitions/{slug}/data/{name}", content=content, params=params)
 
 
 def get(service: Service, slug: str, name: str = "sample.bin", who: str | None = "ada", **headers: str) -> Any:
-    """Download a file; ``_`` stands for ``-``."""
+    """Download a file. In names of headers, ``_`` means ``-``."""
     request_headers = {header.replace("_", "-"): value for header, value in headers.items()}
     return service.call(who, "GET", f"/competitions/{slug}/data/{name}", headers=request_headers)
 
@@ -48,7 +48,7 @@ def test_a_file_is_offered_replaced_and_withdrawn(service: Service) -> None:
     assert files == [("data-file.withdrawn", None), ("data-file.offered", 5), ("data-file.offered", len(SAMPLE))]
 
 
-def test_parts_go_on_with_a_broken_download(service: Service) -> None:
+def test_a_broken_download_resumes(service: Service) -> None:
     slug = service.competition()
     put(service, slug)
     whole = get(service, slug)
@@ -70,7 +70,7 @@ def test_parts_go_on_with_a_broken_download(service: Service) -> None:
     assert (known.status_code, known.content) == (304, b"")
 
 
-def test_who_may_and_who_may_not(service: Service) -> None:
+def test_permissions_and_invalid_data_files(service: Service) -> None:
     slug = service.competition(rules="Be good.")
     refused(service.call("ada", "PUT", f"/competitions/{slug}/data/x.csv", content=b"1"), 403, "wrong-role")
     put(service, slug)
@@ -89,7 +89,7 @@ def test_who_may_and_who_may_not(service: Service) -> None:
     refused(put(service, slug, content=b""), 422, "empty")
 
 
-def test_training_images_are_offered_and_secret_ones_never(service: Service) -> None:
+def test_training_images_can_be_offered_but_secret_images_cannot(service: Service) -> None:
     slug = service.competition()
     train = put(service, slug, "train.zip", b"", source="train")
     assert train.status_code == 200, train.text
@@ -112,7 +112,7 @@ def test_an_organizer_offers_files_from_the_command_line(
     (tmp_path / "sample.bin").write_bytes(SAMPLE)
 
     def names() -> list[str]:
-        return [each["name"] for each in service.call(None, "GET", f"/competitions/{slug}/data").json()["files"]]
+        return [file["name"] for file in service.call(None, "GET", f"/competitions/{slug}/data").json()["files"]]
 
     with serve(service.app) as url:
         monkeypatch.setenv("KENNEL_URL", url)
@@ -131,8 +131,8 @@ def test_an_organizer_offers_files_from_the_command_line(
             assert data_file(*wrong).exit_code == 2
 
 
-def test_the_competitions_page_shows_at_once_what_is_offered(service: Service) -> None:
-    """It is read from the board cache, which the change feed keeps true."""
+def test_the_competition_page_shows_offered_files_immediately(service: Service) -> None:
+    """The page reads the board cache, which the change feed updates."""
     slug = service.competition()
 
     def shown() -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-"""Extractors whose weights no running worker has: said where they are named, and before references are uploaded."""
+"""Extractors without weights on any running worker: Kennel reports them before references are uploaded."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -23,14 +23,14 @@ COMMANDS = tuple(f"`{find_extractor(name).installation}`" for name in DEFAULTS)
 
 @pytest.fixture
 def service(service: Service) -> Iterator[Service]:
-    """A service without reports of workers, before and after."""
+    """A service without worker reports; the test's reports are deleted afterwards."""
     yield service
     with service.context.sessions.begin() as session:
         session.execute(delete(WorkerReport))
 
 
 def report(service: Service, *extractors: str) -> None:
-    """What a worker reports that has the weights of these extractors."""
+    """Report a worker that has the weights of these extractors."""
     with service.context.sessions.begin() as session:
         worker_reports.write_report(
             session,
@@ -43,7 +43,7 @@ def report(service: Service, *extractors: str) -> None:
 
 
 def create(service: Service, slug: str, **fields: Any) -> Any:
-    """What an organizer creates."""
+    """Create a competition as an organizer."""
     return service.call("organizer", "POST", "/competitions", json={"slug": slug, "title": "Dogs"} | fields)
 
 
@@ -52,22 +52,22 @@ def extractors_of(competition: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("installed", "said"),
+    ("installed", "listed"),
     [((), "tiny@1"), (("inception_v3",), "inception_v3@1, tiny@1"), (None, "none, because no worker runs")],
 )
 def test_an_extractor_must_be_named_unless_the_default_is_installed(
-    service: Service, installed: Collection[str] | None, said: str
+    service: Service, installed: Collection[str] | None, listed: str
 ) -> None:
     if installed is not None:
         report(service, "tiny", *installed)
     problem = refused(create(service, "dogs"), 422, "extractor-not-named")
     track = "private" if installed else "public"
     assert problem["title"].startswith(f"Name the extractor of the {track} track: ")
-    assert f"Installed: {said}. " in problem["title"]
+    assert f"Installed: {listed}. " in problem["title"]
     assert all(command in problem["title"] for command in COMMANDS)
 
 
-def test_the_form_offers_what_is_installed_and_says_of_what_it_is_not(service: Service) -> None:
+def test_the_form_selects_installed_extractors_and_marks_the_others(service: Service) -> None:
     headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, 'organizer')}"}
     report(service, "tiny", "inception_v3")
     public, private = service.http.get("/new-competition", headers=headers).text.split('<select id="private')
@@ -78,7 +78,7 @@ def test_the_form_offers_what_is_installed_and_says_of_what_it_is_not(service: S
     assert '<option value="tiny@1">tiny@1</option>' in private
 
 
-def test_the_defaults_are_those_of_the_paper_where_workers_have_them(service: Service) -> None:
+def test_the_defaults_are_the_papers_extractors_if_installed(service: Service) -> None:
     report(service, "tiny", *DEFAULTS)
     made = create(service, "default-dogs", public={"epsilon": 1e-9})
     assert made.status_code == 201, made.text
@@ -87,7 +87,7 @@ def test_the_defaults_are_those_of_the_paper_where_workers_have_them(service: Se
     assert not [point for point in made.json()["missing"] if "weights" in point]
 
 
-def test_open_points_say_which_weights_no_worker_has(service: Service) -> None:
+def test_open_points_name_missing_weights(service: Service) -> None:
     report(service, "tiny")
     named = {"public": {"extractor": "tiny"}, "private": {"extractor": "dinov2"}}
     missing = create(service, "dinov2-dogs", **named).json()["missing"]
@@ -105,15 +105,13 @@ def test_open_points_say_which_weights_no_worker_has(service: Service) -> None:
     assert extractors_of(changed)["private"] == "tiny@1"
 
 
-def test_a_competition_that_is_prepared_lacks_nothing_without_the_worker(service: Service) -> None:
+def test_a_prepared_competition_needs_no_weights(service: Service) -> None:
     slug = service.competition()
     report(service, "inception_v3")
     assert service.call("organizer", "GET", f"/competitions/{slug}").json()["missing"] == []
 
 
-def test_references_are_not_uploaded_without_the_weights(
-    service: Service, terminal: CliTerminal, tmp_path: Path
-) -> None:
+def test_references_are_refused_without_the_weights(service: Service, terminal: CliTerminal, tmp_path: Path) -> None:
     report(service, "tiny")
     named = {"public": {"extractor": "tiny"}, "private": {"extractor": "nasnetalarge"}}
     create(service, "waiting-dogs", **named)
@@ -130,7 +128,7 @@ def test_references_are_not_uploaded_without_the_weights(
     assert "no training images are attached" in missing
 
 
-def test_other_numbers_that_need_missing_weights_are_refused(service: Service) -> None:
+def test_shown_tracks_with_missing_weights_are_refused(service: Service) -> None:
     slug = service.competition()
     report(service, "tiny")
     shown = {"name": "fd", "metric": "fid", "extractor": "dinov2", "reference": "public", "visibility": "organizers"}

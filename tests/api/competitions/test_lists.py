@@ -1,4 +1,4 @@
-"""Lists of competitions: pages, team counts, and a number of statements that does not grow with the list."""
+"""Lists of competitions: pages, team counts and a constant number of SQL statements."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,11 +17,11 @@ from tests.factories import set_tau
 from tests.sql_statements import counted_statements
 
 LIST = "/competitions.CompetitionApiService/ListCompetitions"
-MAX_STATEMENTS_OF_A_KEPT_LIST = 4
+MAX_STATEMENTS_OF_A_CACHED_LIST = 4
 
 
 def crowded(service: Service, **changes: Any) -> Arena:
-    """A competition with a row of everything that lists read."""
+    """Create a competition with a row in every table that lists read."""
     arena = Arena(service, rules="Be kind.", **changes)
     arena.entry("ada", 10.0, 10.0)
     arena.publish(final=False)
@@ -45,11 +45,11 @@ LISTS: dict[str, Callable[[Service], Any]] = {
 }
 
 
-def test_long_lists_take_as_many_statements_as_short_ones(service: Service) -> None:
+def test_long_lists_take_no_more_statements_than_short_ones(service: Service) -> None:
     def statements() -> dict[str, int]:
         numbers = {}
         for name, ask in LISTS.items():
-            assert ask(service).status_code == 200  # ranks new boards, once
+            assert ask(service).status_code == 200  # the first request also ranks new boards
             with counted_statements() as taken:
                 assert ask(service).status_code == 200
             numbers[name] = len(taken)
@@ -62,7 +62,7 @@ def test_long_lists_take_as_many_statements_as_short_ones(service: Service) -> N
     assert statements() == few
 
 
-def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
+def test_states_loaded_together_equal_states_loaded_alone(service: Service) -> None:
     arenas = [crowded(service), Arena(service, opens_at=None), crowded(service)]
     with arenas[0].begin() as session:
         state = competition_state.state_of(session, arenas[2].slug, arenas[0].now)
@@ -74,11 +74,11 @@ def test_a_state_among_many_is_the_state_alone(service: Service) -> None:
         ids = [state.competition.id for state in alone]
         assert competition_state.states_of(session, ids, arenas[0].now) == alone
         assert [len(state.files) for state in alone] == [2, 0, 2]
-        assert [each.title for each in alone[2].announcements] == ["No. 3", "No. 2", "No. 1"]
+        assert [announcement.title for announcement in alone[2].announcements] == ["No. 3", "No. 2", "No. 1"]
         assert [state.phase.value for state in alone] == ["provisional", "draft", "provisional"]
 
 
-def test_the_list_for_visitors_is_kept_until_something_of_it_changes(service: Service) -> None:
+def test_the_list_for_visitors_is_cached_until_it_changes(service: Service) -> None:
     arenas = [Arena(service) for _ in range(2)]
     draft = Arena(service, opens_at=arenas[0].now + timedelta(days=1), closes_at=None)
 
@@ -101,14 +101,14 @@ def test_the_list_for_visitors_is_kept_until_something_of_it_changes(service: Se
         (retitle, lambda rows: rows[1]["title"], "Another title"),
         (retune, lambda rows: rows[0]["tracks"][0]["tau"], 0.123),
         (lambda: arenas[1].publish(final=False), lambda rows: rows[0]["phase"], "provisional"),
-        (opens, lambda rows: [each["slug"] for each in rows], [draft.slug, arenas[1].slug]),
+        (opens, lambda rows: [row["slug"] for row in rows], [draft.slug, arenas[1].slug]),
     ]
     assert listed().json()["next_after"] is None
     for change, seen, expected in changes:
         known = listed()
         with counted_statements() as taken:
             assert (listed().content, listed(known.headers["etag"]).status_code) == (known.content, 304)
-        assert len(taken) / 2 <= MAX_STATEMENTS_OF_A_KEPT_LIST
+        assert len(taken) / 2 <= MAX_STATEMENTS_OF_A_CACHED_LIST
         change()
         renewed = listed(known.headers["etag"])
         assert (renewed.status_code, seen(renewed.json()["competitions"])) == (200, expected)
@@ -117,7 +117,7 @@ def test_the_list_for_visitors_is_kept_until_something_of_it_changes(service: Se
     assert last["slug"] == arenas[0].slug
 
 
-def test_the_page_shows_some_competitions_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_lists_competitions_in_parts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "LISTED_COMPETITIONS", 2)
     arenas = [Arena(service, title=f"Number {number}") for number in range(5)]
     Arena(service, title="A draft", opens_at=arenas[0].now + timedelta(days=1), closes_at=None)
@@ -134,7 +134,7 @@ def test_the_page_shows_some_competitions_at_a_time(service: Service, monkeypatc
     assert titles("/?after=90") == ([], False, False)
 
 
-def test_numbers_of_teams_are_as_new_as_boards(service: Service) -> None:
+def test_team_counts_follow_the_boards(service: Service) -> None:
     arena = Arena(service)
 
     def on_the_board() -> bool:

@@ -14,21 +14,20 @@ RULES = "1. One account each.\n"
 
 
 def version(service: Service, slug: str) -> str:
-    """The version of the rules that a visitor reads."""
+    """Return the version of the rules that a visitor reads."""
     sha256: str = service.call(None, "GET", f"/competitions/{slug}").json()["rules_sha256"]
     return sha256
 
 
 def accept(service: Service, slug: str, sha256: str, who: str | None = "ada") -> Any:
-    """An attempt to accept."""
     return service.call(who, "PUT", f"/competitions/{slug}/rules-acceptance", json={"rules_sha256": sha256})
 
 
-def test_entering_needs_the_rules_accepted(service: Service) -> None:
+def test_entering_requires_accepting_the_rules(service: Service) -> None:
     slug = service.competition(rules=RULES)
     problem = refused(service.submit("ada", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
     assert problem["rules_sha256"] == version(service, slug)
-    assert stored(service, "submissions") == [], "said before a byte was read"
+    assert stored(service, "submissions") == [], "refused before a byte was read"
     acceptances = [service.call(who, "GET", f"/competitions/{slug}").json()["rules_accepted"] for who in (None, "ada")]
     assert acceptances == [None, False]
     refused(accept(service, slug, version(service, slug), None), 401, "no-token")
@@ -39,7 +38,9 @@ def test_entering_needs_the_rules_accepted(service: Service) -> None:
     refused(service.submit("bob", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
 
 
-def test_entering_may_need_a_confirmed_address(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_makes_entering_require_a_confirmed_address(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slug = service.competition()
     settings = service.app.state.settings.model_copy(update={"require_confirmed_address": True})
     monkeypatch.setattr(service.app.state, "settings", settings)
@@ -54,7 +55,7 @@ def test_entering_may_need_a_confirmed_address(service: Service, monkeypatch: py
     assert service.submit("ada", slug, content).status_code == 202
 
 
-def test_again_is_the_same(service: Service) -> None:
+def test_accepting_again_changes_nothing(service: Service) -> None:
     slug = service.competition(rules=RULES)
     first, again = (accept(service, slug, version(service, slug)) for _ in range(2))
     assert first.json() == again.json()
@@ -62,7 +63,7 @@ def test_again_is_the_same(service: Service) -> None:
         assert session.execute(text("SELECT count(*) FROM rules_acceptances")).scalar_one() == 1
 
 
-def test_new_rules_are_accepted_anew(service: Service) -> None:
+def test_new_rules_must_be_accepted_again(service: Service) -> None:
     slug = service.competition(rules=RULES)
     old = version(service, slug)
     accept(service, slug, old)
@@ -74,16 +75,16 @@ def test_new_rules_are_accepted_anew(service: Service) -> None:
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     with service.context.sessions() as session:
         accepted = session.execute(text("SELECT rules_sha256 FROM rules_acceptances ORDER BY id")).scalars().all()
-    assert accepted == [old, version(service, slug)], "both are remembered"
+    assert accepted == [old, version(service, slug)], "both acceptances are stored"
 
 
-def test_no_rules_need_no_acceptance(service: Service) -> None:
+def test_a_competition_without_rules_needs_no_acceptance(service: Service) -> None:
     slug = service.competition(rules=" \n")
     assert version(service, slug) is None
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     refused(accept(service, slug, "0" * 64), 409, "no-rules")
 
 
-def test_a_benchmark_accepts_nothing(service: Service) -> None:
+def test_a_benchmark_entry_needs_no_acceptance(service: Service) -> None:
     slug = service.competition(rules=RULES)
     assert service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line").status_code == 202

@@ -1,4 +1,4 @@
-"""Over times and zones: what is shown of the start, the close and a team's day is what is enforced."""
+"""The shown start, close and daily limit are enforced exactly, at any time and in any time zone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from tests.factories import noise_images, zip_of
 START = datetime(2026, 3, 1, 10, 30, tzinfo=UTC)
 SECOND, MOMENT = timedelta(seconds=1), timedelta(microseconds=1)
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-TIMES = st.datetimes(datetime(2026, 3, 2), datetime(2027, 3, 2)).map(  # noqa: DTZ001 - in UTC, said on the next line
+TIMES = st.datetimes(datetime(2026, 3, 2), datetime(2027, 3, 2)).map(  # noqa: DTZ001 - the next line sets UTC
     lambda time: time.replace(tzinfo=UTC)
 )
 NEAR = st.sampled_from([-SECOND, -MOMENT, timedelta(0), MOMENT, SECOND])
 DISTANCES = NEAR | st.timedeltas(timedelta(days=-20), timedelta(days=20))
-"""From a time that matters to the time of a request: often none, or next to it."""
+"""From a limit to the time of a request: often zero, or close to it."""
 several = settings(
     max_examples=examples(60, everyday=15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
@@ -41,18 +41,18 @@ class Clock:
 
 @pytest.fixture
 def clock(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """The clock of the service's requests, of uploads too, which look at it twice."""
-    each = Clock()
+    """The clock of the service's requests, including uploads, which read it twice."""
+    clock = Clock()
     for module in (file_uploads, received_blobs):
-        monkeypatch.setattr(module, "utc_now", lambda: each.now)
-    service.app.dependency_overrides[request_time] = lambda: each.now
-    yield each
+        monkeypatch.setattr(module, "utc_now", lambda: clock.now)
+    service.app.dependency_overrides[request_time] = lambda: clock.now
+    yield clock
     service.app.dependency_overrides.clear()
 
 
 @pytest.fixture
 def slug(service: Service) -> str:
-    """A competition that takes one entry a day and no upload after its close."""
+    """A competition that accepts one entry a day and no uploads after its close."""
     return service.competition(daily_limit=1, upload_grace_seconds=0, opens_at=START - timedelta(days=400))
 
 
@@ -63,11 +63,11 @@ def shown(service: Service, path: str) -> Any:
 
 
 def refusal(service: Service, slug: str) -> str:
-    """Why an upload is refused that is no zip: because of that alone if it could be an entry now."""
+    """Upload a file that is not a zip and return the refusal's slug: ``not-a-zip`` if entries are possible now."""
     return slug_of(service.submit("ada", slug, b"x"))[1]
 
 
-def test_entries_are_taken_while_the_competition_is_shown_as_open(service: Service, clock: Clock, slug: str) -> None:
+def test_entries_are_accepted_while_the_competition_is_shown_as_open(service: Service, clock: Clock, slug: str) -> None:
     @several
     @given(first=TIMES, second=TIMES, zone=ZONES, from_start=st.booleans(), distance=DISTANCES)
     def holds(first: datetime, second: datetime, zone: timezone, from_start: bool, distance: timedelta) -> None:
@@ -89,7 +89,7 @@ def test_entries_are_taken_while_the_competition_is_shown_as_open(service: Servi
 
 
 def _set_times(service: Service, slug: str, opens_at: datetime, closes_at: datetime) -> None:
-    """As if it had been so from the beginning: a start that has passed is changed by nobody."""
+    """Set the times in the database, because no request can change a start in the past."""
     with service.context.sessions.begin() as session:
         times = {"opens_at": opens_at, "closes_at": closes_at + timedelta(days=1)}
         session.execute(update(Competition).where(Competition.slug == slug).values(**times))
@@ -105,7 +105,7 @@ def _page_says(service: Service, slug: str, opens_at: datetime, closes_at: datet
     assert ("Closes " in answer.text) == (now < closes_at)
 
 
-def test_the_next_entry_is_taken_when_it_is_shown_to_be_possible(service: Service, clock: Clock, slug: str) -> None:
+def test_the_next_entry_is_accepted_from_the_shown_time(service: Service, clock: Clock, slug: str) -> None:
     clock.now = START
     _set_times(service, slug, START - timedelta(days=400), START + timedelta(days=800))
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202

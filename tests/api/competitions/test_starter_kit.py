@@ -20,14 +20,14 @@ __all__ = ["terminal"]
 
 
 def offer(service: Service, slug: str, name: str, content: bytes = b"") -> None:
-    """Offer a file, or the training images."""
+    """Offer a file, or the training images if ``content`` is empty."""
     source = {} if content else {"source": "train"}
     path = f"/competitions/{slug}/data/{name}"
     assert service.call("organizer", "PUT", path, content=content, params=source).status_code == 200
 
 
 def baseline(kit: Path, *arguments: str) -> str:
-    """Run the kit's script as a participant does, without Kennel on the path; what it prints."""
+    """Run the kit's script as a participant does, without Kennel on the path. Return its output."""
     command = [sys.executable, "-P", str(kit / "baseline.py"), *arguments]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def baseline(kit: Path, *arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("one_day")
-def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_a_starter_kit_leads_to_a_scored_entry(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition(slug="dogs", title="{Dogs}", rules="Be fair.")
     offer(service, slug, "train.zip")
     offer(service, slug, "notes.txt", b"Read me.")
@@ -48,11 +48,11 @@ def test_from_nothing_to_a_score(terminal: CliTerminal, service: Service, tmp_pa
     done = terminal.run("start", slug, kit, "--json")
     assert done.status == ExitCode.DONE, done.err
     assert done.document == {"competition": slug, "folder": str(kit), "data": ["notes.txt", "train.zip"]}
-    assert sorted(each.name for each in (kit / "data").iterdir()) == ["notes.txt", "train.zip"]
+    assert sorted(file.name for file in (kit / "data").iterdir()) == ["notes.txt", "train.zip"]
     assert (kit / "data" / "notes.txt").read_bytes() == b"Read me."
-    told = (kit / "README.md").read_text()
-    assert told.startswith("# {Dogs}\n")
-    assert "--extractor tiny --tau 0." in told
+    readme = (kit / "README.md").read_text()
+    assert readme.startswith("# {Dogs}\n")
+    assert "--extractor tiny --tau 0." in readme
     again = terminal.run("start", slug, kit)
     assert (again.status, "already" in again.err) == (ExitCode.USAGE, True)
 
@@ -74,12 +74,12 @@ def test_the_gan_makes_images_of_the_right_size(tmp_path: Path) -> None:
     baseline(tmp_path, "--model", "gan", "--seconds", "1", "--count", "70")
     folder = tmp_path / "images"
     subprocess.run([sys.executable, "-m", "zipfile", "-e", tmp_path / "submission.zip", folder], check=True)
-    images = np.stack([np.asarray(Image.open(each)) for each in sorted(folder.iterdir())])
+    images = np.stack([np.asarray(Image.open(path)) for path in sorted(folder.iterdir())])
     assert images.shape == (70, 24, 24, 3)
     assert len(np.unique(images, axis=0)) == 70
 
 
-def test_a_strict_check_names_what_people_object_to(terminal: CliTerminal, tmp_path: Path) -> None:
+def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) -> None:
     train, entry = tmp_path / "train.zip", tmp_path / "entry.zip"
     images = noise_images(1)
     train.write_bytes(zip_of(images))
@@ -99,7 +99,7 @@ def test_a_strict_check_names_what_people_object_to(terminal: CliTerminal, tmp_p
     )
     strict = terminal.run(*asked, "--strict", "--json")
     assert strict.status == ExitCode.FAULTY
-    names = [(each["name"], each["images"]) for each in strict.document["objections"]]
+    names = [(objection["name"], objection["images"]) for objection in strict.document["objections"]]
     assert names == [("repeated-images", 1), ("mirrored-images", 2)]
     entry.write_bytes(zip_of(noise_images(2)))
     assert terminal.run(*asked, "--strict", "--train", train).status == ExitCode.DONE
@@ -118,6 +118,6 @@ def test_a_strict_check_needs_pillow(terminal: CliTerminal, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("name", ["../kit.py", "/etc/hosts", "..", ""])
-def test_no_data_file_leaves_the_folder(tmp_path: Path, name: str) -> None:
+def test_data_files_stay_in_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unreadable):
         path_in(tmp_path, name)
