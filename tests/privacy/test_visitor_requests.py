@@ -142,7 +142,7 @@ def test_no_request_of_a_visitor_takes_more_than_it_counts(visited: Visited, mon
     for route in readable_routes(visited.world.app):
         for address, status, cost in visits_of(route, visited, random):
             statuses[route.path].add(status)
-            if cost.is_dear:
+            if cost.is_expensive:
                 dear[address] = cost
     assert dear == {}
     assert {path for path, seen in statuses.items() if seen == {404}} == NOT_FOR_VISITORS, "nothing drawn exists"

@@ -1,4 +1,4 @@
-"""A web process that is attacked, and what the attack may cost it."""
+"""A web process for tests that attack it and check the cost."""
 
 import secrets
 import socket
@@ -25,21 +25,21 @@ from tests.api.http.web_process import is_answered, web_process
 from tests.conftest import fresh_settings
 
 MAX_FILE_BYTES = 200_000
-"""Of a zip."""
+"""The limit for a zip."""
 MAX_FILES = 2 * MAX_FILES_OF_AN_ACCOUNT
 CHUNK = b"10000\r\n" + b"x" * (1 << 16) + b"\r\n"
 ADDRESSES = iter(f"127.0.{block}.{number}" for block in (1, 2) for number in range(1, 255))
-"""Those of attackers. Each attack has its own."""
+"""Addresses of attackers. Each attack has its own."""
 
 
 class Attacked:
-    """A service with a web process of its own, which is attacked."""
+    """A service with a separate web process under attack."""
 
     def __init__(self, service: Service, pid: int, port: int, held: ExitStack) -> None:
         self.service, self.pid, self.port, self._held = service, pid, port, held
 
     def connect(self, source: str, data: bytes = b"") -> socket.socket:
-        """A connection that stays open until the end of the test, on which as much was sent as is taken."""
+        """Open a connection until the end of the test. Send as much of ``data`` as the process accepts."""
         raw = socket.create_connection(("127.0.0.1", self.port), timeout=60, source_address=(source, 0))
         self._held.callback(raw.close)
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -47,7 +47,7 @@ class Attacked:
         return raw
 
     def send_files(self, slug: str, who: str, chunks: int) -> list[socket.socket]:
-        """More files of one person than may be sent at the same time, none of them with an end."""
+        """Send more endless files of one person than Kennel accepts at the same time."""
         head = (
             f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nHost: kennel\r\n"
             f"Authorization: Bearer {self.service.tokens[who]}\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -56,12 +56,12 @@ class Attacked:
 
     @property
     def files(self) -> int:
-        """The files and connections that the process has open."""
+        """The number of files and connections that the process has open."""
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     @property
     def threads(self) -> int:
-        """The threads of the process."""
+        """The number of threads of the process."""
         return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
 
     @property
@@ -71,18 +71,18 @@ class Attacked:
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
     def require_answer(self) -> None:
-        """Require an answer to another visitor: the attack is read by then, as its bytes came first."""
+        """Require a response to another visitor. By then the process has read the earlier bytes of the attack."""
         wait_until(lambda: is_answered(self.port))
 
     def require_end(self, connections: Sequence[socket.socket]) -> None:
-        """Require that the process ends connections."""
+        """Require that the process ends these connections."""
         names = {raw.getsockname() for raw in connections}
         process = psutil.Process(self.pid)
         wait_until(lambda: names.isdisjoint(tuple(held.raddr) for held in process.net_connections("tcp4")))
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait for what comes sooner or later."""
+    """Wait up to 60 s until a condition holds."""
     deadline = monotonic() + 60
     while not is_so():
         assert monotonic() < deadline
@@ -90,13 +90,13 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def waiting_for_locks(session: Session) -> int:
-    """How many of the database's connections wait for a lock."""
+    """Return how many of the database's connections wait for a lock."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     return int(session.execute(text(query)).scalar_one())
 
 
 def statuses(connections: Sequence[socket.socket]) -> Counter[int]:
-    """The statuses of the answers that are there, without reading them; 0: the connection was reset."""
+    """Count the statuses of the responses so far, without reading them. 0 means a reset connection."""
     answers = Counter[int]()
     for raw in connections:
         raw.setblocking(False)
@@ -113,7 +113,7 @@ def statuses(connections: Sequence[socket.socket]) -> Counter[int]:
 def attacked_process(
     servers: Servers, folder: Path, *, changes: Sequence[str] = (), **variables: str
 ) -> Iterator[tuple[Service, int, int]]:
-    """A service and the id and port of its web process, with these settings."""
+    """Run a service with these settings. Yield it with the id and port of its web process."""
     raise_open_files_limit()
     with (
         fresh_settings(servers, folder) as settings,
@@ -128,7 +128,7 @@ def attacked_process(
 
 @pytest.fixture
 def attacked(process: tuple[Service, int, int]) -> Iterator[Attacked]:
-    """The service of the module; what attacks it is ended afterwards."""
+    """The module's service. Its attacks end with the test."""
     with ExitStack() as held:
         attacked = Attacked(*process, held)
         yield attacked
@@ -136,7 +136,7 @@ def attacked(process: tuple[Service, int, int]) -> Iterator[Attacked]:
 
 
 def session_of_ada(service: Service) -> str:
-    """The secret of a session of Ada's."""
+    """Create a session for Ada and return its secret."""
     secret = secrets.token_urlsafe(32)
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()

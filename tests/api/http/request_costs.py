@@ -1,5 +1,4 @@
-"""What a request costs: statements and rows, which are the same on every machine, as often as the rate limit counts
-it."""
+"""The cost of a request: its statements and rows, relative to the number of requests that the rate limit counts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,26 +10,26 @@ from tests.sql_statements import counted_rows, counted_statements
 
 MAX_STATEMENTS = 25
 MAX_ROWS = 120
-"""Rows that may be read for a request, as often as the rate limit counts it: a page of places and some more, fewer than
-there are teams in the tests."""
+"""Rows that a request may read for each request that the rate limit counts: about a page of the board, and fewer than
+the teams in the tests."""
 
 
 class Cost(NamedTuple):
-    """The statements of a request, the rows that they read, and as how many requests the rate limit counts it."""
+    """The statements of a request, the rows that they read, and the number of requests that the rate limit counts."""
 
     statements: int
     rows: int
     requests: int
 
     @property
-    def is_dear(self) -> bool:
-        """Whether it takes more than it counts."""
+    def is_expensive(self) -> bool:
+        """Whether the request costs more than the rate limit counts."""
         return self.statements > MAX_STATEMENTS * self.requests or self.rows > MAX_ROWS * self.requests
 
 
 @contextmanager
 def measured_cost() -> Iterator[list[Cost]]:
-    """The cost of the one request that is made meanwhile: its only element, at the end."""
+    """Measure the cost of one request. The list gets its only element when the context ends."""
     costs: list[Cost] = []
     counted: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Connections, headers, trailers and chunk sizes beyond the limits are ended before they cost memory."""
+"""Connections, headers, trailers and chunk sizes over the limits end before they cost memory."""
 
 import resource
 import socket
@@ -27,7 +27,7 @@ GET = b"GET / HTTP/1.1\r\nHost: kennel\r\n"
 STATUS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nConnection: close\r\n\r\n"
 CHUNKED = b"POST /sizes HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n"
 MAX_TAKEN = 16 << 20
-"""More than the kernel keeps of a connection that nobody reads from."""
+"""More bytes than the kernel buffers for a connection that nobody reads."""
 
 
 def _app() -> FastAPI:
@@ -39,7 +39,7 @@ def _app() -> FastAPI:
 
     @app.get("/healthz")
     async def answer() -> None:
-        """Answer."""
+        """Respond with an empty body."""
 
     @app.post("/")
     async def list_headers_after_body(request: Request) -> list[str]:
@@ -60,7 +60,6 @@ def _app() -> FastAPI:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """An application on a real port."""
     with serve(_app()) as address:
         yield address
 
@@ -72,7 +71,7 @@ def _connect(address: str, data: bytes = b"", source: str = "127.0.0.1") -> sock
 
 
 def _answer(raw: socket.socket) -> bytes:
-    """What the server sends until it closes the connection."""
+    """Read until the server closes the connection."""
     answer = b""
     try:
         while data := raw.recv(1 << 16):
@@ -83,7 +82,7 @@ def _answer(raw: socket.socket) -> bytes:
 
 
 def _is_closed_after(raw: socket.socket, block: bytes) -> bool:
-    """Send a block over and over; whether the server closes the connection before it has taken far too much."""
+    """Send a block repeatedly. Return whether the server closes the connection within ``MAX_TAKEN`` bytes."""
     try:
         for _ in range(MAX_TAKEN // len(block)):
             raw.sendall(block)
@@ -101,9 +100,9 @@ def _is_closed_after(raw: socket.socket, block: bytes) -> bool:
         (CHUNKED + b"1;x=", b"a" * 60),
         (CHUNKED, b"1;" + b"a" * 6000 + b"\r\nx\r\n"),
     ],
-    ids=["trailers", "one trailer", "trailers of a body that is read", "a chunk's extension", "chunks' extensions"],
+    ids=["trailers", "one trailer", "trailers of a read body", "a chunk's extension", "chunks' extensions"],
 )
-def test_what_follows_the_headers_and_is_no_body_is_bounded(address: str, head: bytes, block: bytes) -> None:
+def test_bytes_after_the_headers_outside_a_body_are_limited(address: str, head: bytes, block: bytes) -> None:
     with _connect(address, head) as raw:
         assert _is_closed_after(raw, block * 1000)
 
@@ -138,7 +137,7 @@ def test_escapes_in_cookies_are_not_decoded(address: str) -> None:
     assert cookies == {"a": '"101"', "b": "/c%2Fd", "e": "f"}
 
 
-def test_trailers_are_no_headers(address: str) -> None:
+def test_trailers_are_not_read_as_headers(address: str) -> None:
     request = b"POST / HTTP/1.1\r\nHost: kennel\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     with _connect(address, request + b"1\r\nx\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n") as raw:
         answer = _answer(raw)
@@ -147,7 +146,7 @@ def test_trailers_are_no_headers(address: str) -> None:
 
 
 @pytest.mark.parametrize("length", [f"Content-Length: {len(STATUS)}", "Transfer-Encoding: chunked"])
-def test_the_body_of_a_request_for_another_protocol_is_no_request(address: str, length: str) -> None:
+def test_an_upgrade_requests_body_is_not_read_as_a_request(address: str, length: str) -> None:
     head = f"POST / HTTP/1.1\r\nHost: kennel\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{length}\r\n\r\n"
     with _connect(address, head.encode()) as raw:
         answer = raw.recv(1 << 16)
@@ -158,7 +157,7 @@ def test_the_body_of_a_request_for_another_protocol_is_no_request(address: str, 
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_a_request_for_another_protocol_is_the_last_of_its_connection(address: str) -> None:
+def test_an_upgrade_request_ends_its_connection(address: str) -> None:
     with _connect(address, GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n") as raw:
         answer = _answer(raw)
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -175,7 +174,7 @@ def test_small_chunks_and_large_bodies_pass(address: str) -> None:
     assert httpx.post(f"{address}/sizes", content=content, trust_env=False).json() == len(content)
 
 
-def test_few_requests_wait_for_the_answer_to_an_earlier_one() -> None:
+def test_the_number_of_pipelined_requests_is_limited() -> None:
     app = _app()
     answered: list[int] = []
 
@@ -201,18 +200,18 @@ def _count(raw: socket.socket, what: bytes, wanted: int) -> int:
     return data.count(what)
 
 
-def test_an_address_has_a_bounded_number_of_connections(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connections_of_an_address_are_limited(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_OF_AN_ADDRESS", 3)
     with ExitStack() as held:
         for _ in range(3):
             held.enter_context(_connect(address, source="127.0.0.2"))
         with _connect(address, source="127.0.0.2") as raw:
             assert _answer(raw).startswith(b"HTTP/1.1 503 ")
-        assert httpx.get(address, trust_env=False).status_code == 200, "another address has its own"
+        assert httpx.get(address, trust_env=False).status_code == 200, "another address has its own limit"
     _wait_until(lambda: _status(address, "127.0.0.2") == b"200")
 
 
-def test_a_trusted_proxy_counts_in_total_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_proxy_has_no_limit_per_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_OF_AN_ADDRESS", 1)
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x",
@@ -228,7 +227,7 @@ def test_a_trusted_proxy_counts_in_total_only(monkeypatch: pytest.MonkeyPatch) -
         assert (_status(address, "127.0.0.2"), _status(address, "127.0.0.3")) == (b"503", b"200")
 
 
-def test_a_new_connection_replaces_the_one_that_has_waited_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_connection_replaces_the_longest_waiting_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS", 2)
     begun = CHUNKED + b"1\r\nx\r\n"
     with serve(_app()) as address, _connect(address, begun), _connect(address, GET) as oldest:
@@ -239,7 +238,7 @@ def test_a_new_connection_replaces_the_one_that_has_waited_longest(monkeypatch: 
 
 
 @pytest.mark.parametrize("data", [b"", GET + b"\r\n"], ids=["silence", "no TLS"])
-def test_a_tls_handshake_has_little_time(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tls_handshake_has_a_time_limit(data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
     with (
         serve(_app(), certificate=self_signed_certificate(tmp_path, "kennel")) as address,

@@ -1,4 +1,4 @@
-"""While an attack on a web process is held open, it stays within its bounds and answers another visitor."""
+"""A web process stays within its limits and responds to other visitors while an attack is open."""
 
 import json
 import re
@@ -43,23 +43,23 @@ from tests.api.http.attacked import (
 )
 from tests.api.http.web_process import resident_bytes
 
-__all__ = ["attacked"]  # a fixture is found by its name here
+__all__ = ["attacked"]  # pytest finds the fixture by its name in this module
 MAX_GROWTH = 64 << 20
 MAX_REQUESTS, MAX_ACCOUNTS = 300, 5
-"""Of an address in a minute and in an hour. These settings of the process, and the next, make tests fast."""
+"""The limits of an address for a minute and for an hour. These settings and the next make the tests fast."""
 MAX_FILES_BYTES = 1_500_000
-"""Of the files that an account sends at the same time."""
+"""The limit for files that an account sends at the same time."""
 MAX_TEAM_BYTES = 1_000_000
 MAX_COMPETITION_BYTES = 4 * MAX_TEAM_BYTES
 NO_LOCK_TIMEOUT = "from scorer.db import answer_timeouts; answer_timeouts.LOCK_SECONDS = 600"
 MAX_THREADS = 40 + 16
-"""For requests, and for everything else."""
+"""40 threads for requests, 16 for everything else."""
 TRAILERS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
 
 
 @pytest.fixture(scope="module")
 def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, int]]:
-    """A service and the id and port of its web process."""
+    """A service with the id and port of its web process."""
     rates = json.dumps({"request": f"{MAX_REQUESTS}/minute", "sign-up": f"{MAX_ACCOUNTS}/hour"})
     changes = [f"request_bodies.MAX_FILE_BYTES_OF_AN_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
     variables = {"KENNEL_RATES": rates, "KENNEL_MAX_TEAM_BYTES": str(MAX_TEAM_BYTES)}
@@ -70,7 +70,7 @@ def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @contextmanager
 def bounded_memory(attacked: Attacked) -> Iterator[None]:
-    """Require that the process does not grow, and answers, while the connections of the context are open."""
+    """Require that the process responds and does not grow while the context's connections are open."""
     before = resident_bytes(attacked.pid)
     yield
     attacked.require_answer()
@@ -88,7 +88,7 @@ def bounded_memory(attacked: Attacked) -> Iterator[None]:
     ],
     ids=["headers", "a long header", "trailers", "a long trailer", "a chunk's extension"],
 )
-def test_bytes_that_are_no_body_cost_little_memory(attacked: Attacked, head: bytes, line: bytes) -> None:
+def test_bytes_outside_a_body_cost_little_memory(attacked: Attacked, head: bytes, line: bytes) -> None:
     source, below = next(ADDRESSES), line * ((MAX_HEADER_BYTES - 2 * len(head)) // len(line))
     with bounded_memory(attacked):
         for _ in range(50):
@@ -112,8 +112,8 @@ def test_forms_cost_little_memory(attacked: Attacked) -> None:
             attacked.connect(next(ADDRESSES), (head + chunks).encode())
 
 
-def test_an_address_has_few_connections_and_all_have_a_bound(attacked: Attacked) -> None:
-    """Each file that the process has open is a connection here. Ten addresses have more than the process takes."""
+def test_connections_are_limited_per_address_and_in_total(attacked: Attacked) -> None:
+    """Each open file of the process is a connection here. Ten addresses open more than the process accepts."""
     limits = Path(f"/proc/{attacked.pid}/limits").read_text()
     (soft, hard) = re.findall(r"Max open files +(\d+) +(\d+)", limits)[0]
     assert int(soft) == min(int(hard), MAX_OPEN_FILES)
@@ -131,7 +131,7 @@ def test_an_address_has_few_connections_and_all_have_a_bound(attacked: Attacked)
     assert MAX_CONNECTIONS <= attacked.files < before + MAX_CONNECTIONS + others
 
 
-def test_requests_at_the_same_time_take_a_bounded_number_of_threads(attacked: Attacked) -> None:
+def test_parallel_requests_use_a_limited_number_of_threads(attacked: Attacked) -> None:
     before = attacked.threads
     request = f"GET {API}/competitions HTTP/1.1\r\nHost: kennel\r\n\r\n".encode()
     for source in (next(ADDRESSES), next(ADDRESSES)):
@@ -142,24 +142,23 @@ def test_requests_at_the_same_time_take_a_bounded_number_of_threads(attacked: At
 
 
 def test_requests_of_an_address_are_counted(attacked: Attacked) -> None:
-    """So is the processor time that they take."""
     source = next(ADDRESSES)
     with httpx.Client(transport=httpx.HTTPTransport(local_address=source)) as http:
         statuses = [http.get(f"http://127.0.0.1:{attacked.port}/").status_code for _ in range(MAX_REQUESTS + 50)]
         attacked.require_answer()
-    assert statuses.count(200) <= MAX_REQUESTS * 2, "a minute may have ended meanwhile"
+    assert statuses.count(200) <= MAX_REQUESTS * 2, "two minutes of the limit may have been used"
     assert set(statuses) == {200, 429}
 
 
-def test_cookies_keep_nobody_waiting(attacked: Attacked) -> None:
-    """Some versions of Python take seconds to decode one of these."""
+def test_long_cookies_do_not_block_other_visitors(attacked: Attacked) -> None:
+    """Some versions of Python take seconds to decode one of these cookies."""
     cookie = b'a="' + b'\\"' * ((MAX_HEADER_BYTES - 1000) // 2) + b'"'
     for _ in range(20):
         attacked.connect(next(ADDRESSES), b"GET / HTTP/1.1\r\nHost: kennel\r\nCookie: " + cookie + b"\r\n\r\n")
     attacked.require_answer()
 
 
-def test_an_address_makes_few_rows(attacked: Attacked) -> None:
+def test_an_address_creates_a_limited_number_of_accounts(attacked: Attacked) -> None:
     with attacked.service.context.sessions() as session:
         before = session.query(Account).count()
     with httpx.Client(transport=httpx.HTTPTransport(local_address=next(ADDRESSES)), timeout=60) as http:
@@ -175,8 +174,10 @@ def test_an_address_makes_few_rows(attacked: Attacked) -> None:
 @pytest.mark.parametrize(
     ("path", "table", "limit"), [("tokens", Token, MAX_TOKENS), ("webhooks", Webhook, MAX_WEBHOOKS)]
 )
-def test_an_account_makes_few_rows(attacked: Attacked, path: str, table: Any, limit: int) -> None:
-    """Each of the requests has found room before a row is written."""
+def test_parallel_requests_do_not_exceed_an_accounts_limits(
+    attacked: Attacked, path: str, table: Any, limit: int
+) -> None:
+    """All requests pass the check of the limit before a row is written."""
     secret, many = session_of_ada(attacked.service), 8
     body = json.dumps({"tokens": {"name": "many"}, "webhooks": {"url": "https://example.org/"}}[path])
     headers = {"Cookie": f"kennel={secret}", "X-CSRF-Token": csrf_token(secret), "Content-Type": "application/json"}
@@ -198,8 +199,8 @@ def test_an_account_makes_few_rows(attacked: Attacked, path: str, table: Any, li
     assert statuses(sent) == {201: 1, 409: many - 1}
 
 
-def test_an_account_fills_no_disk(attacked: Attacked) -> None:
-    """Each of its files is refused at its limit, and it sends few at the same time."""
+def test_an_account_cannot_fill_the_disk(attacked: Attacked) -> None:
+    """Files over the limit are refused, and the number of parallel files is limited."""
     slug, before = attacked.service.competition(), attacked.stored_bytes
     for chunks in (2, 20):
         attacked.send_files(slug, "ada", chunks)
@@ -207,8 +208,8 @@ def test_an_account_fills_no_disk(attacked: Attacked) -> None:
     assert 0 < attacked.stored_bytes - before <= MAX_FILES_OF_AN_ACCOUNT * MAX_FILE_BYTES
 
 
-def test_small_pieces_of_an_upload_make_few_files(attacked: Attacked) -> None:
-    """The last piece is still being sent. A file more may be on its way to replace another."""
+def test_small_pieces_of_an_upload_create_few_files(attacked: Attacked) -> None:
+    """The last piece is still being sent. There may be one more file, which will replace another."""
     slug, pieces = attacked.service.competition(), 100
     folder = Path(attacked.service.context.settings.blob_url.removeprefix("file://")) / "uploads"
     tus = {"Tus-Resumable": "1.0.0", "Authorization": f"Bearer {attacked.service.tokens['ada']}"}
@@ -227,7 +228,7 @@ def test_small_pieces_of_an_upload_make_few_files(attacked: Attacked) -> None:
     assert len(files) <= 2
 
 
-def test_the_files_that_an_account_announces_have_bounded_bytes(attacked: Attacked) -> None:
+def test_the_announced_bytes_of_an_account_are_limited(attacked: Attacked) -> None:
     slug = attacked.service.competition()
     head = (
         f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nHost: kennel\r\n"
@@ -239,7 +240,7 @@ def test_the_files_that_an_account_announces_have_bounded_bytes(attacked: Attack
     assert statuses(sent) == {429: MAX_FILES_OF_AN_ACCOUNT - MAX_FILES_BYTES // MAX_FILE_BYTES}
 
 
-def test_teams_announce_no_more_than_their_quota_and_share(attacked: Attacked) -> None:
+def test_teams_cannot_announce_more_than_their_quota_and_share(attacked: Attacked) -> None:
     slug, before, files = attacked.service.competition(), attacked.stored_bytes, MAX_TEAM_BYTES // MAX_FILE_BYTES
     url = f"http://127.0.0.1:{attacked.port}{API}/competitions/{slug}/uploads"
 
@@ -257,8 +258,8 @@ def test_teams_announce_no_more_than_their_quota_and_share(attacked: Attacked) -
     assert attacked.stored_bytes == before
 
 
-def test_bodies_that_are_read_into_memory_are_bounded(attacked: Attacked) -> None:
-    """Each, those of an address, and all together."""
+def test_bodies_in_memory_are_limited(attacked: Attacked) -> None:
+    """A body, the bodies of an address, and all bodies together are limited."""
     head = f"POST {API}/session HTTP/1.1\r\nHost: kennel\r\nContent-Type: application/json\r\n".encode()
     chunked, source = head + b"Transfer-Encoding: chunked\r\n\r\n", next(ADDRESSES)
     with bounded_memory(attacked):
@@ -274,7 +275,7 @@ def test_bodies_that_are_read_into_memory_are_bounded(attacked: Attacked) -> Non
     assert set(statuses(waiting)) <= {503, 0}
 
 
-def test_requests_that_wait_for_an_earlier_one_are_few(attacked: Attacked) -> None:
+def test_pipelined_requests_are_limited(attacked: Attacked) -> None:
     raw = attacked.connect(next(ADDRESSES), f"GET {API}/competitions HTTP/1.1\r\nHost: k\r\n\r\n".encode() * 1000)
     attacked.require_answer()
     attacked.require_end([raw])
@@ -286,7 +287,7 @@ def test_requests_that_wait_for_an_earlier_one_are_few(attacked: Attacked) -> No
 
 
 def test_slow_requests_of_an_account_leave_room_for_others(attacked: Attacked) -> None:
-    """What they read is locked. Threads and connections to the database are left."""
+    """The requests wait for a locked table. Threads and database connections stay free for others."""
     token, too_many = attacked.service.tokens["ada"], 8
     ask = f"GET {API}/notices HTTP/1.1\r\nHost: kennel\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     with attacked.service.context.sessions() as session:

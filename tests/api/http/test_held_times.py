@@ -1,4 +1,4 @@
-"""What a slow or silent peer holds ends after its time, and a disk without room takes no file."""
+"""Slow and silent connections end after their time limit, and a full disk accepts no file."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tests.api.http.attacked import (
     wait_until,
 )
 
-__all__ = ["attacked"]  # a fixture is found by its name here
+__all__ = ["attacked"]  # pytest finds the fixture by its name in this module
 CONNECTIONS = 5
 SHORT_TIMES = (
     "server_protocol.HEADER_SECONDS = server_protocol.UNREAD_SECONDS = server_protocol.DRAIN_SECONDS = 2.0",
@@ -26,7 +26,7 @@ SHORT_TIMES = (
 
 @pytest.fixture(scope="module")
 def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, int]]:
-    """A service and the id and port of its web process."""
+    """A service with the id and port of its web process."""
     folder = tmp_path_factory.mktemp("attacked")
     with attacked_process(servers, folder, changes=SHORT_TIMES, KENNEL_MIN_FREE_BYTES=str(1 << 60)) as process:
         yield process
@@ -45,9 +45,9 @@ def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
         (f"POST {API}/nothing HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", 404),
         (f"GET {API}/openapi.json HTTP/1.1\r\n\r\n" * 16, 200),
     ],
-    ids=["headers", "a body", "a file", "the rest of a body", "an answer"],
+    ids=["headers", "a body", "a file", "the rest of a body", "a response"],
 )
-def test_what_waits_for_its_peer_ends(attacked: Attacked, request_: str, status: int) -> None:
+def test_connections_that_wait_for_their_peer_end(attacked: Attacked, request_: str, status: int) -> None:
     slug, source = attacked.service.competition(), next(ADDRESSES)
     data = request_.replace("{slug}", slug).replace("{session}", session_of_ada(attacked.service))
     data = data.replace(" HTTP/1.1\r\n", " HTTP/1.1\r\nHost: kennel\r\n")
@@ -57,7 +57,7 @@ def test_what_waits_for_its_peer_ends(attacked: Attacked, request_: str, status:
     assert set(statuses(sent)) <= {status, 0}
 
 
-def test_a_full_disk_takes_no_file(attacked: Attacked) -> None:
+def test_a_full_disk_accepts_no_file(attacked: Attacked) -> None:
     slug, before = attacked.service.competition(), attacked.stored_bytes
     sent = attacked.send_files(slug, "ada", 2)
     attacked.require_answer()

@@ -1,4 +1,4 @@
-"""The memory of a web container: what each part may take, added up, and all of it taken at the same time."""
+"""The memory of a web container: the sum of the limits of its parts, and an attack on all parts at the same time."""
 
 import json
 import struct
@@ -30,13 +30,13 @@ from tests.factories import noise_images, zip_of
 MIB, GIB = 1 << 20, 1 << 30
 IMAGES = 10_000
 COPIES = 4
-"""Of the bytes that a limited process reads: the caller's, those in the memory they share, and two in the process."""
+"""Copies of the bytes that a limited process reads: one of the caller, one in shared memory, two in the process."""
 AT_REST = 512 * MIB
-"""A web process, its fork server and what 40 threads hold."""
+"""A web process, its fork server and the memory of 40 threads."""
 BUDGET = {
     "at rest": AT_REST,
-    "bodies that wait": MAX_WAITING_BYTES,
-    "cached answers": CAPACITY_BYTES,
+    "waiting bodies": MAX_WAITING_BYTES,
+    "cached responses": CAPACITY_BYTES,
     "decoded images": MAX_KEPT_BYTES,
     "passwords": MAX_CONCURRENT_HASHES * 64 * MIB,
     "participants' files": SMALL.number
@@ -44,7 +44,7 @@ BUDGET = {
         DIRECTORY.memory_bytes + COPIES * ImageSpec(IMAGES, 64).directory_bytes,
         NOTEBOOK.memory_bytes + COPIES * MAX_CODE_BYTES,
     ),
-    "organizers' files and photographs": LARGE.number
+    "organizers' files and reference images": LARGE.number
     * max(
         LARGE_DIRECTORY.memory_bytes + COPIES * reference_set.MAX_DIRECTORY_BYTES,
         decoder_process.MEMORY_BYTES + decoder_process.REFERENCE_BYTES,
@@ -56,7 +56,7 @@ CELLS = b'{"nbformat":4,"cells":['
 MANY_CELLS = CELLS + b"{}," * ((MAX_CODE_BYTES - 60) // 3) + b"{}]}"
 LONG_CELL = CELLS + b'"' + b"x" * (MAX_CODE_BYTES - 60) + b'"]}'
 ATTACKS = 3
-"""Of each kind and account at the same time."""
+"""Attacks of each kind and account at the same time."""
 
 
 def test_the_web_container_has_room_for_its_budget() -> None:
@@ -72,7 +72,7 @@ def test_the_web_container_has_room_for_its_budget() -> None:
 
 
 def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path) -> None:
-    """Notebooks, directories, passwords and an organizer's directory, many more than there are turns."""
+    """Notebooks, directories, passwords and an organizer's directories: many more than run at the same time."""
     small, large = service.competition(image_count=10), service.competition(image_count=IMAGES)
     people = ("ada", "bob", "eve")
     entries = {
@@ -91,7 +91,7 @@ def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path)
         requests = [send("organizer", "PUT", f"/competitions/{large}/references/train", references) for _ in range(2)]
         for number in range(ATTACKS):
             for who in people:
-                notebook = MANY_CELLS if (who, number) == ("ada", 0) else LONG_CELL  # the first takes seconds to read
+                notebook = MANY_CELLS if (who, number) == ("ada", 0) else LONG_CELL  # reading the first takes seconds
                 requests.append(send(who, "PUT", f"/submissions/{entries[who]}/code", notebook))
                 requests.append(send(who, "POST", f"/competitions/{large}/submissions", directory))
         with _readings(web) as readings, ThreadPoolExecutor(len(requests) + ATTACKS) as pool:
@@ -105,7 +105,7 @@ def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path)
     assert answered
     assert is_held
     assert statuses <= {200, 201, 401, 409, 422, 429, 503}
-    assert {200, 422} <= statuses, "both kinds of files were read"
+    assert {200, 422} <= statuses, "valid and invalid files were read"
     memory, processes = map(max, zip(*readings, strict=True))
     assert memory < sum(BUDGET.values())
     assert 1 < processes <= SMALL.number + LARGE.number
@@ -119,7 +119,7 @@ def _sign_in(port: int, body: bytes, number: int) -> int:
 
 
 def _hostile_zip(members: int, *, extra_bytes: int) -> bytes:
-    """A directory alone, as long as it may be, whose members have many extra fields."""
+    """Return a zip that is only a central directory. Its members have ``extra_bytes`` of extra fields."""
     extra = struct.pack("<HH", 0x9999, 0) * (extra_bytes // 4) + struct.pack("<HHQ", 1, 8, 10)
     names = (b"%d.png" % number for number in range(members))
     heads = (
@@ -134,17 +134,17 @@ def _hostile_zip(members: int, *, extra_bytes: int) -> bytes:
 
 @contextmanager
 def _readings(web: int) -> Iterator[list[tuple[int, int]]]:
-    """The memory of a process with all its children, and how many limited processes there are, again and again."""
+    """Read the memory of a process with its children, and the number of limited processes, every 50 ms."""
     readings: list[tuple[int, int]] = []
     end = Event()
 
-    def read_on() -> None:
+    def read_repeatedly() -> None:
         while not end.wait(0.05):
             children = psutil.Process(web).children(recursive=True)
             limited = [child for child in children if _parent(child) not in {web, None}]
             readings.append((sum(map(_memory, [web, *(child.pid for child in children)])), len(limited)))
 
-    thread = Thread(target=read_on)
+    thread = Thread(target=read_repeatedly)
     thread.start()
     try:
         yield readings
@@ -154,14 +154,14 @@ def _readings(web: int) -> Iterator[list[tuple[int, int]]]:
 
 
 def _parent(process: psutil.Process) -> int | None:
-    """The process that started it; None once it has ended."""
+    """Return the id of the parent process, or None if the process has ended."""
     with suppress(psutil.NoSuchProcess):
         return process.ppid()
     return None
 
 
 def _memory(process: int) -> int:
-    """Its memory, of which pages that it shares count in part; 0 once it has ended."""
+    """Return the proportional set size in bytes, or 0 if the process has ended."""
     with suppress(OSError, StopIteration):
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete in words, and true of who may call what and of errors as they are sent."""
+"""The OpenAPI document is valid and described completely. It matches the permissions and errors of the service."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ DOCUMENT = openapi()
 OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
 EXAMPLES = {"study_id": "1", "submission_id": "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55", "kind": "public", "role": "train"}
 OTHERWISE_REFUSED = {"/metrics", f"{API}/session/passkey-options", f"{API}/session/second-factor"}
-"""What asks for a token of the operator's, or for a sign-in that has begun."""
+"""Paths that require the operator's token or a started sign-in."""
 MAX_PAGE = 1000
 SCALARS = {"string", "integer", "number", "boolean"}
 WHOLES = {
@@ -42,7 +42,7 @@ WHOLES = {
     "BoardUncertainty",
     "accounts.download_own_data",
 }
-"""Answers that are one thing with all its parts, or the first of each of several lists that are paged elsewhere."""
+"""Responses with all parts of one object, or with the first pages of lists that other operations page."""
 
 
 def operations() -> Iterator[dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_is_valid() -> None:
     validate(DOCUMENT)
 
 
-def test_operations_have_short_names_of_their_own() -> None:
+def test_operations_have_short_unique_names() -> None:
     names = [operation["operationId"] for operation in operations()]
     assert len(set(names)) == len(names)
     assert {"submissions.submit", "submissions.list", "submissions.get", "leaderboard.get"} <= set(names)
@@ -68,8 +68,8 @@ def test_operations_and_parameters_are_described() -> None:
             assert parameter.get("description"), (operation["operationId"], parameter["name"])
 
 
-def test_summaries_say_what_operations_do() -> None:
-    """Lists of operations and generated clients show them; a rating link's operations do the same as those without."""
+def test_summaries_are_short_and_distinguish_operations() -> None:
+    """Lists of operations and generated clients show them. Operations by rating link have the same summary."""
     operation_of: dict[str, str] = {}
     for operation in operations():
         name = operation["operationId"].removesuffix("_by_link")
@@ -80,7 +80,7 @@ def test_summaries_say_what_operations_do() -> None:
 
 def test_every_json_body_has_an_example_that_its_schema_accepts() -> None:
     bodies = [operation["requestBody"]["content"] for operation in operations() if "requestBody" in operation]
-    named = {each["application/json"]["schema"]["$ref"].rpartition("/")[2] for each in bodies if "$ref" in str(each)}
+    named = {body["application/json"]["schema"]["$ref"].rpartition("/")[2] for body in bodies if "$ref" in str(body)}
     assert len(named) > 40
     schemas = DOCUMENT["components"]["schemas"]
     assert sorted(name for name in named if "examples" not in schemas[name]) == []
@@ -90,8 +90,8 @@ def test_every_json_body_has_an_example_that_its_schema_accepts() -> None:
 
 
 def answers_with_lists() -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """Every GET whose JSON holds a list of more than words and numbers: its operation, the name of its schema or, where
-    it has none, of the operation, and the schema."""
+    """Yield every GET with a list of objects in its JSON: the operation, a name and the schema. The name is that of
+    the schema or, without one, of the operation."""
     for methods in DOCUMENT["paths"].values():
         operation = methods.get("get", {"responses": {}})
         content = operation["responses"].get("200", {}).get("content", {})
@@ -100,28 +100,32 @@ def answers_with_lists() -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]
         schema = DOCUMENT["components"]["schemas"].get(name, schema)
         parts = [schema, *schema.get("properties", {}).values(), schema.get("additionalProperties")]
         arrays = [part for part in parts if isinstance(part, dict) and part.get("type") == "array"]
-        if any(each["items"].get("type") not in SCALARS for each in arrays):
+        if any(array["items"].get("type") not in SCALARS for array in arrays):
             yield operation, name or operation["operationId"], schema
 
 
-def test_every_list_is_paged_in_one_dialect() -> None:
-    """A GET that answers a list takes ``after`` and ``limit`` and says ``next_after``; whatever else holds lists is one
-    thing with its parts."""
+def test_every_list_is_paged_with_the_same_parameters() -> None:
+    """A GET that returns a list has the parameters ``after`` and ``limit`` and the field ``next_after``. Other
+    responses with lists are one object with its parts."""
     wholes = set()
     for operation, name, schema in answers_with_lists():
-        asked = {each["name"]: each["schema"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+        asked = {
+            parameter["name"]: parameter["schema"]
+            for parameter in operation.get("parameters", ())
+            if parameter["in"] == "query"
+        }
         if "next_after" not in schema.get("properties", {}):
-            assert name in WHOLES, f"{operation['operationId']} answers a list that cannot be paged"
+            assert name in WHOLES, f"{operation['operationId']} returns a list that cannot be paged"
             wholes.add(name)
             continue
-        assert {each["type"] for each in schema["properties"]["next_after"]["anyOf"]} == {"integer", "null"}
+        assert {option["type"] for option in schema["properties"]["next_after"]["anyOf"]} == {"integer", "null"}
         assert "next_after" in schema["required"], name
         assert "integer" in str(asked["after"]), operation["operationId"]
         assert asked["limit"]["maximum"] <= MAX_PAGE, operation["operationId"]
     assert wholes == WHOLES
 
 
-def test_every_described_answer_is_one_of_an_operation() -> None:
+def test_every_described_response_is_used() -> None:
     used = {answer.get("$ref") for operation in operations() for answer in operation["responses"].values()}
     assert {f"#/components/responses/{name}" for name in DOCUMENT["components"]["responses"]} == used - {None}
 
@@ -132,7 +136,7 @@ def test_schemas_have_plain_names() -> None:
 
 
 def test_files_are_described() -> None:
-    """Uploads have a body; whatever is answered but by HEAD has a schema."""
+    """Uploads have a body. Responses have a schema, except those to HEAD."""
     for method, path in OPERATIONS:
         operation = DOCUMENT["paths"][path][method]
         for status, answer in operation["responses"].items():
@@ -144,7 +148,7 @@ def test_files_are_described() -> None:
     assert submit["requestBody"]["content"]["application/octet-stream"]["schema"]["format"] == "binary"
 
 
-def test_callers_prove_who_they_are_by_a_token_or_by_a_session() -> None:
+def test_callers_authenticate_with_a_token_or_a_session() -> None:
     schemes = DOCUMENT["components"]["securitySchemes"]
     assert {name for operation in operations() for way in operation["security"] for name in way} == schemes.keys()
     assert (schemes["token"]["type"], schemes["token"]["scheme"]) == ("http", "bearer")
@@ -153,7 +157,7 @@ def test_callers_prove_who_they_are_by_a_token_or_by_a_session() -> None:
     assert all(any("session" in way for way in operation["security"]) for operation in by_token)
 
 
-def test_strangers_are_refused_where_the_document_says_so(service: Service) -> None:
+def test_anonymous_callers_are_refused_as_documented(service: Service) -> None:
     service.competition()
     for method, path in OPERATIONS:
         filled = re.sub(r"\{(\w+)\}", lambda part: EXAMPLES.get(part[1], "dogs" if part[1] == "slug" else "1"), path)
@@ -175,7 +179,7 @@ def test_strangers_are_refused_where_the_document_says_so(service: Service) -> N
         ("POST", "/competitions/dogs/publication", "organizer", {"published": True, "reason": "It is over."}, 409),
     ],
 )
-def test_errors_are_as_described(
+def test_errors_match_their_description(
     service: Service, method: str, path: str, who: str | None, body: dict[str, Any] | None, status: int
 ) -> None:
     service.competition(slug="dogs")
@@ -207,7 +211,7 @@ def test_the_page_shows_every_operation_and_schema(service: Service) -> None:
     assert again.status_code == 304
 
 
-def test_the_introduction_for_language_models_names_what_there_is(service: Service) -> None:
+def test_the_introduction_for_language_models_names_existing_paths(service: Service) -> None:
     answer = service.http.get("/llms.txt")
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
     site = service.app.state.settings.public_url
@@ -215,7 +219,7 @@ def test_the_introduction_for_language_models_names_what_there_is(service: Servi
     calls = re.findall(r"`([A-Z]+) (/api/v1/[^`]+)`", answer.text)
     assert len(calls) == 7
     assert [call for call in calls if call[0].lower() not in DOCUMENT["paths"].get(call[1], {})] == []
-    linked = [each.removeprefix(site) for each in re.findall(r"\]\(([^)]+)\)", answer.text)]
+    linked = [address.removeprefix(site) for address in re.findall(r"\]\(([^)]+)\)", answer.text)]
     assert {address: service.http.get(address).status_code for address in linked} == dict.fromkeys(linked, 200)
     assert len(linked) == 3
 

@@ -1,4 +1,4 @@
-"""Requests that are too large, too slow or too many are ended, whatever their type; an account has few at a time."""
+"""Requests that are too large, too slow or too many end, and the parallel requests of an account are limited."""
 
 import json
 import re
@@ -37,7 +37,7 @@ SIGN_IN = b"POST /api/v1/session HTTP/1.1\r\nHost: kennel\r\nContent-Type: appli
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """The application on a real port, without a database: what is refused here is refused before one is asked."""
+    """The application on a real port without a database. The limits refuse requests before they need one."""
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
     )
@@ -47,26 +47,26 @@ def address() -> Iterator[str]:
 
 @contextmanager
 def connection(address: str, data: bytes = b"") -> Iterator[socket.socket]:
-    """A connection on which ``data`` was sent."""
+    """Open a connection and send ``data``."""
     with socket.create_connection(("127.0.0.1", urlsplit(address).port or 0), timeout=60) as raw:
         raw.sendall(data)
         yield raw
 
 
 def answer_of(raw: socket.socket) -> bytes:
-    """What the server sends until it closes the connection; fails if it does not."""
+    """Read until the server closes the connection. Fail if it does not."""
     answer = b""
     try:
         while data := raw.recv(1 << 16):
             answer += data
-    except ConnectionResetError:  # it was closed while bytes of ours were on their way
+    except ConnectionResetError:  # the server closed it while our bytes were on their way
         pass
     return answer
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "application/vnd.x+json"])
 @pytest.mark.parametrize("path", ["/api/v1/session", "/api/v1/password-resets"])
-def test_a_body_without_an_end_is_refused_at_its_limit(address: str, path: str, content_type: str) -> None:
+def test_an_endless_body_is_refused_at_its_limit(address: str, path: str, content_type: str) -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -81,7 +81,7 @@ def test_a_body_without_an_end_is_refused_at_its_limit(address: str, path: str, 
     assert answer.json()["type"] == "urn:kennel:problem:too-large"
 
 
-def test_a_body_that_is_declared_too_large_is_not_waited_for(address: str) -> None:
+def test_a_body_with_a_declared_size_over_the_limit_is_refused(address: str) -> None:
     with connection(address, SIGN_IN + b"Content-Length: 999999999\r\n\r\n{") as raw:
         assert b" 413 " in answer_of(raw).splitlines()[0]
 
@@ -94,19 +94,17 @@ def test_a_body_that_does_not_end_in_time_is_refused(address: str, monkeypatch: 
     assert b"urn:kennel:problem:too-slow" in answer
 
 
-def test_an_address_sends_a_bounded_number_of_bodies_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parallel_bodies_of_an_address_are_limited(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_bodies, "MAX_BODIES_OF_A_CLIENT", 2)
     begun = SIGN_IN + b"Content-Length: 100\r\n\r\n{"
     with ExitStack() as connections:
         for _ in range(2):
             connections.enter_context(connection(address, begun))
         assert _first_refusal(address) == (429, "urn:kennel:problem:too-many-bodies")
-    _wait_until(lambda: _sign_in(address).status_code != 429)  # the server has seen that the two are gone
+    _wait_until(lambda: _sign_in(address).status_code != 429)  # until the server sees the two closed connections
 
 
-def test_bodies_that_wait_for_their_end_have_bounded_memory_together(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_bodies_have_a_total_limit(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_bodies, "MAX_WAITING_BYTES", 1000)
     with connection(address, SIGN_IN + b"Content-Length: 990\r\n\r\n{" + b" " * 980):
         assert _first_refusal(address) == (503, "urn:kennel:problem:busy")
@@ -125,7 +123,7 @@ def _sign_in(address: str) -> httpx.Response:
 
 
 def _first_refusal(address: str) -> tuple[int, str]:
-    """The first answer that comes from a limit, once the server has read what other connections have sent."""
+    """Repeat a request until a limit refuses it, once the server has read the other connections' bytes."""
     answers: list[httpx.Response] = []
 
     def is_refused() -> bool:
@@ -136,7 +134,7 @@ def _first_refusal(address: str) -> tuple[int, str]:
     return answers[-1].status_code, answers[-1].json()["type"]
 
 
-def test_a_route_that_streams_has_no_limit_but_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_its_own_limit_applies_to_a_streaming_route(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
 
     @app.post("/")
@@ -150,7 +148,7 @@ def test_a_route_that_streams_has_no_limit_but_its_own(monkeypatch: pytest.Monke
         assert httpx.post(address, content=content, trust_env=False, timeout=60).json() == 2 * MAX_BODY_BYTES
 
 
-def test_a_file_that_brings_no_byte_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_sends_no_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
 
     @app.post("/")
@@ -166,14 +164,14 @@ def test_a_file_that_brings_no_byte_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     assert b"urn:kennel:problem:too-slow" in answer
 
 
-def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parallel_files_of_an_account_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
     sent: list[int] = []
 
     @app.post("/{account}")
     async def count(account: int, request: Request) -> int:
         async for chunk in streamed_body(request, account):
-            sent.append(len(chunk))  # noqa: PERF401 - the test looks at it meanwhile
+            sent.append(len(chunk))  # noqa: PERF401 - the test reads the list meanwhile
         return len(sent)
 
     app.add_middleware(RequestBodies)
@@ -184,7 +182,9 @@ def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.
         connection(address, b"POST /1 HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw,
     ):
         _wait_until(lambda: len(sent) == 1)
-        assert [httpx.post(f"{address}/{each}", content=b"y", trust_env=False).status_code for each in (1, 2)] == [
+        assert [
+            httpx.post(f"{address}/{account}", content=b"y", trust_env=False).status_code for account in (1, 2)
+        ] == [
             429,
             200,
         ]
@@ -193,7 +193,7 @@ def test_an_account_sends_a_bounded_number_of_files_at_once(monkeypatch: pytest.
         assert httpx.post(f"{address}/1", content=b"y", trust_env=False).status_code == 200
 
 
-def test_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_of_an_accounts_parallel_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     app = FastAPI()
     arrived: list[int] = []
     whole: list[int] = []
@@ -202,7 +202,7 @@ def test_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeyp
     @app.post("/{account}")
     async def receive(account: int, request: Request) -> int:
         async for chunk in streamed_body(request, account):
-            arrived.append(len(chunk))  # noqa: PERF401 - the test looks at it meanwhile
+            arrived.append(len(chunk))  # noqa: PERF401 - the test reads the list meanwhile
         whole.append(account)
         await run_in_threadpool(stored.wait, 60)
         return len(arrived)
@@ -223,11 +223,11 @@ def test_files_that_an_account_sends_at_once_have_bounded_bytes_together(monkeyp
         _wait_until(lambda: whole == [1])
         refused.append(send(1, b"yy"))
         stored.set()
-        assert refused == [429, 429, 429], "announced or not, and until what has arrived is stored"
-        assert send(2, b"yy") == 200, "another account has its own"
+        assert refused == [429, 429, 429], "with or without an announced size, until the first file is stored"
+        assert send(2, b"yy") == 200, "another account has its own limit"
         assert b" 200 " in raw.recv(1 << 16)
         _wait_until(lambda: send(1, b"yy") == 200)
-        assert send(1, iter([b"y" * 6] * 2)) == 200, "a file alone may be larger"
+        assert send(1, iter([b"y" * 6] * 2)) == 200, "a single file may be larger"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_headers_that_do_not_end_in_time_close_the_connection(
 def test_later_headers_that_do_not_end_in_time_close_the_connection(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Begun when the first answer is there: from then on the server's time for idle connections does not count."""
+    """The headers start after the first response, when the server's timeout for idle connections no longer applies."""
     monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
     with connection(address, b"GET /healthz HTTP/1.1\r\nHost: kennel\r\n\r\n") as raw:
         head, _, body = _received(raw, b"\r\n\r\n").partition(b"\r\n\r\n")
@@ -262,24 +262,24 @@ def _received(raw: socket.socket, end: bytes) -> bytes:
     return data
 
 
-def test_every_web_server_is_started_with_these_limits() -> None:
+def test_every_web_server_starts_with_these_limits() -> None:
     command = " ".join(web_command("127.0.0.1", 8000, 1))
     image = (Path(__file__).parents[3] / "deploy" / "Dockerfile").read_text()
     (started,) = re.findall(r"^CMD (\[.*uvicorn.*\])$", image, re.M)
     for server in (command, " ".join(json.loads(started))):
         (protocol,) = re.findall(r"--http (\S+)", server)
         assert import_from_string(protocol) is BoundedHttpProtocol
-        assert f"--loop {SERVER_LOOP} " in server, "connections would not count before their TLS handshake"
-        assert "--ws none" in server, "uvicorn's own protocol for WebSockets has none of them"
+        assert f"--loop {SERVER_LOOP} " in server, "otherwise connections would not count before their TLS handshake"
+        assert "--ws none" in server, "uvicorn's protocol for WebSockets has no such limits"
 
 
-def test_headers_without_an_end_close_the_connection(address: str) -> None:
+def test_endless_headers_close_the_connection(address: str) -> None:
     with connection(address, b"GET / HTTP/1.1\r\nX: ") as raw:
         assert _sends_until_closed(raw, b"x" * 1000) < 100 * server_protocol.MAX_HEADER_BYTES
 
 
 def _sends_until_closed(raw: socket.socket, data: bytes) -> int:
-    """Send over and over until the server has closed the connection; how many bytes it took."""
+    """Send repeatedly until the server closes the connection. Return the number of accepted bytes."""
     sent = 0
     deadline = monotonic() + 60
     while monotonic() < deadline:
@@ -289,10 +289,10 @@ def _sends_until_closed(raw: socket.socket, data: bytes) -> int:
             return sent
         sent += len(data)
         sleep(0.001)
-    raise AssertionError(f"the connection is open after {sent} bytes")
+    raise AssertionError(f"The connection is still open after {sent} bytes.")
 
 
-def test_one_too_many_is_refused_until_another_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_over_the_limit_is_refused_until_another_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 1)
     app = FastAPI()
     error_handlers.add_error_handlers(app)
@@ -318,7 +318,7 @@ def test_one_too_many_is_refused_until_another_is_over(monkeypatch: pytest.Monke
         assert slow.result(60).json() is True
     assert (refused.status_code, refused.json()["type"]) == (429, "urn:kennel:problem:too-many-requests")
     assert refused.headers["Retry-After"] == "1"
-    assert another.status_code == 200, "another account has its own"
+    assert another.status_code == 200, "another account has its own limit"
     assert http.get("/1").status_code == 200
 
 
@@ -326,12 +326,16 @@ def test_requests_of_accounts_are_counted(service: Service, monkeypatch: pytest.
     slug = service.competition()
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 0)
     assert service.call("ada", "GET", f"/competitions/{slug}").status_code == 429
-    assert service.call("ada", "GET", "/kaggle/bundles/x.zip").status_code == 400, "as its client reads refusals"
+    assert service.call("ada", "GET", "/kaggle/bundles/x.zip").status_code == 400, (
+        "the status that the kaggle client expects"
+    )
     assert "in progress" in service.call("ada", "GET", f"/kaggle/bundles/{slug}.zip").text
     assert service.call(None, "GET", f"/competitions/{slug}").status_code == 200
 
 
-def test_whoever_follows_entries_asks_as_before(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_stream_does_not_count_as_a_parallel_request(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entry = service.submit("ada", service.competition(), zip_of(noise_images(10))).json()
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 1)
     with serve(service.app) as url, listen_to_events(url, service.tokens["ada"], entry["id"]) as events:

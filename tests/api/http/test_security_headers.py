@@ -1,4 +1,4 @@
-"""Headers of every answer, whoever has made it."""
+"""Security headers of every response."""
 
 import pytest
 from fastapi.testclient import TestClient
@@ -20,24 +20,26 @@ EVERYWHERE = {
         ("/", 200), ("/no-such", 404), ("/static/base.css", 200), (f"{API}/me?x=%00", 422),
     ],
 )  # fmt: skip
-def test_every_answer_has_them(service: Service, path: str, status: int) -> None:
+def test_every_response_has_security_headers(service: Service, path: str, status: int) -> None:
     answer = service.http.get(path)
     assert answer.status_code == status
     assert {name: answer.headers.get_list(name) for name in EVERYWHERE} == {
         name: [value] for name, value in EVERYWHERE.items()
     }
     assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "strict-transport-security" not in answer.headers, "this service is at an http address"
+    assert "strict-transport-security" not in answer.headers, "this service has an http address"
 
 
-def test_what_the_api_says_to_somebody_is_stored_nowhere(service: Service) -> None:
+def test_personal_responses_are_not_cached(service: Service) -> None:
     assert service.call("ada", "GET", "/me").headers["cache-control"] == "no-store"
     slug = service.competition()
     board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").headers
-    assert (board["cache-control"] == "no-store", "etag" in board) == (False, True), "boards say for themselves"
+    assert (board["cache-control"] == "no-store", "etag" in board) == (False, True), (
+        "boards set their own cache headers"
+    )
 
 
-def test_an_https_service_is_reached_by_https_alone(service: Service) -> None:
+def test_an_https_service_requires_https(service: Service) -> None:
     settings = service.context.settings.model_copy(update={"public_url": "https://kennel.example.org"})
     with TestClient(create_app(settings), raise_server_exceptions=False) as http:
         for path in ("/", f"{API}/me", "/no-such"):

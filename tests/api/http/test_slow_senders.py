@@ -1,4 +1,4 @@
-"""Two hundred slow senders of endless bodies, with and without an account, cost the web process little memory."""
+"""Two hundred slow senders, with and without an account, cost the web process little memory."""
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +13,10 @@ from tests.api.conftest import API, Service
 from tests.api.http.web_process import is_answered, resident_bytes, web_process
 
 SENDERS = 100
-"""Of each kind."""
+"""The number of senders of each kind."""
 SENDERS_OF_AN_ADDRESS = 10
 FILE_BYTES, JSON_BYTES = 1_300_000, 500_000
-"""What a sender sends before it falls silent: less than ends its request."""
+"""Bytes that a sender sends before it stops: too few to end its request."""
 MAX_GROWTH = 64 << 20
 CHUNK = b"x" * (1 << 16)
 
@@ -37,7 +37,7 @@ def test_two_hundred_slow_senders_cost_the_web_process_little_memory(service: Se
         grown = resident_bytes(web) - before
         assert is_answered(port)
         waiting = [_is_unanswered(raw) for raw in opened]
-    assert all(waiting[:SENDERS]), "files are taken from everybody"
+    assert all(waiting[:SENDERS]), "every file is accepted so far"
     assert sum(waiting[SENDERS:]) > 5, "some bodies wait in memory"
     assert grown < MAX_GROWTH
 
@@ -53,7 +53,7 @@ def _new_tokens(service: Service, count: int) -> list[str]:
 
 
 def _send(port: int, number: int, head: str, size: int) -> socket.socket:
-    """Send that much of a chunked body, from an address that few senders share, and leave the connection open."""
+    """Send ``size`` bytes of a chunked body from an address that few senders share. Leave the connection open."""
     source = f"127.0.0.{2 + number // SENDERS_OF_AN_ADDRESS}"
     raw = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(source, 0))
     raw.sendall(f"{head}Host: kennel\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
@@ -65,7 +65,7 @@ def _send(port: int, number: int, head: str, size: int) -> socket.socket:
 
 
 def _wait_until_read(port: int) -> None:
-    """Wait until no byte that was sent lies in the kernel any more."""
+    """Wait until the server has read all bytes from the kernel."""
     deadline = monotonic() + 120
     while _unread_bytes(port):
         assert monotonic() < deadline
@@ -73,7 +73,7 @@ def _wait_until_read(port: int) -> None:
 
 
 def _unread_bytes(port: int) -> int:
-    """The receive queues of the server's connections, as ``/proc/net/tcp`` has them."""
+    """Return the bytes in the receive queues of the server's connections, from ``/proc/net/tcp``."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(int(row[4].split(":")[1], 16) for row in rows if int(row[1].split(":")[1], 16) == port)
 

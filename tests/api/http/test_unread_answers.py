@@ -1,4 +1,4 @@
-"""A connection whose answer nobody reads is ended; one that is read, however slowly, goes on."""
+"""A connection ends if nobody reads the response. It continues if the client reads slowly."""
 
 import asyncio
 import socket
@@ -19,21 +19,19 @@ from api.http.server_protocol import BoundedHttpProtocol
 from tests.http_server import serve
 
 PIECE = 40_000
-"""Bytes, fewer than an application waits for."""
+"""Bytes: fewer than the write buffer that makes an application wait."""
 
 
-@pytest.mark.parametrize("size", [PIECE, 100 * PIECE], ids=["its last bytes", "most of it"])
+@pytest.mark.parametrize("size", [PIECE, 100 * PIECE], ids=["the last bytes", "most of the response"])
 @pytest.mark.parametrize("head", [b"", b"Connection: close\r\n"], ids=["kept alive", "closed"])
-def test_an_answer_that_nobody_reads_ends_its_connection(
-    monkeypatch: pytest.MonkeyPatch, size: int, head: bytes
-) -> None:
-    """While the application waits for somebody who takes what it has written, and once it has written all of it."""
+def test_an_unread_response_ends_its_connection(monkeypatch: pytest.MonkeyPatch, size: int, head: bytes) -> None:
+    """This holds while the application waits to write more, and after it has written everything."""
     monkeypatch.setattr(server_protocol, "UNREAD_SECONDS", 0.2)
     with _small_connection(monkeypatch, size, head) as lost:
         assert lost.wait(60)
 
 
-def test_an_answer_that_is_read_slowly_goes_on() -> None:
+def test_a_slowly_read_response_continues() -> None:
     protocol, loop, transport = _protocol()
     transport.get_write_buffer_size.return_value = 70_000
     protocol.pause_writing()
@@ -45,8 +43,8 @@ def test_an_answer_that_is_read_slowly_goes_on() -> None:
     transport.abort.assert_called_once()
 
 
-def test_a_file_that_is_read_may_fill_what_waits_again_and_again() -> None:
-    """As many bytes may wait a minute later, and be others."""
+def test_a_file_may_fill_the_write_buffer_repeatedly() -> None:
+    """The same number of bytes may wait a minute later, but they are other bytes."""
     protocol, loop, transport = _protocol()
     transport.get_write_buffer_size.return_value = 70_000
     for _ in range(2):
@@ -58,7 +56,7 @@ def test_a_file_that_is_read_may_fill_what_waits_again_and_again() -> None:
 
 
 def _protocol() -> tuple[BoundedHttpProtocol, Mock, Mock]:
-    """A connection with its event loop and its transport."""
+    """Return a connection with its event loop and transport."""
     loop, transport = Mock(), Mock()
     config = uvicorn.Config(FastAPI())
     config.load()
@@ -68,15 +66,15 @@ def _protocol() -> tuple[BoundedHttpProtocol, Mock, Mock]:
 
 
 def _run_timer(loop: Mock) -> None:
-    """Do what was to be done last, after its time."""
+    """Run the action that was scheduled last."""
     _, action, *arguments = loop.call_later.call_args.args
     action(*arguments)
 
 
 @contextmanager
 def _small_connection(monkeypatch: pytest.MonkeyPatch, size: int, head: bytes) -> Iterator[threading.Event]:
-    """A connection of which the system keeps few bytes, with a request for ``size`` bytes in pieces that nobody reads;
-    whether the server has given it up."""
+    """Open a connection with small system buffers and request ``size`` bytes that nobody reads. The event is set when
+    the server has closed the connection."""
     app = FastAPI()
     app.add_route("/", lambda _: StreamingResponse(iter([b"x" * PIECE] * (size // PIECE))))
     lost = threading.Event()

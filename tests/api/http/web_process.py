@@ -1,4 +1,4 @@
-"""A web process of its own, started as `kennel up` does, for tests of what a request costs it."""
+"""A separate web process, started as `kennel up` starts it, for tests that measure its cost."""
 
 import os
 import subprocess
@@ -26,8 +26,8 @@ runpy.run_module("uvicorn", run_name="__main__")"""
 def web_process(
     service: Service, folder: Path, *, changes: Sequence[str] = (), **variables: str
 ) -> Iterator[tuple[int, int]]:
-    """A web process of its own for the service; its process id and port. ``changes``: statements that change limits of
-    ``request_bodies`` and ``server_protocol``, which are no settings."""
+    """Run a separate web process for the service and yield its process id and port. ``changes`` are statements that
+    change limits of ``request_bodies`` and ``server_protocol``, which are not settings."""
     environment = {**os.environ, **addresses(service.context.settings), **variables}
     port = free_port()
     command = web_command("127.0.0.1", port, 1)
@@ -49,13 +49,13 @@ def web_process(
 
 
 def is_answered(port: int) -> bool:
-    """Whether a visitor gets an answer."""
+    """Whether a visitor gets a response."""
     with suppress(httpx.TransportError):
         return httpx.get(f"http://127.0.0.1:{port}{API}/competitions", trust_env=False).status_code == 200
     return False
 
 
 def resident_bytes(pid: int) -> int:
-    """The memory of a process."""
+    """Return the resident memory of a process in bytes."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
