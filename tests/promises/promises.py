@@ -302,7 +302,7 @@ PROMISES = (
     ),
     Promise(
         "A mail is sent at most once.",
-        "tests/api/notifications/test_mail.py::test_a_sender_that_vanishes_leaves_no_second_mail",
+        "tests/api/notifications/test_mail.py::test_a_lost_worker_causes_no_second_mail",
         "scorer/db/notifications.py",
         '    lost = {"state": MailState.UNKNOWN, "body": "", "error": error}\n',
         '    lost = {"state": MailState.WAITING}\n',

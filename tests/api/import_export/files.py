@@ -1,4 +1,4 @@
-"""The tables that organizers import, and the files of their releases."""
+"""Tables for imports, and the files of data releases."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from tests.api.conftest import Service
 
 
 def release(service: Service, slug: str, **wanted: Any) -> Any:
-    """A release made to its end."""
+    """Create a data release and wait until it is done."""
     asked = service.call("organizer", "POST", f"/competitions/{slug}/releases", json=wanted)
     assert asked.status_code == 202, asked.text
     assert asked.json()["state"] == "waiting"
@@ -25,7 +25,7 @@ def content(service: Service, slug: str, made: Any, name: str, who: str | None =
 
 
 ROWS = [
-    # id, public score, private score, FID, FID, distance, distance, label
+    # id, public and private score, FID, FID, distance, distance, label
     ("101", 20.0, 30.0, 20.0, 30.0, 0.3, 0.4, "non-mem"),
     ("102", 40.0, 999_999.0, 10.0, 12.0, 0.25, 0.2, "mgan"),
     ("103", 25.0, 120.0, 25.0, 30.0, 0.5, 0.25, ""),
@@ -38,13 +38,12 @@ HEADER = (
 
 
 def table(*rows: tuple[Any, ...]) -> bytes:
-    """A CSV like the released one."""
+    """Return a CSV like the released table of 2019."""
     file = io.StringIO()
     csv.writer(file).writerows([HEADER, *(rows or ROWS)])
     return file.getvalue().encode()
 
 
 def load(service: Service, slug: str, content: bytes | None = None, who: str = "organizer", **params: Any) -> Any:
-    """Import a table."""
     query = {"tau_public": 0.28, "tau_private": 0.3, **params}
     return service.call(who, "POST", f"/competitions/{slug}/imports", content=content or table(), params=query)

@@ -1,4 +1,4 @@
-"""The Croissant metadata of a data release: true of its files, and read by mlcroissant, pandas and datasets."""
+"""The Croissant metadata of a data release matches its files; mlcroissant, pandas and datasets can read it."""
 
 import io
 import json
@@ -22,29 +22,31 @@ HOW_TO = ROOT / "docs" / "how-to" / "publish-and-release.md"
 
 @pytest.fixture
 def slug(service: Service) -> str:
-    """A competition that has closed, with an entry."""
+    """A closed competition with an entry."""
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     service.close(slug)
     return slug
 
 
-def test_it_describes_the_files_and_columns_that_there_are(service: Service, slug: str) -> None:
+def test_the_metadata_describes_all_files_and_columns(service: Service, slug: str) -> None:
     made = release(service, slug, images="all")
     metadata = json.loads(content(service, slug, made, "croissant.json"))
-    listed = {each["name"]: (each["contentSize"], each["sha256"]) for each in metadata["distribution"]}
+    listed = {file["name"]: (file["contentSize"], file["sha256"]) for file in metadata["distribution"]}
     without = {"croissant.json", "manifest.json", "tables.zip"}
     assert listed == {
-        each["name"]: (f"{each['bytes']} B", each["sha256"]) for each in made["files"] if each["name"] not in without
+        file["name"]: (f"{file['bytes']} B", file["sha256"]) for file in made["files"] if file["name"] not in without
     }
-    described = {each["name"]: [field["name"] for field in each["field"]] for each in metadata["recordSet"]}
+    described = {
+        record_set["name"]: [field["name"] for field in record_set["field"]] for record_set in metadata["recordSet"]
+    }
     assert described == {table: [column.name for column in columns] for table, columns in TABLES.items()}
-    assert {"application/zip", "application/x-parquet"} <= {each["encodingFormat"] for each in metadata["distribution"]}
+    assert {"application/zip", "application/x-parquet"} <= {file["encodingFormat"] for file in metadata["distribution"]}
 
 
 @pytest.mark.slow
-def test_libraries_read_a_release_as_the_how_to_says(service: Service, slug: str, tmp_path: Path) -> None:
-    """They have an environment of their own. What mlcroissant finds wrong with the metadata, it says as an error."""
+def test_libraries_read_a_release_as_in_the_how_to(service: Service, slug: str, tmp_path: Path) -> None:
+    """The libraries have their own environment. mlcroissant reports faults of the metadata as errors."""
     packed = content(service, slug, release(service, slug, images="none"), "tables.zip")
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         archive.extractall(tmp_path)

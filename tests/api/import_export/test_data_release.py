@@ -1,4 +1,4 @@
-"""Data releases: their contents, who may download them, and that equal states give equal bytes."""
+"""Data releases: their contents and permissions; equal states give equal bytes."""
 
 import hashlib
 import hmac
@@ -50,7 +50,7 @@ def tables(service: Service, slug: str, made: Any) -> dict[str, list[dict[str, A
 
 
 def with_texts(images: Any) -> bytes:
-    """A zip of PNGs whose text chunks name their author."""
+    """Return a zip of PNGs with the author's name in text chunks."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number, image in enumerate(images):
@@ -63,7 +63,7 @@ def with_texts(images: Any) -> bytes:
 
 
 def closed_competition(service: Service) -> str:
-    """A competition that has closed, with entries of three teams, a rejected one, reviews and a ruling."""
+    """Create a closed competition with entries of three teams, a rejected entry, a benchmark, reviews and a ruling."""
     slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
     for name, body in SHOWN_TRACKS.items():
         shown = service.call("organizer", "POST", f"/competitions/{slug}/shown-tracks", json={"name": name, **body})
@@ -101,96 +101,95 @@ kept, service = kept_fixtures(closed_competition)
 
 @pytest.fixture
 def slug(kept: KeptState[str]) -> str:
-    """The competition."""
     return kept.result
 
 
-def test_what_is_in_it_and_what_is_not(service: Service, slug: str) -> None:
+def test_a_release_has_the_tables_and_no_personal_data(service: Service, slug: str) -> None:
     made = release(service, slug, images="all")
-    has_all_columns_and_true_rows(service, slug, made)
-    names_nobody(service, slug, made)
-    contains_its_own_figures(service, slug, made)
+    require_columns_and_rows(service, slug, made)
+    require_anonymity(service, slug, made)
+    require_data_card(service, slug, made)
 
 
-def has_all_columns_and_true_rows(service: Service, slug: str, made: Any) -> None:
+def require_columns_and_rows(service: Service, slug: str, made: Any) -> None:
     released = tables(service, slug, made)
     for name, columns in TABLES.items():
         schema = pq.read_schema(io.BytesIO(content(service, slug, made, f"{name}.parquet")))
         assert schema.names == [column.name for column in columns], name
-        assert all(field.metadata[b"meaning"] for field in schema), "every column says what it means"
+        assert all(field.metadata[b"meaning"] for field in schema), "every column has a description"
     entries = released["submissions"]
-    assert [each["status"] for each in entries] == ["scored", "scored", "scored", "scored", "rejected"]
-    assert [each["benchmark"] for each in entries] == [False, False, False, True, False]
+    assert [entry["status"] for entry in entries] == ["scored", "scored", "scored", "scored", "rejected"]
+    assert [entry["benchmark"] for entry in entries] == [False, False, False, True, False]
     ada, bob, eve, line, rejected = entries
     assert (ada["label"], ada["ruling"], bob["label"], bob["ruling"]) == ("aug", "keep", None, None)
-    assert ada["images"] == eve["images"] != bob["images"], "the same pixels, whatever the file says"
+    assert ada["images"] == eve["images"] != bob["images"], "equal pixels have equal hashes, even if the files differ"
     assert bob["team"] == rejected["team"] != ada["team"]
 
-    kid_rows = [
-        each for each in released["evidence"] if each["submission"] == ada["submission"] and each["name"] == "kid"
-    ]
-    assert [(each["track"], each["counts"], each["unit"]) for each in kid_rows] == [
+    kid_rows = [row for row in released["evidence"] if row["submission"] == ada["submission"] and row["name"] == "kid"]
+    assert [(row["track"], row["counts"], row["unit"]) for row in kid_rows] == [
         ("public", True, "squared MMD"),
         ("private", True, "squared MMD"),
     ]
     findings = service.call("organizer", "GET", f"/submissions/{public_id(service)}/evidence/public").json()["findings"]
-    assert kid_rows[0]["value"] == next(each["value"] for each in findings if each["name"] == "kid")
+    assert kid_rows[0]["value"] == next(finding["value"] for finding in findings if finding["name"] == "kid")
     seen = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
-    ranks = [each for each in released["ranks"] if each["track"] == "private"]
-    assert [each["score"] for each in ranks] == [each["score"] for each in seen["entries"]]
-    assert [(each["rank"], each["medal"]) for each in ranks] == [(1, "gold"), (2, "silver"), (3, "bronze")]
-    assert {each["track"] for each in released["ranks"]} == {"public", "private"}
-    measured = {(each["submission"], each["track"]): each for each in released["measurements"]}
-    assert set(measured) == {(each["submission"], kind) for each in entries[:4] for kind in ("public", "private")}
-    assert all(each["counts"] and sum(each["histogram_counts"]) == 8 for each in measured.values())
-    assert all(each["weights_sha256"] and each["reference"] and each["device"] for each in measured.values())
+    ranks = [rank for rank in released["ranks"] if rank["track"] == "private"]
+    assert [entry["score"] for entry in ranks] == [entry["score"] for entry in seen["entries"]]
+    assert [(rank["rank"], rank["medal"]) for rank in ranks] == [(1, "gold"), (2, "silver"), (3, "bronze")]
+    assert {rank["track"] for rank in released["ranks"]} == {"public", "private"}
+    measured = {(row["submission"], row["track"]): row for row in released["measurements"]}
+    assert set(measured) == {(entry["submission"], kind) for entry in entries[:4] for kind in ("public", "private")}
+    assert all(row["counts"] and sum(row["histogram_counts"]) == 8 for row in measured.values())
+    assert all(row["weights_sha256"] and row["reference"] and row["device"] for row in measured.values())
     assert measured[ranks[0]["submission"], "private"]["fid"] == ranks[0]["fid"]
     assert measured[line["submission"], "public"]["tau"] == 0
-    has_the_numbers_beside_the_score(released)
-    assert [(each["source"], each["label"], each["intent"], each["counts"]) for each in released["labels"]] == [
+    require_shown_measurements(released)
+    assert [(label["source"], label["label"], label["intent"], label["counts"]) for label in released["labels"]] == [
         ("decided", "aug", None, True),
         ("review", "aug", "intended", True),
     ]
-    assert [(each["ruling"], each["appealed"], each["granted"]) for each in released["rulings"]] == [
+    assert [(ruling["ruling"], ruling["appealed"], ruling["granted"]) for ruling in released["rulings"]] == [
         ("keep", True, None)
     ]
-    assert [(each["track"], each["method"], each["counts"]) for each in released["thresholds"]] == [
+    assert [(threshold["track"], threshold["method"], threshold["counts"]) for threshold in released["thresholds"]] == [
         ("public", "held_out", True),
         ("private", "held_out", True),
     ]
     assert released["thresholds"][0]["held_out_distance"] == 2 * released["thresholds"][0]["tau"]
 
 
-def has_the_numbers_beside_the_score(released: Mapping[str, list[dict[str, Any]]]) -> None:
-    """All that was measured on shown tracks, but on those that were removed."""
-    shown = {(each["submission"], each["name"]): each for each in released["shown_measurements"]}
-    scored = [each["submission"] for each in released["submissions"] if each["status"] == "scored"]
+def require_shown_measurements(released: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Require all measurements of shown tracks, except removed tracks."""
+    shown = {(row["submission"], row["name"]): row for row in released["shown_measurements"]}
+    scored = [entry["submission"] for entry in released["submissions"] if entry["status"] == "scored"]
     assert set(shown) == {(entry, name) for entry in scored for name in ("distance", "by_tau")}
-    terms = {
-        (each["metric"], each["constants"], each["better"], each["reference"], each["counts"])
-        for each in shown.values()
+    definitions = {
+        (row["metric"], row["constants"], row["better"], row["reference"], row["counts"]) for row in shown.values()
     }
-    assert terms == {
+    assert definitions == {
         ("memorization_distance", "{}", "higher", "public", True),
         ("mifid", '{"epsilon": 1e-15, "tau": 0.25}', "lower", "private", True),
     }
-    for each in released["measurements"]:
-        if each["track"] == "public":
-            beside = shown[each["submission"], "distance"]
-            assert (beside["value"], beside["standard_error"]) == (each["memorization_distance"], each["distance_se"])
-            assert beside["weights_sha256"] == each["weights_sha256"]
+    for row in released["measurements"]:
+        if row["track"] == "public":
+            shown_row = shown[row["submission"], "distance"]
+            assert (shown_row["value"], shown_row["standard_error"]) == (
+                row["memorization_distance"],
+                row["distance_se"],
+            )
+            assert shown_row["weights_sha256"] == row["weights_sha256"]
 
 
-def names_nobody(service: Service, slug: str, made: Any) -> None:
-    """The release contains no name and no text written by people."""
-    everything = b"".join(content(service, slug, made, each["name"]) for each in made["files"])
+def require_anonymity(service: Service, slug: str, made: Any) -> None:
+    """Require that the release contains no names and no text that people wrote."""
+    everything = b"".join(content(service, slug, made, file["name"]) for file in made["files"])
     plain = everything + json.dumps(tables(service, slug, made), default=str).encode()
-    names = [each["name"] for each in made["files"] if each["name"].startswith("images/")]
+    names = [file["name"] for file in made["files"] if file["name"].startswith("images/")]
     assert len(names) == 4
     for name in names:
         with zipfile.ZipFile(io.BytesIO(content(service, slug, made, name))) as archive:
             assert archive.namelist() == [f"{number:05}.png" for number in range(8)]
-            plain += b"".join(archive.read(each) for each in archive.namelist())
+            plain += b"".join(archive.read(member) for member in archive.namelist())
     assert not [word for word in SECRETS if word.encode() in plain.lower()]
     card, manifest = (content(service, slug, made, name) for name in ("README.md", "manifest.json"))
     plain_text = json.dumps(tables(service, slug, made), default=str).encode() + card + manifest
@@ -200,32 +199,34 @@ def names_nobody(service: Service, slug: str, made: Any) -> None:
         key = session.get_one(Release, made["id"]).key
         team = session.query(Team).filter_by(name="Ada").one()
         ids = [entry.id for entry in session.query(Submission)]
-    assert not [each for each in (*ids, key.hex()) if each.encode() in plain]
+    assert not [secret for secret in (*ids, key.hex()) if secret.encode() in plain]
     expected = "t-" + hmac.new(key, f"team:{team.id}".encode(), hashlib.sha256).hexdigest()[:20]
     assert tables(service, slug, made)["submissions"][0]["team"] == expected
 
 
-def has_the_entrys_own_images(service: Service, slug: str, made: Any) -> None:
+def require_images_of_the_entry(service: Service, slug: str, made: Any) -> None:
     first = tables(service, slug, made)["submissions"][0]["submission"]
     packed = content(service, slug, made, f"images/{first}.zip")
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         pixels = [Image.open(io.BytesIO(archive.read(name))).tobytes() for name in archive.namelist()]
     assert sorted(pixels) == sorted(image.tobytes() for image in noise_images(10))
-    assert len([each for each in made["files"] if each["name"].startswith("images/")]) == 3, "no benchmark is ranked"
+    assert len([file for file in made["files"] if file["name"].startswith("images/")]) == 3, (
+        "the benchmark entry has no rank"
+    )
 
 
-def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slug: str) -> None:
+def test_equal_states_give_equal_bytes_and_hashes(service: Service, slug: str) -> None:
     first, second = (release(service, slug, images="ranked") for _ in range(2))
-    has_the_entrys_own_images(service, slug, first)
+    require_images_of_the_entry(service, slug, first)
     assert first["id"] != second["id"]
     assert (first["sha256"], first["files"]) == (second["sha256"], second["files"])
-    for each in first["files"]:
-        data = content(service, slug, first, each["name"])
-        assert (len(data), hashlib.sha256(data).hexdigest()) == (each["bytes"], each["sha256"])
+    for file in first["files"]:
+        data = content(service, slug, first, file["name"])
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (file["bytes"], file["sha256"])
     manifest = json.loads(content(service, slug, first, "manifest.json"))
-    listed = {each["name"]: each["sha256"] for each in manifest["files"]}
+    listed = {file["name"]: file["sha256"] for file in manifest["files"]}
     assert listed == {
-        each["name"]: each["sha256"] for each in first["files"] if each["name"] not in {"manifest.json", "tables.zip"}
+        file["name"]: file["sha256"] for file in first["files"] if file["name"] not in {"manifest.json", "tables.zip"}
     }
     with zipfile.ZipFile(io.BytesIO(content(service, slug, first, "tables.zip"))) as archive:
         assert set(archive.namelist()) == {
@@ -237,25 +238,25 @@ def test_equal_states_give_equal_bytes_and_hashes_are_true(service: Service, slu
         assert archive.read("manifest.json") == content(service, slug, first, "manifest.json")
     other = release(service, slug, images="ranked", new_names=True)
     assert other["sha256"] != first["sha256"]
-    renamed, before = (tables(service, slug, each)["submissions"] for each in (other, first))
-    assert not {each["team"] for each in renamed} & {each["team"] for each in before}
-    body = {"method": "manual", "tau": 0.001, "reason": "another state"}
+    renamed, before = (tables(service, slug, made)["submissions"] for made in (other, first))
+    assert not {entry["team"] for entry in renamed} & {entry["team"] for entry in before}
+    body = {"method": "manual", "tau": 0.001, "reason": "a changed state"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert release(service, slug, images="ranked")["sha256"] != other["sha256"]
-    an_entry_without_a_stored_zip_is_counted(service, slug)
+    require_count_of_missing_zips(service, slug)
 
 
-def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives way before each entry and has a turn of one entry: no entry is packed twice, and no attempt is lost."""
+def test_a_preempted_release_resumes(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job yields before each entry, and its turn is one entry. It packs no entry twice and loses no attempt."""
     undisturbed = release(service, slug, images="ranked")
     packed: list[str] = []
-    gave_way: list[str] = []
+    yields: list[str] = []
     repack = release_job._store_repacked
 
     def preemptible(*_: Any) -> Any:
         def progress(stage: str, fraction: float) -> None:
-            if stage == "images" and len(gave_way) <= len(packed):
-                gave_way.append(stage)
+            if stage == "images" and len(yields) <= len(packed):
+                yields.append(stage)
                 raise Preempted
 
         return progress
@@ -270,19 +271,19 @@ def test_a_release_goes_on_where_it_gave_way(service: Service, slug: str, monkey
     monkeypatch.setattr(release_job, "TURN_SHARE", 0.0)
     made = release(service, slug, images="ranked")
     assert (made["sha256"], made["files"]) == (undisturbed["sha256"], undisturbed["files"])
-    assert sorted(packed) == sorted(each["name"] for each in made["files"] if each["name"].startswith("images/"))
-    assert len(gave_way) == len(packed) + 1 == 4
+    assert sorted(packed) == sorted(file["name"] for file in made["files"] if file["name"].startswith("images/"))
+    assert len(yields) == len(packed) + 1 == 4
     with service.context.sessions() as session:
         assert session.query(Job).filter_by(release_id=made["id"]).one().attempts == 1
 
 
 def public_id(service: Service) -> str:
-    """Of Ada's entry."""
+    """Return the id of Ada's entry."""
     with service.context.sessions() as session:
         return session.query(Submission).filter_by(file_name="zebra.zip").one().id
 
 
-def contains_its_own_figures(service: Service, slug: str, made: Any) -> None:
+def require_data_card(service: Service, slug: str, made: Any) -> None:
     card = content(service, slug, made, "README.md").decode()
     rows = tables(service, slug, made)
     for name, table in rows.items():
@@ -291,13 +292,13 @@ def contains_its_own_figures(service: Service, slug: str, made: Any) -> None:
     assert "Entries by status: rejected 1, scored 4." in card
     assert "Scored entries by decided label: aug 1, not reviewed 2." in card
     assert "Images of all scored entries (4 entries)" in card
-    tau = [each["tau"] for each in rows["thresholds"] if each["track"] == "private"][-1]
+    tau = [threshold["tau"] for threshold in rows["thresholds"] if threshold["track"] == "private"][-1]
     assert f"| private | tiny@1 | {tau:.6g} |" in card
     for columns in TABLES.values():
         assert all(f"| {column.name} |" in card for column in columns)
 
 
-def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> None:
+def require_count_of_missing_zips(service: Service, slug: str) -> None:
     with service.context.sessions() as session:
         key = session.query(Submission).filter_by(file_name="zebra.zip").one().blob_key
     assert key
@@ -305,17 +306,17 @@ def an_entry_without_a_stored_zip_is_counted(service: Service, slug: str) -> Non
     made = release(service, slug, images="ranked")
     card = content(service, slug, made, "README.md").decode()
     assert "(2 entries; 1 more have no stored images)" in card
-    assert len([each for each in made["files"] if each["name"].startswith("images/")]) == 2
+    assert len([file for file in made["files"] if file["name"].startswith("images/")]) == 2
 
 
-def test_who_may_have_it(service: Service, slug: str) -> None:
+def test_permissions_and_repetition_of_releases(service: Service, slug: str) -> None:
     made = release(service, slug)
-    a_part_of_a_file_can_be_asked_for(service, slug, made)
-    is_for_everybody_once_published(service, slug, made)
-    one_is_made_at_a_time_and_tried_again(service, slug)
+    require_range_requests(service, slug, made)
+    require_public_access_after_publication(service, slug, made)
+    require_one_release_at_a_time(service, slug)
 
 
-def is_for_everybody_once_published(service: Service, slug: str, made: Any) -> None:
+def require_public_access_after_publication(service: Service, slug: str, made: Any) -> None:
     where = f"/competitions/{slug}/releases"
     file, hand = f"{where}/{made['id']}/files/ranks.parquet", f"{where}/{made['id']}/handed-out"
 
@@ -348,7 +349,7 @@ def is_for_everybody_once_published(service: Service, slug: str, made: Any) -> N
         assert all(act.subject == f"release:{slug}/{made['id']}" for act in acts)
 
 
-def a_part_of_a_file_can_be_asked_for(service: Service, slug: str, made: Any) -> None:
+def require_range_requests(service: Service, slug: str, made: Any) -> None:
     path = f"/competitions/{slug}/releases/{made['id']}/files/submissions.parquet"
     whole = content(service, slug, made, "submissions.parquet")
     answer = service.call("organizer", "GET", path, headers={"Range": "bytes=4-19"})
@@ -360,7 +361,7 @@ def a_part_of_a_file_can_be_asked_for(service: Service, slug: str, made: Any) ->
     assert service.call("organizer", "GET", path, headers=known).status_code == 304
 
 
-def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
+def require_one_release_at_a_time(service: Service, slug: str) -> None:
     where = f"/competitions/{slug}/releases"
     asked = service.call("organizer", "POST", where, json={}).json()
     again = service.call("organizer", "POST", where, json={})
@@ -378,10 +379,10 @@ def one_is_made_at_a_time_and_tried_again(service: Service, slug: str) -> None:
     assert service.call("organizer", "GET", f"{where}/{asked['id']}").json()["state"] == "done"
 
 
-def test_a_release_reports_progress_in_tables_and_has_long_statements(
+def test_a_release_reports_progress_and_allows_long_statements(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table of a million rows takes longer than a job may take without progress, and its query than others may."""
+    """A table of a million rows takes longer than a job may run without progress. Its query has a longer timeout."""
     reported: list[tuple[str, float]] = []
     limits: set[str] = set()
     heartbeat, read_rows = Heartbeat.__call__, release_tables.table_rows
@@ -400,10 +401,10 @@ def test_a_release_reports_progress_in_tables_and_has_long_statements(
         monkeypatch.setattr(module, "ROW_GROUP_SIZE", 2)
     release(service, slug)
     shares = [share for stage, share in reported if stage == "tables"]
-    assert sorted(set(shares)) == shares, "each group of rows moves it"
+    assert sorted(set(shares)) == shares, "each group of rows reports progress"
     of_submissions = [share for share in shares if share < 1 / len(TABLES)]
     assert len(of_submissions) == 1 + 3, "five rows in groups of two"
     assert shares[-1] < 1
     assert limits == {"9min"}
     with service.context.sessions() as session:
-        assert session.scalar(text("SHOW statement_timeout")) == "1min", "of that transaction alone"
+        assert session.scalar(text("SHOW statement_timeout")) == "1min", "only this transaction has the longer timeout"

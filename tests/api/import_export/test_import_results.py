@@ -1,4 +1,4 @@
-"""Imports: a table of results becomes entries, once, or not at all."""
+"""Imports: a table of results becomes entries exactly once, or not at all."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from worker.scoring import rescore
 
 
 def counts(service: Service) -> dict[str, int]:
-    """How many rows there are of everything that an import may add."""
+    """Return the row counts of all tables that an import can change."""
     tables = (
         "competitions",
         "teams",
@@ -31,10 +31,10 @@ def counts(service: Service) -> dict[str, int]:
         "thresholds",
     )
     with service.context.sessions() as session:
-        return {each: session.execute(text(f"SELECT count(*) FROM {each}")).scalar_one() for each in tables}
+        return {name: session.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in tables}
 
 
-def test_a_table_becomes_a_competition_once(service: Service) -> None:
+def test_importing_a_table_twice_creates_one_competition(service: Service) -> None:
     answer = load(service, "old", title="The old one", file_name="old.csv")
     assert answer.status_code == 201, answer.text
     done = answer.json()
@@ -64,17 +64,17 @@ def test_a_table_becomes_a_competition_once(service: Service) -> None:
     assert reasons == ["The tau that old.csv was scored with."] * 2
 
 
-def test_time_goes_by_submission_id(service: Service) -> None:
+def test_times_follow_the_submission_ids(service: Service) -> None:
     when: Any = {"opens_at": "2019-06-28T00:00:00Z", "closes_at": "2019-06-28T00:00:05Z"}
     assert load(service, "old", **when).status_code == 201
     listed = service.call("organizer", "GET", "/competitions/old/submissions").json()["submissions"]
-    seen = [(each["team"], each["accepted_at"]) for each in reversed(listed)]
+    seen = [(entry["team"], entry["accepted_at"]) for entry in reversed(listed)]
     assert seen == [
         (f"Entry {name}", f"2019-06-28T00:00:0{second}Z") for second, name in enumerate(("99", "101", "102", "103"), 1)
     ]
 
 
-def test_more_rows_are_added_and_changed_ones_refused(service: Service) -> None:
+def test_new_rows_are_added_and_changed_rows_refused(service: Service) -> None:
     assert load(service, "old", table(*ROWS[:2])).status_code == 201
     before = counts(service)
     changed = [(*ROWS[0][:3], 20.5, *ROWS[0][4:]), *ROWS[1:]]
@@ -85,9 +85,9 @@ def test_more_rows_are_added_and_changed_ones_refused(service: Service) -> None:
     assert counts(service)["submissions"] == 4
 
 
-def test_a_published_final_board_takes_no_more_rows(service: Service) -> None:
+def test_a_published_final_board_accepts_no_more_rows(service: Service) -> None:
     assert load(service, "old", table(*ROWS[:2])).status_code == 201
-    act = {"published": True, "reason": "As it was.", "override": "It was decided elsewhere."}
+    act = {"published": True, "reason": "As it was.", "override": "It was decided on another site."}
     assert service.call("organizer", "POST", "/competitions/old/publication", json=act).status_code == 201
     before = counts(service)
     refused(load(service, "old"), 409, "published")
@@ -95,7 +95,7 @@ def test_a_published_final_board_takes_no_more_rows(service: Service) -> None:
     assert counts(service) == before
 
 
-def test_nothing_of_a_bad_table_is_taken(service: Service) -> None:
+def test_an_invalid_table_adds_nothing(service: Service) -> None:
     bad = table(*ROWS, ("104", "", "", "many", 1, 0.3, 0.4, "non-mem"))
     problem = refused(load(service, "old", bad), 422, "bad-rows")
     assert problem["faults"] == ["line 6, FID_public: 'many' is not a number"]
@@ -110,19 +110,19 @@ def test_nothing_of_a_bad_table_is_taken(service: Service) -> None:
     refused(load(service, "old", who="ada"), 403, "wrong-role")
 
 
-def test_a_competition_of_people_takes_no_table(service: Service) -> None:
+def test_a_competition_with_entries_accepts_no_table(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     refused(load(service, slug), 409, "has-entries")
 
 
-def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
+def test_an_entry_without_a_zip_works_everywhere(service: Service) -> None:
     load(service, "old", closes_at="2019-08-01T00:00:00Z", opens_at="2019-07-01T00:00:00Z")
     board = service.call("organizer", "GET", "/competitions/old/leaderboard").json()
     entry = board["entries"][0]["submission_id"]
     seen = service.call("organizer", "GET", f"/submissions/{entry}").json()
     assert (seen["imported"], seen["sha256"], seen["bytes"], seen["status"]) == (True, None, 0, "scored")
-    assert [each["mifid"] for each in seen["measurements"]] == [20.0, 30.0]
+    assert [measurement["mifid"] for measurement in seen["measurements"]] == [20.0, 30.0]
     page = service.http.get(f"/submissions/{entry}", headers={"Authorization": "Bearer secret-of-organizer"})
     assert page.status_code == 200
     assert "imported" in page.text
@@ -136,12 +136,12 @@ def test_nothing_breaks_on_an_entry_without_a_zip(service: Service) -> None:
     assert error.value.slug == "imported"
     before = counts(service)
     service.run_jobs()
-    assert counts(service) == before, "no worker finds anything to do"
+    assert counts(service) == before, "workers have no jobs"
     label = f"/competitions/old/submissions/{entry}/label"
     assert service.call("organizer", "PUT", label, json={"label": "aug", "note": "seen"}).is_success
 
 
-def test_the_command_loads_a_file(service: Service, tmp_path: Path) -> None:
+def test_the_command_imports_a_file(service: Service, tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_bytes(table().replace(b"FID_public", b"FID"))
     with serve(service.app) as address:

@@ -30,21 +30,21 @@ def rows() -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service of this module's own."""
-    with fresh_settings(servers, tmp_path_factory.mktemp("replay")) as settings, running_service(settings) as each:
-        yield each
+    """A separate service for this module."""
+    with fresh_settings(servers, tmp_path_factory.mktemp("replay")) as settings, running_service(settings) as started:
+        yield started
 
 
 @pytest.fixture(scope="module", autouse=True)
 def done(rows: list[dict[str, str]], service: Service) -> Any:
-    """The import's report; nothing in this module changes the competition afterwards."""
+    """The import's report. No test in this module changes the competition."""
     answer = imported(service)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 def imported(service: Service) -> Any:
-    """Import the table with the thresholds that the competition used."""
+    """Import the table with the competition's thresholds."""
     params = {"tau_public": 0.10, "tau_private": 0.25}
     content = TABLE.read_bytes()
     return service.call("organizer", "POST", f"/competitions/{SLUG}/imports", content=content, params=params)
@@ -53,7 +53,7 @@ def imported(service: Service) -> Any:
 def figure(
     service: Service, name: str, label: str = "all", track: str = "public", who: str | None = "organizer"
 ) -> Any:
-    """A figure's data."""
+    """Return a figure's data."""
     params = {"track": track, "label": label}
     answer = service.call(who, "GET", f"/competitions/{SLUG}/insights/{name}", params=params)
     assert answer.status_code == 200, answer.text
@@ -61,13 +61,13 @@ def figure(
 
 
 def column(data: Any, name: str) -> list[Any]:
-    """A column of a figure's data."""
+    """Return a column of a figure's data."""
     place = data["columns"].index(name)
     return [row[place] for row in data["rows"]]
 
 
 def preview(service: Service, track: str, **body: Any) -> Any:
-    """What a method would choose for tau, from all labels; nothing is recorded."""
+    """Preview the tau that a method chooses from all labels. Nothing is recorded."""
     path = f"/competitions/{SLUG}/tracks/{track}/thresholds"
     answer = service.call("organizer", "POST", path, json={"preview": True, **body})
     assert answer.status_code == 200, answer.text
@@ -75,11 +75,11 @@ def preview(service: Service, track: str, **body: Any) -> Any:
 
 
 def errors(confusion: Any) -> tuple[int, int, int]:
-    """(caught, missed, wronged)."""
+    """Return the numbers of caught, missed and wrongly penalised entries."""
     return confusion["true_positives"], confusion["false_negatives"], confusion["false_positives"]
 
 
-def test_every_row_is_an_entry_of_its_own(service: Service, rows: list[dict[str, str]], done: Any) -> None:
+def test_every_row_is_an_entry(service: Service, rows: list[dict[str, str]], done: Any) -> None:
     counted = {name: done[name] for name in ("created", "rows", "added", "known", "labelled", "disqualified")}
     assert counted == {
         "created": True, "rows": 1666, "added": 1666, "known": 0, "labelled": 995, "disqualified": 495,
@@ -88,7 +88,9 @@ def test_every_row_is_an_entry_of_its_own(service: Service, rows: list[dict[str,
     labels = Counter(column(data, "label"))
     assert labels == {"mgan": 366, "sup": 70, "aug": 52, "ae": 10, "legitimate": 497, None: 671}
     in_time = sorted(rows, key=lambda row: int(row["submission_id"]))
-    assert column(data, "team") == [f"Entry {row['submission_id']}" for row in in_time], "time goes by submission_id"
+    assert column(data, "team") == [f"Entry {row['submission_id']}" for row in in_time], (
+        "the order is that of submission_id"
+    )
     assert column(data, "distance") == [float(row["distance_public"]) for row in in_time]
 
 
@@ -96,11 +98,11 @@ def test_the_same_table_again_adds_nothing(service: Service) -> None:
     again = imported(service)
     assert (again.status_code, again.json()["added"], again.json()["known"]) == (200, 0, 1666)
     history = service.call("organizer", "GET", f"/competitions/{SLUG}/tracks/private/thresholds").json()["thresholds"]
-    assert [each["tau"] for each in history] == [0.25]
+    assert [threshold["tau"] for threshold in history] == [0.25]
 
 
 @pytest.mark.parametrize("track", TRACKS)
-def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]], done: Any, track: str) -> None:
+def test_every_score_is_reproduced(service: Service, rows: list[dict[str, str]], done: Any, track: str) -> None:
     data = figure(service, "distances", track=track)
     seen = dict(
         zip(column(data, "team"), zip(column(data, "score"), column(data, "penalised"), strict=True), strict=True)
@@ -113,7 +115,7 @@ def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]
         stated = float(row[f"{track}_score"])
         if stated == SEALED:
             continue
-        # As the authors write it the penalty of a free entry is 1 / (1 + 1e-15), here exactly 1.
+        # In the authors' code, the penalty of an unpenalised entry is 1 / (1 + 1e-15); here it is exactly 1.
         off.append(abs(score - stated) / stated)
         penalised += is_penalised
     assert (len(off), penalised) == {"public": (1666, 3), "private": (1171, 1)}[track]
@@ -123,9 +125,7 @@ def test_every_score_comes_out_again(service: Service, rows: list[dict[str, str]
     assert reproduced["largest_relative_difference"] < 2e-15
 
 
-def test_who_was_sealed_had_been_caught_by_the_threshold_or_by_hand(
-    service: Service, rows: list[dict[str, str]]
-) -> None:
+def test_sealed_entries_are_penalised_or_labelled(service: Service, rows: list[dict[str, str]]) -> None:
     sealed = [row for row in rows if float(row["private_score"]) == SEALED]
     assert Counter(row["labels"] for row in sealed) == {"mgan": 366, "sup": 70, "aug": 52, "ae": 7}
     data = figure(service, "distances", "memorising", "private")
@@ -140,7 +140,7 @@ def test_who_was_sealed_had_been_caught_by_the_threshold_or_by_hand(
         ("private", 0.24943, (0.24863552551922136, 0.2502234994489345), (446, 52, 0)),
     ],
 )
-def test_margin_wrongs_nobody(
+def test_margin_penalises_no_legitimate_entry(
     service: Service, track: str, tau: float, interval: tuple[float, float], counts: tuple[int, int, int]
 ) -> None:
     proposal = preview(service, track, method="margin")
@@ -152,7 +152,7 @@ def test_margin_wrongs_nobody(
 @pytest.mark.parametrize(
     ("track", "method", "tau", "counts"),
     [
-        # (caught, missed, wronged)
+        # (caught, missed, wrongly penalised)
         ("public", "accuracy", 0.19829, None),
         ("private", "accuracy", 0.35277, None),
         ("public", "paper", 0.16802, (459, 39, 7)),
@@ -163,7 +163,7 @@ def test_margin_wrongs_nobody(
         ("private", "manual", 0.25, (446, 52, 0)),
     ],
 )
-def test_what_every_method_chooses_among_the_labelled(
+def test_the_threshold_of_every_method(
     service: Service, track: str, method: str, tau: float, counts: tuple[int, int, int] | None
 ) -> None:
     option = figure(service, "distances", "labelled", track)["statistics"]["methods"][method]
@@ -171,8 +171,8 @@ def test_what_every_method_chooses_among_the_labelled(
     if counts is not None:
         assert errors(option["confusion"]) == counts
     if method == "accuracy":
-        _, missed, wronged = errors(option["confusion"])
-        assert missed + wronged == {"public": 43, "private": 29}[track]
+        _, missed, wrong = errors(option["confusion"])
+        assert missed + wrong == {"public": 43, "private": 29}[track]
     if method == "otsu":
         values = np.array(column(figure(service, "distances", "labelled", track), "distance"))
         parts = values[values < option["tau"]], values[values >= option["tau"]]
@@ -187,10 +187,10 @@ def test_what_every_method_chooses_among_the_labelled(
         ("private", (8.9015, 31.9084), 0.0904, (5.571, 0.99685)),
     ],
 )
-def test_how_well_each_extractor_separates(
+def test_the_separation_by_each_extractor(
     service: Service, track: str, margins: tuple[float, float], spread: float, separation: tuple[float, float]
 ) -> None:
-    labelled, everyone = (figure(service, "distances", each, track)["statistics"] for each in ("labelled", "all"))
+    labelled, everyone = (figure(service, "distances", label, track)["statistics"] for label in ("labelled", "all"))
     assert labelled["memorization_margin"] == pytest.approx(margins[0], abs=5e-5)
     assert everyone["memorization_margin"] == pytest.approx(margins[1], abs=5e-5)
     assert labelled["relative_variance"] == pytest.approx(spread, abs=5e-5)
@@ -223,9 +223,9 @@ def test_quantiles_of_the_classes(service: Service) -> None:
     }
     whole = {}
     for track, classes in expected.items():
-        groups = {each["label"]: each for each in figure(service, "distances", "labelled", track)["groups"]}
+        groups = {group["label"]: group for group in figure(service, "distances", "labelled", track)["groups"]}
         for name, quantiles in classes.items():
-            percentiles = [groups[name][each] for each in ("percent_1", "median", "percent_99")]
+            percentiles = [groups[name][quantile] for quantile in ("percent_1", "median", "percent_99")]
             assert percentiles == pytest.approx(quantiles, abs=5.1e-5)
         whole[track] = groups
     gaps = {track: groups["legitimate"]["mean"] - groups["memorising"]["mean"] for track, groups in whole.items()}
@@ -234,7 +234,7 @@ def test_quantiles_of_the_classes(service: Service) -> None:
 
 def test_the_range_of_the_private_extractor_is_wider(service: Service) -> None:
     groups = {track: figure(service, "distances", "labelled", track)["groups"] for track in TRACKS}
-    public, private = ({each["label"]: each for each in groups[track]}["labelled"] for track in TRACKS)
+    public, private = ({group["label"]: group for group in groups[track]}["labelled"] for track in TRACKS)
 
     def ratio(low: str, high: str) -> float:
         return float((private[high] - private[low]) / (public[high] - public[low]))
@@ -243,7 +243,7 @@ def test_the_range_of_the_private_extractor_is_wider(service: Service) -> None:
     assert ratio("percent_1", "percent_99") == pytest.approx(1.94, abs=5e-3)
     assert private["deviation"] / public["deviation"] == pytest.approx(1.79, abs=5e-3)
     inner = [
-        np.percentile(column(figure(service, "distances", "labelled", each), "distance"), [5, 95]) for each in TRACKS
+        np.percentile(column(figure(service, "distances", "labelled", track), "distance"), [5, 95]) for track in TRACKS
     ]
     assert np.ptp(inner[1]) / np.ptp(inner[0]) == pytest.approx(1.70, abs=5e-3)
 
@@ -252,18 +252,18 @@ def test_the_range_of_the_private_extractor_is_wider(service: Service) -> None:
 def test_the_released_scores_bracket_the_threshold(
     service: Service, rows: list[dict[str, str]], track: str, below: float, above: float
 ) -> None:
-    standing = {f"Entry {row['submission_id']}" for row in rows if float(row[f"{track}_score"]) != SEALED}
+    unsealed = {f"Entry {row['submission_id']}" for row in rows if float(row[f"{track}_score"]) != SEALED}
     data = figure(service, "distances", track=track)
     sides: dict[bool, list[float]] = {True: [], False: []}
     columns = (column(data, name) for name in ("team", "distance", "penalised"))
     for team, distance, is_penalised in zip(*columns, strict=True):
-        if team in standing:
+        if team in unsealed:
             sides[is_penalised].append(distance)
     assert max(sides[True]) == pytest.approx(below, abs=5e-6)
     assert min(sides[False]) == pytest.approx(above, abs=5e-6)
 
 
-def test_the_winning_fid_that_was_spoken_of_is_there(service: Service) -> None:
+def test_the_reported_winning_fid_is_in_the_table(service: Service) -> None:
     data = figure(service, "public-private")
     place = column(data, "team").index("Entry 12029018")
     fids = column(data, "fid_public")[place], column(data, "fid_private")[place]

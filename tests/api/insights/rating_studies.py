@@ -1,4 +1,4 @@
-"""Studies of human ratings in a competition that has closed, and where their raters sit."""
+"""Studies of human ratings in a closed competition, and access for their raters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
 
 
 def closed_competition(service: Service) -> str:
-    """A closed competition of three teams; the second memorises."""
+    """Create a closed competition of three teams. The second one memorises."""
     slug = service.competition()
     for seed, who in ((10, "ada"), (11, "bob"), (12, "eve")):
         entry = service.scored(who, slug, noise_images(seed))["id"]
@@ -30,12 +30,11 @@ kept, service = kept_fixtures(closed_competition)
 
 @pytest.fixture
 def slug(kept: KeptState[str]) -> str:
-    """Its slug."""
     return kept.result
 
 
 def study(service: Service, slug: str, **wanted: Any) -> Any:
-    """A study whose images are cut."""
+    """Create a study and wait for its images."""
     answer = service.call("organizer", "POST", f"/competitions/{slug}/ratings", json=SIZES | wanted)
     assert answer.status_code == 202, answer.text
     service.run_jobs()
@@ -48,7 +47,7 @@ def read_study(service: Service, slug: str, study_id: int) -> Any:
 
 @dataclass(frozen=True)
 class Seat:
-    """Where a rater's items are, and who asks: somebody with a role, or a browser that has opened a rating link."""
+    """A rater's access to items: the path, and a person with a role or a browser with a rating link."""
 
     path: str = "/rate/items"
     who: str | None = None
@@ -60,7 +59,7 @@ class Seat:
 
 
 def invited(service: Service, slug: str, study_id: int, name: str = "Rita") -> Seat:
-    """The seat of an invited rater."""
+    """Invite a rater and return their access."""
     where = f"/competitions/{slug}/ratings/{study_id}/raters"
     link = service.call("organizer", "POST", where, json={"name": name}).json()["link"]
     page, _, secret = link.partition("#")

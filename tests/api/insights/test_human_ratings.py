@@ -1,4 +1,4 @@
-"""Human ratings through the API: blind, balanced, no image twice, and what their analysis returns."""
+"""Human ratings through the API: blind, balanced, no image twice, and their analysis."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from tests.factories import noise_images
 from worker.exports import rating_images
 from worker.runtime.preemption import Preempted
 
-__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
+__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in this module
 
 
 def batch(service: Service, seat: Seat, kind: str = "realism", *, limit: int = 50) -> Any:
@@ -27,7 +27,7 @@ def batch(service: Service, seat: Seat, kind: str = "realism", *, limit: int = 5
     return answer.json()
 
 
-def say(service: Service, seat: Seat, values: dict[int, int], *, status: int = 200, **fields: Any) -> Any:
+def rate(service: Service, seat: Seat, values: dict[int, int], *, status: int = 200, **fields: Any) -> Any:
     body = {"kind": "realism", "ratings": values, **fields}
     answer = seat.call(service, "POST", json=body)
     assert answer.status_code == status, answer.text
@@ -38,20 +38,20 @@ def pixels(item: Any) -> Any:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(item["png"]))))
 
 
-def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: Service, slug: str) -> None:
+def test_a_study_has_images_of_teams_without_a_memorising_label(service: Service, slug: str) -> None:
     made = study(service, slug)
     assert (made["state"], made["entries"]) == ("open", 2)
-    assert {each["kind"]: (each["items"], each["wanted"]) for each in made["kinds"]} == {
+    assert {kind["kind"]: (kind["items"], kind["wanted"]) for kind in made["kinds"]} == {
         "realism": (6, 12),
         "diversity": (4, 8),
     }
     where = invited(service, slug, made["id"])
     honest = {image.tobytes() for seed in (10, 12) for image in noise_images(seed)}
-    single = [pixels(each) for each in batch(service, where)["items"]]
-    assert len({each.tobytes() for each in single}) == 6
-    assert {each.tobytes() for each in single} <= honest
-    for each in batch(service, where, "diversity")["items"]:
-        grid = pixels(each)
+    single = [pixels(item) for item in batch(service, where)["items"]]
+    assert len({image.tobytes() for image in single}) == 6
+    assert {image.tobytes() for image in single} <= honest
+    for item in batch(service, where, "diversity")["items"]:
+        grid = pixels(item)
         tiles = [grid[y : y + 16, x : x + 16].tobytes() for y in (0, 16) for x in (0, 16)]
         assert len(set(tiles)) == 4
         assert set(tiles) <= honest
@@ -59,18 +59,18 @@ def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: 
     picture = where.call(service, "GET", f"/{item['id']}/picture")
     assert base64.b64encode(picture.content).decode() == item["png"]
     assert where.call(service, "GET", "/999999/picture").status_code == 404
-    assert set(item) == {"id", "png"}, "nothing tells whose it is"
+    assert set(item) == {"id", "png"}, "the item does not show its team"
     with service.context.sessions() as session:
         items = session.query(RatingItem).order_by(RatingItem.id).all()
-        order = [(each.submission_ref, each.kind) for each in items]
-        assert order != sorted(order), "ids are given out in random order"
+        order = [(item.submission_ref, item.kind) for item in items]
+        assert order != sorted(order), "ids are in random order"
 
     (bob,) = [
-        each["id"]
-        for each in service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-        if each["team"] == "Bob"
+        entry["id"]
+        for entry in service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
+        if entry["team"] == "Bob"
     ]
-    assert study(service, slug, submissions=[bob])["entries"] == 1, "unless chosen otherwise"
+    assert study(service, slug, submissions=[bob])["entries"] == 1, "organizers can choose the entries"
     for wrong, status in (
         ({"submissions": ["nothing"]}, 422),
         ({"images": 0, "grids": 0}, 422),
@@ -85,16 +85,16 @@ def test_what_is_rated_are_images_of_teams_that_nothing_speaks_against(service: 
     assert refused.json()["type"].endswith("nobody-to-rate")
 
 
-def test_a_study_goes_on_where_it_gave_way(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives way before each entry: no entry is packed twice, no attempt is lost, and the items are the same."""
+def test_a_preempted_study_resumes(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job yields before each entry. It packs no entry twice, loses no attempt and creates the same items."""
     made: list[str] = []
-    gave_way: list[str] = []
+    yields: list[str] = []
     store = rating_images._store_images
 
     def preemptible(*_: Any) -> Any:
         def progress(stage: str, _fraction: float) -> None:
-            if len(gave_way) <= len(made):
-                gave_way.append(stage)
+            if len(yields) <= len(made):
+                yields.append(stage)
                 raise Preempted
 
         return progress
@@ -106,47 +106,47 @@ def test_a_study_goes_on_where_it_gave_way(service: Service, slug: str, monkeypa
     monkeypatch.setattr(rating_images, "preemptible", preemptible)
     monkeypatch.setattr(rating_images, "_store_images", stores)
     disturbed = study(service, slug)
-    assert (disturbed["state"], len(made), len(set(made)), len(gave_way)) == ("open", 2, 2, 2)
+    assert (disturbed["state"], len(made), len(set(made)), len(yields)) == ("open", 2, 2, 2)
     with service.context.sessions() as session:
         assert session.query(Job).filter_by(queue="ratings").one().attempts == 1
         packed = session.query(RatingStudy).one()
         entries = session.query(Submission).filter(Submission.ref.in_(packed.submission_refs))
         whole = [item for entry in entries for item in store(service.context, packed, entry)]
-        kept = session.query(RatingItem)
-        assert sorted((each.blob_key, each.start, each.length, each.kind, each.images) for each in kept) == sorted(
+        stored = session.query(RatingItem)
+        assert sorted((item.blob_key, item.start, item.length, item.kind, item.images) for item in stored) == sorted(
             (item["blob_key"], item["start"], item["length"], item["kind"], item["images"]) for item in whole
         )
 
 
-def test_nothing_twice_the_least_rated_first_and_an_end(service: Service, slug: str) -> None:
+def test_items_come_once_and_least_rated_first_until_the_end(service: Service, slug: str) -> None:
     made = study(service, slug)
     one, two, three = (invited(service, slug, made["id"], name) for name in ("A", "B", "C"))
     first = batch(service, one, limit=4)["items"]
-    assert say(service, one, {each["id"]: 3 for each in first})["rated"] == 4
-    rest = {each["id"] for each in batch(service, one)["items"]}
+    assert rate(service, one, {item["id"]: 3 for item in first})["rated"] == 4
+    rest = {item["id"] for item in batch(service, one)["items"]}
     assert len(rest) == 2
-    assert not rest & {each["id"] for each in first}
-    assert {each["id"] for each in batch(service, two, limit=2)["items"]} == rest, "what nobody has rated comes first"
-    response = say(service, two, dict.fromkeys(rest, 5), more=3, at_hand=[first[0]["id"]])
-    assert {each["id"] for each in response["items"]} == {each["id"] for each in first[1:]}
-    # Again is the same, and a second opinion of one rater does not count.
-    say(service, two, dict.fromkeys(rest, 1))
+    assert not rest & {item["id"] for item in first}
+    assert {item["id"] for item in batch(service, two, limit=2)["items"]} == rest, "unrated items come first"
+    response = rate(service, two, dict.fromkeys(rest, 5), more=3, at_hand=[first[0]["id"]])
+    assert {item["id"] for item in response["items"]} == {item["id"] for item in first[1:]}
+    # A second rating by the same rater does not count.
+    rate(service, two, dict.fromkeys(rest, 1))
     with service.context.sessions() as session:
         assert Counter(rating.value for rating in session.query(Rating)) == {3: 4, 5: 2}
-    say(service, one, dict.fromkeys(rest, 4))
+    rate(service, one, dict.fromkeys(rest, 4))
     assert batch(service, one)["items"] == []
-    assert len(batch(service, three)["items"]) == 4, "what has two ratings is done"
+    assert len(batch(service, three)["items"]) == 4, "items with two ratings are done"
     assert len(batch(service, one, "diversity")["items"]) == 4, "the other question is still open"
     for wrong in ({1: 0}, {1: 6}, {999999: 3}):
-        say(service, one, wrong, status=422)
+        rate(service, one, wrong, status=422)
     assert (
         service.call("organizer", "PUT", f"/competitions/{slug}/ratings/{made['id']}/ended").json()["state"] == "ended"
     )
     assert service.call("organizer", "PUT", f"/competitions/{slug}/ratings/{made['id']}/ended").status_code == 409
-    say(service, three, {first[0]["id"]: 3}, status=409)
+    rate(service, three, {first[0]["id"]: 3}, status=409)
 
 
-def test_who_rates(service: Service, slug: str) -> None:
+def test_permissions_of_raters(service: Service, slug: str) -> None:
     made = study(service, slug)
     where = f"/ratings/{made['id']}/items"
     assert len(batch(service, Seat(where, "organizer"))["items"]) == 6
@@ -167,7 +167,7 @@ def test_who_rates(service: Service, slug: str) -> None:
             assert service.call(who, "GET", path).status_code == status
 
 
-def test_what_comes_of_it(service: Service, slug: str) -> None:
+def test_the_analysis_of_ratings(service: Service, slug: str) -> None:
     made = study(service, slug)
     with service.context.sessions() as session:
         items = {item.id: item for item in session.query(RatingItem)}
@@ -175,13 +175,13 @@ def test_what_comes_of_it(service: Service, slug: str) -> None:
     better = min(teams)
     for name in ("A", "B"):
         where = invited(service, slug, made["id"], name)
-        ids = [each["id"] for each in batch(service, where)["items"]]
+        ids = [item["id"] for item in batch(service, where)["items"]]
         values = {}
-        for number, each in enumerate(sorted(ids)):
-            values[each] = (4 + number % 2) if items[each].submission_ref == better else 1
-        say(service, where, values)
+        for position, number in enumerate(sorted(ids)):
+            values[number] = (4 + position % 2) if items[number].submission_ref == better else 1
+        rate(service, where, values)
     seen = read_study(service, slug, made["id"])
-    means = [(each["team"], each["items"], each["ratings"]) for each in seen["means"]]
+    means = [(mean["team"], mean["items"], mean["ratings"]) for mean in seen["means"]]
     assert means == [("Ada", 3, 6), ("Eve", 3, 6)]
     ada, eve = seen["means"]
     single = sorted(number for number, item in items.items() if item.kind == "realism")
@@ -194,11 +194,11 @@ def test_what_comes_of_it(service: Service, slug: str) -> None:
 
     rows = pq.read_table(io.BytesIO(content(service, slug, release(service, slug), "ratings.parquet"))).to_pylist()
     assert len(rows) == 12
-    assert {each["rater_kind"] for each in rows} == {"invited"}
-    assert len({each["rater"] for each in rows}) == 2
-    assert {each["item"] for each in rows} == set(range(1, 7))
-    by_team: dict[str, set[int]] = {each["submission"]: set() for each in rows}
-    for each in rows:
-        by_team[each["submission"]].add(each["value"])
-        assert len(each["image_indexes"]) == 1
+    assert {row["rater_kind"] for row in rows} == {"invited"}
+    assert len({row["rater"] for row in rows}) == 2
+    assert {row["item"] for row in rows} == set(range(1, 7))
+    by_team: dict[str, set[int]] = {row["submission"]: set() for row in rows}
+    for row in rows:
+        by_team[row["submission"]].add(row["value"])
+        assert len(row["image_indexes"]) == 1
     assert sorted(map(sorted, by_team.values())) == [[1], sorted(set(ratings))]

@@ -1,4 +1,4 @@
-"""Figures of a competition: what each role gets, as data, as CSV and as images."""
+"""Figures of a competition for each role, as data, CSV and images."""
 
 import io
 import itertools
@@ -27,13 +27,13 @@ _count = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for this module: every test has a competition of its own."""
-    with fresh_settings(servers, tmp_path_factory.mktemp("insights")) as settings, running_service(settings) as each:
-        yield each
+    """One service for this module. Every test has its own competition."""
+    with fresh_settings(servers, tmp_path_factory.mktemp("insights")) as settings, running_service(settings) as started:
+        yield started
 
 
 def figure(service: Service, who: str | None, slug: str, name: str, **params: str) -> Any:
-    """The answer to who asks for a figure."""
+    """Request a figure."""
     return service.call(who, "GET", f"/competitions/{slug}/insights/{name}", params=params)
 
 
@@ -53,10 +53,10 @@ def old(service: Service) -> str:
     return slug
 
 
-def test_what_is_not_published_is_for_organizers(service: Service, old: str) -> None:
+def test_unpublished_figures_are_only_for_organizers(service: Service, old: str) -> None:
     for who in (None, "ada"):
         listed = service.call(who, "GET", f"/competitions/{old}/insights").json()["figures"]
-        assert [each["figure"] for each in listed] == [*PUBLIC]
+        assert [figure["figure"] for figure in listed] == [*PUBLIC]
         for name in FIGURES:
             answer = figure(service, who, old, name)
             assert answer.status_code == (200 if name in PUBLIC else 403), name
@@ -72,12 +72,12 @@ def test_what_is_not_published_is_for_organizers(service: Service, old: str) -> 
     assert figure(service, "organizer", old, "distances").json()["columns"][:3] == ["entry", "team", "label"]
 
 
-def test_after_publication_everyone_sees_everything_but_names(service: Service, old: str) -> None:
+def test_published_figures_show_everything_except_names(service: Service, old: str) -> None:
     service.publish(old)
     for name in FIGURES:
         data = figure(service, None, old, name, track="private").json()
         assert "entry" not in data["columns"]
-        assert ("team" in data["columns"]) == (name == "shake-up"), "the boards name teams, the labels do not"
+        assert ("team" in data["columns"]) == (name == "shake-up"), "boards name teams, labels do not"
     assert {row[0] for row in figure(service, None, old, "fid").json()["rows"]} == {
         "legitimate",
         "mgan",
@@ -87,7 +87,7 @@ def test_after_publication_everyone_sees_everything_but_names(service: Service, 
     }
 
 
-def test_labels_and_nothing_else_change_what_outsiders_may_know_of(service: Service, old: str) -> None:
+def test_labels_do_not_change_the_figures_for_outsiders(service: Service, old: str) -> None:
     def etags(who: str | None) -> list[str]:
         return [figure(service, who, old, name).headers["etag"] for name in PUBLIC]
 
@@ -95,14 +95,14 @@ def test_labels_and_nothing_else_change_what_outsiders_may_know_of(service: Serv
     before = etags(None), etags("organizer")
     body = {"label": "sup", "note": "seen"}
     assert service.call("organizer", "PUT", f"/competitions/{old}/submissions/{entry}/label", json=body).is_success
-    assert etags(None) == before[0], "a label is no business of theirs yet"
+    assert etags(None) == before[0], "outsiders cannot see labels yet"
     assert etags("organizer") != before[1]
     known = service.call(None, "GET", f"/competitions/{old}/insights/fid", headers={"If-None-Match": before[0][1]})
     assert (known.status_code, known.content) == (304, b"")
 
 
-def test_what_an_answer_does_not_depend_on_makes_no_other_one(service: Service, old: str) -> None:
-    """Whoever draws parameters at random would have every figure computed anew."""
+def test_unused_parameters_do_not_change_the_etag(service: Service, old: str) -> None:
+    """Otherwise random parameters would make the service compute every figure again."""
 
     def etag(name: str, **params: str) -> str:
         return str(figure(service, "organizer", old, name, **params).headers["etag"])
@@ -117,7 +117,7 @@ def test_what_an_answer_does_not_depend_on_makes_no_other_one(service: Service, 
 def test_statistics_of_all_entries_are_computed_once(
     service: Service, old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They take longer than the first rows; a CSV has none of them."""
+    """They take longer than the first rows. A CSV has none."""
     asked = []
 
     def counted(*inputs: Any) -> Any:
@@ -133,11 +133,11 @@ def test_statistics_of_all_entries_are_computed_once(
     entry = answers[0]["rows"][2][0]
     body = {"label": "sup", "note": "seen"}
     assert service.call("organizer", "PUT", f"/competitions/{old}/submissions/{entry}/label", json=body).is_success
-    groups = {each["label"]: each["count"] for each in figure(service, "organizer", old, "fid").json()["groups"]}
+    groups = {group["label"]: group["count"] for group in figure(service, "organizer", old, "fid").json()["groups"]}
     assert (groups["sup"], len(asked)) == (1, 2)
 
 
-def test_figures_that_are_drawn_anew_count_as_several_requests(
+def test_newly_drawn_figures_count_as_several_requests(
     service: Service, old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
@@ -156,7 +156,7 @@ def test_figures_that_are_drawn_anew_count_as_several_requests(
     assert [requests_of(f"{page}?seed={seed}") for seed in (1, 1, 2)] == [len(PUBLIC) * FIGURE_COST, 1, 1]
 
 
-def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:
+def test_statistics_cover_the_chosen_entries(service: Service, old: str) -> None:
     data = figure(service, "organizer", old, "public-private", label="legitimate").json()
     assert [row[3:] for row in data["rows"]] == [[20.0, 30.0], [22.0, 28.0]]
     assert data["statistics"] == {"count": 2, "spearman": pytest.approx(-1), "pearson": pytest.approx(-1)}
@@ -175,7 +175,7 @@ def test_numbers_are_of_the_chosen_entries(service: Service, old: str) -> None:
     assert nobody["told"] == "Nothing to show yet."
 
 
-def test_csv_and_pictures_leave_as_files(service: Service, old: str) -> None:
+def test_csv_and_images_are_downloads(service: Service, old: str) -> None:
     answer = figure(service, "organizer", old, "fid", track="private", label="memorising", format="csv")
     assert answer.headers["content-disposition"] == f'attachment; filename="{old}-fid-private-memorising.csv"'
     lines = answer.text.splitlines()
@@ -187,7 +187,7 @@ def test_csv_and_pictures_leave_as_files(service: Service, old: str) -> None:
         assert "style-src 'unsafe-inline'; sandbox" in answer.headers["content-security-policy"]
         root = ET.fromstring(answer.text)
         assert root.tag == f"{SVG}svg"
-        assert "=Old & older" in [each.text for each in root.iter(f"{SVG}text")]
+        assert "=Old & older" in [element.text for element in root.iter(f"{SVG}text")]
         for part in ("http:", "https:", "url(", "<script"):
             assert part not in answer.text.replace("http://www.w3.org/2000/svg", "")
         dots = root.findall(f".//{SVG}circle[@data-row]")
@@ -196,7 +196,7 @@ def test_csv_and_pictures_leave_as_files(service: Service, old: str) -> None:
     assert figure(service, "organizer", old, "nothing").status_code == 422
 
 
-def test_every_page_says_it_in_words_too(service: Service, old: str) -> None:
+def test_every_page_also_has_summaries_in_words(service: Service, old: str) -> None:
     for who, figures in (("organizer", FIGURES), (None, PUBLIC)):
         headers = {"Authorization": f"Bearer secret-of-{who}"} if who else {}
         for query in ("", "?track=private&label=memorising", "?label=other"):
@@ -223,7 +223,7 @@ def test_an_empty_competition_has_empty_figures(service: Service) -> None:
     assert page.text.count("Nothing to show yet.") == len(FIGURES)
 
 
-def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
+def test_the_gallery_shows_images_of_the_entry(service: Service) -> None:
     slug = service.competition(image_count=120, image_size=16)
     images = noise_images(10, 120)
     own = service.scored("ada", slug, images)
@@ -234,8 +234,8 @@ def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
     strip = np.asarray(Image.open(io.BytesIO(answer.content)))
     tiles = strip.reshape(16, 10, 16, 3).transpose(1, 0, 2, 3)
     known = {image.tobytes() for image in images}
-    assert len({tile.tobytes() for tile in tiles} & known) == 10, "ten different ones of its own"
-    assert service.call("organizer", "GET", path).content == answer.content, "the same seed draws the same"
+    assert len({tile.tobytes() for tile in tiles} & known) == 10, "ten different images of the entry"
+    assert service.call("organizer", "GET", path).content == answer.content, "the same seed draws the same images"
     assert service.call("organizer", "GET", path.replace("seed=0", "seed=1")).content != answer.content
     assert service.call("ada", "GET", path).status_code == 403
     other = service.competition()
@@ -244,9 +244,9 @@ def test_the_gallery_shows_the_entrys_own_images(service: Service) -> None:
     assert exhibit["images"] in page.text
 
 
-def test_an_imported_entry_has_no_images_and_says_so(service: Service, old: str) -> None:
+def test_an_imported_entry_has_no_images(service: Service, old: str) -> None:
     rows = service.call("organizer", "GET", f"/competitions/{old}/gallery?track=private").json()["entries"]
-    assert [(each["rank"], each["images"]) for each in rows] == [(rank, None) for rank in (1, 2, 3, 5)]
+    assert [(entry["rank"], entry["images"]) for entry in rows] == [(rank, None) for rank in (1, 2, 3, 5)]
     path = f"/competitions/{old}/gallery/{rows[0]['submission_id']}"
     refused(service.call("organizer", "GET", path), 404, "no-sprite")
     page = service.http.get(f"/competitions/{old}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
@@ -254,7 +254,7 @@ def test_an_imported_entry_has_no_images_and_says_so(service: Service, old: str)
     assert service.call("organizer", "GET", f"/competitions/{old}/twins").json()["twins"] == []
 
 
-def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None:
+def test_equal_zips_and_images_of_teams_are_listed(service: Service) -> None:
     slug = service.competition()
     first, second = noise_images(10), noise_images(11)
     for who, content in (("ada", first), ("ada", first), ("bob", first), ("eve", second)):
@@ -262,17 +262,17 @@ def test_the_same_zip_and_the_same_images_of_two_teams(service: Service) -> None
     service.submit("ada", slug, zip_of(second[::-1]))
     service.run_jobs()
     groups = service.call("organizer", "GET", f"/competitions/{slug}/twins").json()["twins"]
-    by_kind = {each["same"]: each["entries"] for each in groups}
-    assert [each["team"] for each in by_kind["zip"]] == ["Ada", "Ada", "Bob"]
-    assert [each["team"] for each in by_kind["images"]] == ["Eve", "Ada"]
+    by_kind = {group["same"]: group["entries"] for group in groups}
+    assert [entry["team"] for entry in by_kind["zip"]] == ["Ada", "Ada", "Bob"]
+    assert [entry["team"] for entry in by_kind["images"]] == ["Eve", "Ada"]
     page = service.http.get(f"/competitions/{slug}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
     assert "Submitted by more than one team" in page.text
 
 
-def test_late_entries_and_benchmarks_are_in_no_figure(service: Service) -> None:
+def test_figures_leave_out_late_and_benchmark_entries(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     service.scored("ada", slug, noise_images(10))
-    service.scored("organizer", slug, noise_images(12), benchmark="Photographs")
+    service.scored("organizer", slug, noise_images(12), benchmark="Real images")
     service.close(slug)
     service.scored("bob", slug, noise_images(11))
     for name in ("fid", "public-private", "shake-up"):

@@ -11,25 +11,25 @@ import pytest
 from tests.api.conftest import Service
 from tests.tool_environments import install, made_once, new_environment
 
-CLIENT = ("kaggle==2.2.4", "six==1.17.0")  # it imports six without asking for it
+CLIENT = ("kaggle==2.2.4", "six==1.17.0")  # it imports six without declaring it
 NEWER = ("kaggle==2.2.5", "kagglesdk==0.1.38")
-"""This one can wait, and show one submission. It asks for a certifi that not every index has, so it borrows the rest
-from the older one."""
+"""This version can wait for scores and show one submission. It requires a certifi that some indexes lack, so it uses
+the older version's dependencies."""
 
 
 @dataclass(frozen=True)
 class KaggleClient:
-    """Where the client is installed."""
+    """An installed client."""
 
     folder: Path
 
     @property
     def packages(self) -> Path:
-        """The folder for ``PYTHONPATH`` of another interpreter of the same version."""
+        """The folder for ``PYTHONPATH`` of another interpreter with the same version."""
         return next(self.folder.glob("lib/python*/site-packages"))
 
     def run(self, *arguments: str, home: Path, newer: bool = False, **environment: str) -> Any:
-        """Run the client without this machine's own settings."""
+        """Run the client without the settings of this machine."""
         variables = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **environment}
         if newer:
             variables["PYTHONPATH"] = str(self.folder / "newer")
@@ -40,7 +40,7 @@ class KaggleClient:
 
 
 def install_client() -> KaggleClient:
-    """The client, installed once for each set of versions."""
+    """Install the client, once for each set of versions."""
 
     def make(folder: Path) -> None:
         new_environment(folder, *CLIENT)
@@ -51,7 +51,7 @@ def install_client() -> KaggleClient:
 
 @pytest.fixture(scope="session")
 def official() -> KaggleClient:
-    """The client; its tests are skipped if PyPI cannot be reached, except where they must run."""
+    """The client. Without PyPI its tests are skipped, or fail if ``CI`` is ``true``."""
     try:
         return install_client()
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -65,12 +65,12 @@ CALLS = "competitions.CompetitionApiService"
 
 
 def rpc(service: Service, method: str, who: str = "ada", **body: Any) -> Any:
-    """A call of the wire."""
+    """Call a method of the client's protocol."""
     return service.call(who, "POST", f"/{CALLS}/{method}", json=body)
 
 
 def refusal_message(answer: Any, code: int = 400) -> str:
-    """The message of a refusal, which has exactly the client's form."""
+    """Return the message of a refusal. Require exactly the client's format."""
     assert answer.status_code == code, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert set(answer.json()) == {"code", "message"}

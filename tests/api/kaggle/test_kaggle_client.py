@@ -1,4 +1,4 @@
-"""The official kaggle client against a running server, through a proxy: its output."""
+"""The output of the official kaggle client against a running server, through a proxy."""
 
 import csv
 import importlib.util
@@ -35,7 +35,7 @@ pytestmark = [
 
 @dataclass
 class Terminal:
-    """A person's terminal with the client."""
+    """A terminal with the client."""
 
     official: KaggleClient
     service: Service
@@ -44,7 +44,7 @@ class Terminal:
     who: str = "ada"
 
     def kaggle(self, *arguments: str, newer: bool = False, bearer: bool = False, **environment: str) -> Any:
-        """Run a command of the client about competitions."""
+        """Run a ``kaggle competitions`` command."""
         token = self.service.tokens[self.who]
         key = {"KAGGLE_API_TOKEN": token} if bearer else {"KAGGLE_USERNAME": self.who, "KAGGLE_KEY": token}
         here = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": self.url}
@@ -52,24 +52,24 @@ class Terminal:
         return self.official.run(COMPETITIONS, *arguments, home=self.home, newer=newer, **variables)
 
     def output(self, *arguments: str, **how: Any) -> str:
-        """What a command that succeeds prints."""
+        """Run a command that must succeed and return its output."""
         done = self.kaggle(*arguments, **how)
         assert done.returncode == 0, done.stderr + done.stdout
         return str(done.stdout)
 
     def rows(self, *arguments: str) -> list[dict[str, str]]:
-        """The table that a command prints."""
+        """Return the table that a command prints."""
         return list(csv.DictReader(io.StringIO(self.output(*arguments, "--csv"))))
 
     def refused(self, *arguments: str, **how: Any) -> str:
-        """What a command that fails prints for people."""
+        """Run a command that must fail and return its error output."""
         done = self.kaggle(*arguments, **how)
         assert done.returncode == 1, done.stdout
         assert "Traceback" not in done.stderr
         return str(done.stderr)
 
     def file(self, name: str, content: bytes) -> str:
-        """A file in the home folder."""
+        """Write a file to the home folder."""
         (self.home / name).write_bytes(content)
         return name
 
@@ -116,12 +116,12 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     assert listed["userHasEntered"] == "True"
 
 
-def test_a_search_that_finds_no_competition(terminal: Terminal) -> None:
+def test_a_search_without_results(terminal: Terminal) -> None:
     terminal.service.competition()
     assert "No competitions found" in terminal.output("list", "-s", "cats")
 
 
-def test_waiting_for_the_score_with_a_token_alone(terminal: Terminal) -> None:
+def test_waiting_for_the_score_with_only_a_token(terminal: Terminal) -> None:
     slug = terminal.service.competition()
     good, bad = (
         terminal.file("good.zip", zip_of(noise_images(9))),
@@ -136,7 +136,7 @@ def test_waiting_for_the_score_with_a_token_alone(terminal: Terminal) -> None:
     assert "00000.png" in failed
 
 
-def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
+def test_refusals_have_readable_messages(terminal: Terminal) -> None:
     service = terminal.service
     slug = service.competition(daily_limit=1, rules="Be good.")
     zip_file = terminal.file("mine.zip", zip_of(noise_images(9)))
@@ -152,7 +152,7 @@ def test_what_is_refused_is_said_in_words(terminal: Terminal) -> None:
     terminal.output(*submit)
     assert "used its 1 entries of this UTC day" in terminal.refused(*submit)
     assert "token is unknown" in terminal.refused("list", KAGGLE_KEY="wrong")
-    assert "not one of 'bob'" in terminal.refused("list", KAGGLE_USERNAME="bob")
+    assert "does not belong to 'bob'" in terminal.refused("list", KAGGLE_USERNAME="bob")
     closes_at = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
     assert answer.status_code == 200, answer.text
@@ -170,7 +170,7 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
     assert [row["name"] for row in terminal.rows("files", slug)] == ["sample.csv", "train.zip"]
     terminal.output("download", slug, "-f", "sample.csv", "-q")
     assert (terminal.home / "sample.csv").read_bytes() == sample
-    # What a download that broke off has left: some bytes, and what they are a part of.
+    # The state after an interrupted download: some bytes, and a marker for their file.
     etag = service.call("ada", "GET", f"/competitions/{slug}/data/sample.csv").headers["etag"]
     terminal.file("sample.csv", sample[:40_000])
     marker = json.dumps({"validator": etag, "size": len(sample)})
@@ -185,7 +185,7 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
     assert "no file 'held.zip'" in terminal.refused("download", slug, "-f", "held.zip")
 
 
-def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
+def test_an_interrupted_upload_restarts(terminal: Terminal) -> None:
     slug = terminal.service.competition()
     content = zip_of(noise_images(9))
     proxy = FlakyProxy([terminal.url], after=len(content) // 2, cuts=2)
@@ -193,10 +193,10 @@ def test_a_cut_upload_begins_again(terminal: Terminal) -> None:
         terminal.output("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
     assert proxy.cut == 2
     entries = terminal.service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    assert [each["bytes"] for each in entries] == [len(content)]
+    assert [entry["bytes"] for entry in entries] == [len(content)]
 
 
-def test_our_command_points_the_client_here(terminal: Terminal) -> None:
+def test_the_command_connects_the_client_to_kennel(terminal: Terminal) -> None:
     slug = terminal.service.competition()
     token = terminal.service.tokens["ada"]
     kaggle_own = terminal.home / ".kaggle"
@@ -215,18 +215,18 @@ def test_our_command_points_the_client_here(terminal: Terminal) -> None:
         return subprocess.run(command, env=environment, cwd=terminal.home, capture_output=True, text=True, check=False)
 
     done = kennel(
-        COMPETITIONS, "submit", slug, "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "by ours"
+        COMPETITIONS, "submit", slug, "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "by kennel"
     )
     assert done.returncode == 0, done.stderr
     assert "Successfully submitted" in done.stdout
-    assert "by ours" in kennel("c", "submissions", slug).stdout
+    assert "by kennel" in kennel("c", "submissions", slug).stdout
 
 
-def test_our_command_refuses_what_leads_nowhere(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_refuses_unsupported_calls(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match="pip install kaggle"):
         kaggle.run_kaggle(["c", "list"], "http://127.0.0.1:9", "token")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: "found")
-    with pytest.raises(Refused, match="knows nothing of 'kaggle datasets'"):
+    with pytest.raises(Refused, match="does not support 'kaggle datasets'"):
         kaggle.run_kaggle(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
     with serve(service.app) as url, pytest.raises(Refused, match="does not know this token"):
         kaggle.run_kaggle(["c", "list"], url, "wrong")

@@ -1,4 +1,4 @@
-"""The kaggle client's protocol: requests that the official client does not show, and hostile ones."""
+"""The kaggle client's protocol: hostile requests, and requests that the official client does not make."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def slug(service: Service) -> str:
 
 
 def start(service: Service, slug: str, content: bytes = ZIP, who: str = "ada") -> tuple[str, str]:
-    """An upload's token and the address of its bytes."""
+    """Start an upload. Return its token and the address for its bytes."""
     body = {"competitionName": slug, "contentLength": len(content), "fileName": "mine.zip"}
     answer = rpc(service, "StartSubmissionUpload", who, **body, lastModifiedEpochSeconds=1_700_000_000)
     assert answer.status_code == 200, answer.text
@@ -39,24 +39,24 @@ def start(service: Service, slug: str, content: bytes = ZIP, who: str = "ada") -
 
 
 def secret_in(address: str) -> str:
-    """The secret of an upload: the password before the address's host, which clients send as a header."""
+    """Return the secret of an upload: the password in the address, which clients send as a header."""
     secret = urlsplit(address).password
     assert secret
     return secret
 
 
 def create(service: Service, slug: str, token: str, who: str = "ada", **body: Any) -> Any:
-    """Ask for the submission."""
+    """Create the submission of an upload."""
     return rpc(service, "CreateSubmission", who, competitionName=slug, blobFileTokens=token, **body)
 
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:
-    """Ada's submissions, by our own API."""
+    """Return Ada's submissions from Kennel's API."""
     rows: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     return rows
 
 
-def test_a_database_that_is_busy_is_told_in_the_clients_form(
+def test_a_busy_database_gives_an_error_in_the_clients_format(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     token, address = start(service, slug)
@@ -86,7 +86,7 @@ def test_every_step_can_be_repeated(service: Service, slug: str) -> None:
     assert (first.status_code, first.json()) == (200, again.json())
     assert service.http.put(address, content=ZIP).status_code == 200
     made = entries(service, slug)
-    assert [(each["ref"], each["note"], each["file_name"]) for each in made] == [
+    assert [(entry["ref"], entry["note"], entry["file_name"]) for entry in made] == [
         (first.json()["ref"], "mine", "mine.zip")
     ]
     assert f"/submissions/{made[0]['id']}" in first.json()["message"]
@@ -113,7 +113,7 @@ def test_only_the_receiver_of_the_address_can_send(service: Service, slug: str) 
     assert create(service, slug, token).status_code == 200
 
 
-def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> None:
+def test_an_upload_is_finished_only_on_request(service: Service, slug: str) -> None:
     token, address = start(service, slug)
     assert service.http.put(address, content=ZIP).status_code == 200
     later = datetime.now(UTC) + timedelta(hours=1)
@@ -127,7 +127,7 @@ def test_an_upload_is_finished_only_when_asked(service: Service, slug: str) -> N
     assert "no such upload" in refusal_message(service.http.put(address, content=ZIP), 404)
 
 
-def test_a_zip_that_was_refused_stays_refused_and_costs_nothing(service: Service, slug: str) -> None:
+def test_a_refused_zip_stays_refused_and_uses_no_quota(service: Service, slug: str) -> None:
     bad = zip_of(noise_images(9, 3))
     token, address = start(service, slug, bad)
     assert service.http.put(address, content=bad).status_code == 200
@@ -137,7 +137,7 @@ def test_a_zip_that_was_refused_stays_refused_and_costs_nothing(service: Service
     assert limits == {"numToday": 0, "numTotal": 0, "numAllowedNow": 4, "limitedByTotal": False}
 
 
-def test_limits_hold_as_for_every_other_way_in(service: Service, slug: str) -> None:
+def test_the_limits_of_the_api_apply(service: Service, slug: str) -> None:
     for _ in range(3):
         assert service.submit("ada", slug, ZIP).status_code == 202
     limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
@@ -152,11 +152,11 @@ def test_limits_hold_as_for_every_other_way_in(service: Service, slug: str) -> N
     token, address = start(service, slug)
     assert service.http.put(address, content=ZIP).status_code == 200
     assert service.submit("ada", slug, ZIP).status_code == 202
-    # The last slot went to another way in, meanwhile.
+    # The entry through the API has used the last slot.
     assert "4 entries of this UTC day" in refusal_message(create(service, slug, token))
 
 
-def test_who_somebody_is(service: Service, slug: str) -> None:
+def test_callers_authenticate_with_a_handle_and_token(service: Service, slug: str) -> None:
     def listed(authorization: str | None) -> Any:
         headers = {} if authorization is None else {"Authorization": authorization}
         return service.http.post(f"{API}/{CALLS}/ListCompetitions", json={}, headers=headers)
@@ -173,16 +173,16 @@ def test_who_somebody_is(service: Service, slug: str) -> None:
         assert listed(good).status_code == 200, good
     for bad in (None, "", "Basic", "Basic !", "Basic /w==", basic("ada"), basic("ada:"), "Digest x", "Bearer"):
         assert "KAGGLE_USERNAME to your handle" in refusal_message(listed(bad))
-    assert "not one of 'bob'" in refusal_message(listed(basic("bob:secret-of-ada")))
-    assert "not known here" in refusal_message(listed(basic("ada:x")))
+    assert "does not belong to 'bob'" in refusal_message(listed(basic("bob:secret-of-ada")))
+    assert "is unknown or was revoked" in refusal_message(listed(basic("ada:x")))
     who = "/security.OAuthService/IntrospectToken"
     identity = service.call(None, "POST", who, json={"token": "secret-of-ada"}).json()
-    assert identity == {"active": True, "username": "ada"}, "accounts are counted by nobody"
+    assert identity == {"active": True, "username": "ada"}, "the response does not number accounts"
     assert service.call(None, "POST", who, json={"token": "guess"}).json()["active"] is False
     assert service.call(None, "POST", who, json={}).json()["active"] is False
 
 
-def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None:
+def test_a_token_with_the_scope_read_cannot_submit(service: Service, slug: str) -> None:
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="ada").one()
         api_tokens.issue(session, account, "read-only", name="x", now=datetime.now(UTC), scopes=["read"])
@@ -192,22 +192,22 @@ def test_a_token_that_reads_does_not_submit(service: Service, slug: str) -> None
     assert "scope submit" in refusal_message(refused)
 
 
-def test_a_browser_with_a_session_is_nobody_here(service: Service, slug: str) -> None:
+def test_session_cookies_do_not_authenticate(service: Service, slug: str) -> None:
     service.http.cookies.set("kennel", "whatever")
     answer = service.http.post(f"{API}/{CALLS}/ListSubmissions", json={"competitionName": slug})
     assert "KAGGLE_USERNAME" in refusal_message(answer)
 
 
-def test_what_cannot_be_read_and_what_is_not_spoken(service: Service, slug: str) -> None:
+def test_invalid_fields_and_unsupported_methods_are_refused(service: Service, slug: str) -> None:
     assert "pageToken" in refusal_message(rpc(service, "ListSubmissions", competitionName=slug, pageToken="x"))
     assert "pageSize" in refusal_message(rpc(service, "GetLeaderboard", competitionName=slug, pageSize=10**9))
     assert "competitionName" in refusal_message(rpc(service, "ListDataFiles"))
     assert "NUL" in refusal_message(rpc(service, "ListDataFiles", competitionName="a\0b"))
-    assert "no ListTopics" in refusal_message(rpc(service, "ListTopics"), 404)
+    assert "does not support ListTopics" in refusal_message(rpc(service, "ListTopics"), 404)
     assert "no competition" in refusal_message(rpc(service, "GetLeaderboard", competitionName="cats"), 404)
 
 
-def test_private_scores_wait_for_publication_and_entries_for_their_team(service: Service) -> None:
+def test_private_scores_and_entries_of_others_stay_hidden(service: Service) -> None:
     slug = service.competition()
     refs = [
         service.scored(who, slug, noise_images(seed))["ref"] for seed, who in enumerate(("ada", "ada", "bob"), start=20)
@@ -220,26 +220,26 @@ def test_private_scores_wait_for_publication_and_entries_for_their_team(service:
     assert refusal_message(rpc(service, "GetSubmission", ref=refs[2]), 404) == unknown
     first = rpc(service, "ListSubmissions", competitionName=slug, pageSize=1, page=1).json()
     rest = rpc(service, "ListSubmissions", competitionName=slug, pageToken=first["nextPageToken"]).json()
-    pages = [each["ref"] for page in (first, rest) for each in page["submissions"]]
+    pages = [entry["ref"] for page in (first, rest) for entry in page["submissions"]]
     assert (pages, rest["nextPageToken"]) == ([refs[1], refs[0]], "")
     before = rpc(service, "GetLeaderboard", competitionName=slug).json()
     closes_at = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
     service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": closes_at})
-    act = {"published": True, "reason": "it is over", "override": "nobody has reviewed anything"}
+    act = {"published": True, "reason": "The competition is over.", "override": "No entry has been reviewed."}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
     submission = rpc(service, "GetSubmission", ref=refs[0]).json()
     assert float(submission["privateScore"]) > 0
     final = rpc(service, "GetLeaderboard", competitionName=slug).json()["submissions"]
     ours = service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").json()["entries"]
-    assert [each["teamName"] for each in final] == [each["team"] for each in ours]
-    assert [float(each["score"]) for each in final] == pytest.approx([each["score"] for each in ours])
+    assert [row["teamName"] for row in final] == [row["team"] for row in ours]
+    assert [float(row["score"]) for row in final] == pytest.approx([row["score"] for row in ours])
     assert rpc(service, "GetLeaderboard", competitionName=slug, overridePublic=True).json() == before
     page = rpc(service, "GetLeaderboard", competitionName=slug, pageSize=1).json()
     assert (page["submissions"], page["nextPageToken"]) == (final[:1], "1")
     assert rpc(service, "GetSubmissionLimits", competitionName=slug).json()["numAllowedNow"] == 0
 
 
-def test_competitions_are_found_by_group_word_and_order(service: Service) -> None:
+def test_competitions_are_listed_by_group_search_and_order(service: Service) -> None:
     early = service.competition(title="Early dogs", closes_at=(datetime.now(UTC) + timedelta(days=1)))
     prizes = [{"place": 2, "amount": "$1,000"}, {"place": 1, "amount": "$5,000"}]
     late = service.competition(title="Late dogs", prizes=prizes)
@@ -249,11 +249,13 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
     def refs(who: str = "ada", **body: Any) -> list[str]:
         answer = rpc(service, "ListCompetitions", who, **body)
         assert answer.status_code == 200, answer.text
-        return [each["ref"] for each in answer.json()["competitions"]]
+        return [competition["ref"] for competition in answer.json()["competitions"]]
 
     assert refs() == [late, early]
-    told = rpc(service, "ListCompetitions").json()["competitions"]
-    assert [each["reward"] for each in told] == ["$5,000, $1,000", ""], "every prize, in the order of places"
+    listed = rpc(service, "ListCompetitions").json()["competitions"]
+    assert [competition["reward"] for competition in listed] == ["$5,000, $1,000", ""], (
+        "all prizes in the order of places"
+    )
     assert refs(sortBy="COMPETITION_SORT_BY_EARLIEST_DEADLINE") == [early, late]
     assert refs(group="COMPETITION_LIST_TAB_ENTERED") == [early]
     assert refs(search="late DOGS") == [late]
@@ -264,7 +266,7 @@ def test_competitions_are_found_by_group_word_and_order(service: Service) -> Non
     assert refs(pageSize=1, pageToken=page["nextPageToken"]) == refs(pageSize=1, page=2) == [early]
 
 
-def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug: str) -> None:
+def test_a_rate_limited_client_waits_if_it_can(service: Service, slug: str) -> None:
     ref = service.entered("ada", slug, ZIP)["ref"]
     service.app.state.rates = RateLimiter(
         service.context.settings.model_copy(update={"rates": {"request": "1/minute"}})
@@ -278,7 +280,7 @@ def test_a_client_in_too_great_a_hurry_waits_where_it_can(service: Service, slug
     assert "retry-after" not in elsewhere.headers
 
 
-def test_the_address_of_the_bytes_is_where_the_client_came(service: Service, slug: str) -> None:
+def test_the_upload_address_has_the_host_of_the_request(service: Service, slug: str) -> None:
     service.app.state.settings = service.context.settings.model_copy(update={"public_url": "https://dogs.example/k"})
     assert start(service, slug)[1].partition("@")[2].startswith(f"testserver{API}/kaggle/uploads/")
     body = {"competitionName": slug, "contentLength": len(ZIP)}

@@ -1,4 +1,4 @@
-"""A mail server on loopback, and a worker that knows it."""
+"""A mail server on loopback, and a worker that uses it."""
 
 from asyncio import WriteTransport
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from worker.runtime.context import WorkerContext
 
 @dataclass
 class Server:
-    """Takes mails, or refuses them with ``answer``, those to ``unknown`` alone with 550, and ``sender_answer`` at MAIL
-    FROM; ``hang_up`` breaks the connection at this command. It does not offer 8BITMIME."""
+    """A mail server without 8BITMIME. It replies to recipients with ``answer``, to the recipient ``unknown`` with 550,
+    and to MAIL FROM with ``sender_answer``. It closes the connection at the command ``hang_up``."""
 
     taken: list[Envelope] = field(default_factory=list)
     answer: str = "250 OK"
@@ -30,17 +30,17 @@ class Server:
     async def handle_EHLO(  # noqa: N802
         self, _: SMTP, connection: Connection, __: Envelope, name: str, lines: list[str]
     ) -> list[str]:
-        """Asked at the beginning: what the server offers."""
+        """Reply to EHLO with the server's extensions."""
         connection.host_name = name
         return [line for line in lines if "8BITMIME" not in line]
 
     async def handle_MAIL(self, _: SMTP, __: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
-        """Asked for the sender."""
+        """Reply to the sender."""
         envelope.mail_from = address
         return self.sender_answer
 
     async def handle_RCPT(self, server: SMTP, _: Connection, envelope: Envelope, address: str, options: Any) -> str:  # noqa: N802
-        """Asked for each recipient."""
+        """Reply to a recipient."""
         if self.hang_up == "RCPT":
             self.abort(server)
         if address == self.unknown:
@@ -50,7 +50,7 @@ class Server:
         return self.answer
 
     async def handle_DATA(self, server: SMTP, _: Connection, envelope: Envelope) -> str:  # noqa: N802
-        """Asked when the mail is there."""
+        """Accept a complete mail."""
         self.taken.append(envelope)
         if self.hang_up == "DATA":
             self.abort(server)
@@ -58,14 +58,14 @@ class Server:
 
     @staticmethod
     def abort(server: SMTP) -> None:
-        """Break the connection."""
+        """Close the connection."""
         assert isinstance(server.transport, WriteTransport)
         server.transport.abort()
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[Server, str]]:
-    """A server on loopback and its address."""
+    """A mail server on loopback, with its address."""
     handler = Server()
     port = free_port()
     controller = Controller(handler, hostname="127.0.0.1", port=port)
@@ -76,7 +76,7 @@ def server() -> Iterator[tuple[Server, str]]:
 
 @pytest.fixture
 def context(service: Service, server: tuple[Server, str]) -> WorkerContext:
-    """A worker that knows the server."""
+    """A worker that uses the mail server."""
     return replace(
         service.context, settings=service.context.settings.model_copy(update={"smtp_url": SecretStr(server[1])})
     )

@@ -20,13 +20,13 @@ from worker.runtime.context import WorkerContext
 
 
 def queued_mails(service: Service) -> list[Mail]:
-    """All mails, oldest first."""
+    """Return all mails, oldest first."""
     with service.context.sessions() as session:
         return session.query(Mail).order_by(Mail.id).all()
 
 
 def later(context: WorkerContext, **wait: float) -> WorkerContext:
-    """The same worker at a later moment."""
+    """Return the same worker at a later time."""
     moment = context.now() + timedelta(**wait)
     return replace(context, now=lambda: moment)
 
@@ -43,12 +43,12 @@ def test_a_mail_arrives_once_and_its_link_works(
     assert "To: grace@example.org" in content
     assert "Auto-Submitted: auto-generated" in content
     (mail,) = queued_mails(service)
-    assert (mail.state, mail.body) == ("sent", ""), "the secret is forgotten"
+    assert (mail.state, mail.body) == ("sent", ""), "the sent mail's secret is deleted"
     link = link_in(Mail(body=content.replace("=\r\n", "")))
     assert confirm(service, link).status_code == 204
 
 
-def test_a_subject_with_a_line_break_keeps_no_mail_back(
+def test_a_subject_with_a_line_break_does_not_block_mails(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     now = context.now()
@@ -65,7 +65,7 @@ def test_a_subject_with_a_line_break_keeps_no_mail_back(
     assert [envelope.rcpt_tos for envelope in server[0].taken] == [["grace@example.org"]] * 2
 
 
-def test_workers_side_by_side_send_nothing_twice(
+def test_parallel_workers_send_no_mail_twice(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:
@@ -81,7 +81,7 @@ def test_workers_side_by_side_send_nothing_twice(
     )
 
 
-def test_a_passing_refusal_is_tried_again_later(
+def test_a_temporary_refusal_is_retried_later(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
@@ -89,11 +89,13 @@ def test_a_passing_refusal_is_tried_again_later(
     assert send_due_mails(context) == 0
     assert (queued_mails(service)[0].state, queued_mails(service)[0].error) == ("waiting", "451 come back")
     server[0].answer = "250 OK"
-    assert send_due_mails(context) == 0, "not before its time"
+    assert send_due_mails(context) == 0, "the mail is not due yet"
     assert send_due_mails(later(context, minutes=2)) == 1
 
 
-def test_a_refusal_for_good_ends_it(service: Service, context: WorkerContext, server: tuple[Server, str]) -> None:
+def test_a_permanent_refusal_ends_the_attempts(
+    service: Service, context: WorkerContext, server: tuple[Server, str]
+) -> None:
     sign_up(service)
     server[0].answer = "550 nobody here"
     assert send_due_mails(context) == 0
@@ -101,7 +103,7 @@ def test_a_refusal_for_good_ends_it(service: Service, context: WorkerContext, se
     assert send_due_mails(later(context, days=1)) == 0
 
 
-def test_a_line_that_breaks_after_the_mail_was_given_is_not_tried_again(
+def test_a_connection_lost_after_the_mail_is_not_retried(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
@@ -114,7 +116,7 @@ def test_a_line_that_breaks_after_the_mail_was_given_is_not_tried_again(
     assert len(server[0].taken) == 1
 
 
-def test_a_sender_that_vanishes_leaves_no_second_mail(
+def test_a_lost_worker_causes_no_second_mail(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
@@ -125,7 +127,7 @@ def test_a_sender_that_vanishes_leaves_no_second_mail(
     assert (queued_mails(service)[0].state, server[0].taken) == ("unknown", [])
 
 
-def test_without_the_server_mails_wait_until_they_say_nothing_true(
+def test_without_a_mail_server_mails_wait_until_they_expire(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sign_up(service)
@@ -145,7 +147,7 @@ def test_without_the_server_mails_wait_until_they_say_nothing_true(
     assert server[0].taken == []
 
 
-def test_a_mail_that_is_refused_for_now_is_tried_for_four_days(
+def test_a_temporarily_refused_mail_is_retried_for_four_days(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     with service.context.sessions.begin() as session:
@@ -163,10 +165,10 @@ def test_a_mail_that_is_refused_for_now_is_tried_for_four_days(
 
 
 @pytest.mark.parametrize("fault", ["530 5.7.0 Authentication required", "550 no such sender", "RCPT", "refused"])
-def test_a_server_that_takes_no_mail_costs_none(
+def test_a_server_that_accepts_no_mail_causes_no_loss(
     service: Service, context: WorkerContext, server: tuple[Server, str], fault: str
 ) -> None:
-    """However long it lasts: more often than a mail has attempts."""
+    """The fault lasts for more deliveries than a mail has attempts."""
     with service.context.sessions.begin() as session:
         for number in range(2):
             outbox.queue_mail(session, f"n{number}@example.org", "Hello", body="Hello.", now=context.now())
@@ -202,7 +204,7 @@ def test_a_refused_recipient_delays_no_other_mail_and_the_admin_sees_it(
         assert [reason[:3] for reason in outbox.list_faults(session, context.now())] == [("550 no such user", 0, 1)]
 
 
-def test_names_of_all_scripts_arrive_at_a_server_without_8bitmime(
+def test_names_in_all_scripts_arrive_at_a_server_without_8bitmime(
     service: Service, context: WorkerContext, server: tuple[Server, str]
 ) -> None:
     sender = "Kennel Größe <kennel@example.org>"
@@ -218,7 +220,7 @@ def test_names_of_all_scripts_arrive_at_a_server_without_8bitmime(
     assert message.get_content().strip() == "Größe, 漢字 und 🐕"
 
 
-def test_a_password_is_not_sent_in_the_open(
+def test_a_password_is_not_sent_without_tls(
     service: Service, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scorer.notifications.smtp.LOOPBACK", set())

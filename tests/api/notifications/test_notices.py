@@ -1,4 +1,4 @@
-"""Notices and webhooks through the API, and the mails made of notices."""
+"""Notices, webhooks and mails about notices, through the API."""
 
 import re
 from dataclasses import replace
@@ -20,7 +20,7 @@ from worker.runtime.context import WorkerContext
 URL = "https://hooks.example.org/kennel"
 
 
-def tell(service: Service, handle: str, *kinds: Kind) -> None:
+def notify_person(service: Service, handle: str, *kinds: Kind) -> None:
     """Write notices for a person."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()
@@ -30,7 +30,7 @@ def tell(service: Service, handle: str, *kinds: Kind) -> None:
 
 
 def signed_in(service: Service, handle: str) -> str:
-    """A person of the service with a browser; the CSRF token."""
+    """Sign a person in with a browser and return the CSRF token."""
     password = "quite long enough"
     with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_of(password)
@@ -39,24 +39,23 @@ def signed_in(service: Service, handle: str) -> str:
 
 
 def hook(service: Service, csrf: str, **body: Any) -> Any:
-    """An attempt to register a webhook."""
     return browse(service, "POST", "/webhooks", csrf, json={"url": URL, **body})
 
 
-def test_what_happened_gives_notices_that_can_be_marked_read(service: Service) -> None:
+def test_notices_can_be_marked_read(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     service.submit("ada", slug, with_a_wrong_image(noise_images(11)))
     service.run_jobs()
     page = service.call("ada", "GET", "/notices").json()
-    assert [each["kind"] for each in page["notices"]] == ["entry-rejected", "entry-scored"]
+    assert [notice["kind"] for notice in page["notices"]] == ["entry-rejected", "entry-scored"]
     assert page["unread"] == 2
     assert page["notices"][1]["link"] == f"/submissions/{entry['id']}"
     assert service.call("bob", "GET", "/notices").json() == {"notices": [], "unread": 0, "next_after": None}
     newest = page["notices"][0]["id"]
     assert service.call("ada", "PUT", f"/notices/{newest}/read").status_code == 204
     unread = service.call("ada", "GET", "/notices", params={"unread": True}).json()
-    assert [each["kind"] for each in unread["notices"]] == ["entry-scored"]
+    assert [notice["kind"] for notice in unread["notices"]] == ["entry-scored"]
     refused(service.call("bob", "PUT", f"/notices/{newest}/read"), 404, "no-notice")
     assert service.call("bob", "PUT", "/notices/read", json={"up_to": newest}).status_code == 204
     assert service.call("ada", "GET", "/notices").json()["unread"] == 1
@@ -65,12 +64,12 @@ def test_what_happened_gives_notices_that_can_be_marked_read(service: Service) -
 
 
 def test_pages_of_notices_and_their_etag(service: Service) -> None:
-    tell(service, "ada", *list(Kind)[:5])
+    notify_person(service, "ada", *list(Kind)[:5])
     seen: list[int] = []
     following: dict[str, int] = {}
     while True:
         page = service.call("ada", "GET", "/notices", params={"limit": 2, **following}).json()
-        seen += [each["id"] for each in page["notices"]]
+        seen += [notice["id"] for notice in page["notices"]]
         if page["next_after"] is None:
             break
         following = {"after": page["next_after"]}
@@ -80,11 +79,11 @@ def test_pages_of_notices_and_their_etag(service: Service) -> None:
     headers = {"If-None-Match": first.headers["etag"]}
     assert service.call("ada", "GET", "/notices", headers=headers).status_code == 304
     assert service.call("bob", "GET", "/notices", headers=headers).status_code == 200
-    tell(service, "ada", Kind.RULING)
+    notify_person(service, "ada", Kind.RULING)
     assert service.call("ada", "GET", "/notices", headers=headers).status_code == 200
 
 
-def test_which_mails_come_is_ones_own_choice(service: Service) -> None:
+def test_people_choose_their_mails(service: Service) -> None:
     mailed = service.call("ada", "GET", "/me/mails").json()["mailed"]
     assert mailed == {kind.value: kind is not Kind.ENTRY_SCORED for kind in Kind}
     changes = {"entry-scored": True, "invitation": False}
@@ -108,7 +107,7 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
     entry = service.submit("ada", slug, with_a_wrong_image(noise_images(11))).json()
     service.run_jobs()
     site = replace(context, settings=context.settings.model_copy(update={"public_url": "https://kennel.example.org"}))
-    assert send_due_mails(site) == 1, "a rejection is mailed, a score is not unless it is asked for"
+    assert send_due_mails(site) == 1, "by default, rejections are mailed and scores are not"
     assert send_due_mails(site) == 0
     (envelope,) = server[0].taken
     content = envelope.content.decode() if isinstance(envelope.content, bytes) else ""
@@ -116,7 +115,7 @@ def test_a_notice_arrives_by_mail_once_with_its_address(
     assert re.search(rf"^https://kennel\.example\.org/submissions/{entry['id']}\r$", content, re.MULTILINE)
 
 
-def test_a_webhook_is_made_in_a_browser_and_its_secret_is_shown_once(service: Service) -> None:
+def test_a_webhook_is_created_in_a_browser_and_shows_its_secret_once(service: Service) -> None:
     refused(service.call("ada", "POST", "/webhooks", json={"url": URL}), 403, "session-needed")
     csrf = signed_in(service, "ada")
     made = hook(service, csrf)
@@ -125,13 +124,13 @@ def test_a_webhook_is_made_in_a_browser_and_its_secret_is_shown_once(service: Se
     secret = made.json()["secret"]
     assert len(secret) >= 32
     listed = service.call("ada", "GET", "/webhooks")
-    assert [each["url"] for each in listed.json()["webhooks"]] == [URL]
+    assert [webhook["url"] for webhook in listed.json()["webhooks"]] == [URL]
     assert secret not in listed.text
     refused(hook(service, csrf, url="http://hooks.example.org"), 422, "bad-url")
     assert service.call("bob", "GET", "/webhooks").json()["webhooks"] == []
 
 
-def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
+def test_a_test_delivery_is_listed(service: Service) -> None:
     csrf = signed_in(service, "ada")
     webhook = hook(service, csrf).json()["id"]
     sent = browse(service, "POST", f"/webhooks/{webhook}/ping", csrf)
@@ -143,14 +142,14 @@ def test_a_trial_delivery_and_what_became_of_it(service: Service) -> None:
     refused(service.call("ada", "GET", f"/webhooks/{webhook}/deliveries"), 404, "no-webhook")
 
 
-def test_an_account_has_few_webhooks(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_webhooks_is_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhooks, "MAX_WEBHOOKS", 2)
     csrf = signed_in(service, "ada")
     assert [hook(service, csrf).status_code for _ in range(2)] == [201, 201]
     refused(hook(service, csrf), 409, "too-many-webhooks")
 
 
-def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_test_deliveries_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     rated(service, monkeypatch, webhook_ping="2/hour")
     csrf = signed_in(service, "ada")
     path = f"/webhooks/{hook(service, csrf).json()['id']}/ping"
@@ -161,11 +160,11 @@ def test_trials_are_few(service: Service, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("path", ["/notices", "/me/mails", "/webhooks"])
-def test_visitors_get_no_notices(service: Service, path: str) -> None:
+def test_visitors_cannot_read_notices(service: Service, path: str) -> None:
     refused(service.call(None, "GET", path), 401, "no-token")
 
 
-def test_nothing_is_marked_or_chosen_with_a_token_that_only_reads(service: Service) -> None:
+def test_a_token_with_the_scope_read_cannot_change_notices(service: Service) -> None:
     csrf = signed_in(service, "ada")
     made = browse(service, "POST", "/tokens", csrf, json={"name": "reader", "scopes": ["read"]}).json()
     service.http.cookies.clear()
@@ -175,7 +174,7 @@ def test_nothing_is_marked_or_chosen_with_a_token_that_only_reads(service: Servi
     refused(service.call("reader", "PATCH", "/me/mails", json={"mailed": {}}), 403, "wrong-scope")
 
 
-def test_a_browser_without_proof_makes_no_webhook(service: Service) -> None:
+def test_creating_a_webhook_needs_the_csrf_token(service: Service) -> None:
     signed_in(service, "ada")
     refused(hook(service, ""), 403, "csrf")
     assert service.http.get(f"{API}/webhooks").json()["webhooks"] == []
