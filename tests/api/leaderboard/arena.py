@@ -1,4 +1,4 @@
-"""A competition whose rows are written as they are wanted, and how its boards read."""
+"""A competition with rows that tests write directly, and readers of its boards."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ TAU = 0.25
 
 
 class Arena:
-    """A competition whose rows are written as they are wanted, each change in a transaction of its own."""
+    """A competition with rows that tests write directly. Each change is a separate transaction."""
 
     def __init__(self, service: Service, **changes: Any) -> None:
         self.service = service
@@ -37,7 +37,7 @@ class Arena:
     def entry(
         self, handle: str, public: float, private: float | None = None, *, days: float = 3, s: float = 0.5
     ) -> Any:
-        """An entry that was accepted and measured this many days ago."""
+        """Add an entry that was accepted and measured ``days`` days ago, with the distance ``s``."""
         with self.begin() as session:
             at = self.now - timedelta(days=days)
             made = make_scored(session, self.state, self.team(session, handle), fid=public, distance=s, now=at)
@@ -88,7 +88,10 @@ def board_of(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
     standings = rows.rows_of(session, state, kind, late=late, at=at)
-    apart = [[line.ref for line in standings.unranked(each)] for each in (standings.copies, standings.disqualified)]
+    apart = [
+        [line.ref for line in standings.unranked(rows_of_kind)]
+        for rows_of_kind in (standings.copies, standings.disqualified)
+    ]
     return [
         len(standings),
         standings.page(0, None),
@@ -100,7 +103,7 @@ def board_of(
 
 
 def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: float = 0, private: bool = True) -> None:
-    """Evidence with this standard error of the FID, on both tracks."""
+    """Add evidence with this standard error of the FID, on the public track and, if ``private``, the private track."""
     findings: list[dict[str, Any]] = [
         {"name": "fid_infinity", "standard_error": 9.0},
         {"name": "fid", "standard_error": error},
@@ -114,7 +117,7 @@ def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: f
 
 
 def retune(arena: Arena, kind: str, tau: float) -> Any:
-    body = {"method": "manual", "tau": tau, "reason": "another"}
+    body = {"method": "manual", "tau": tau, "reason": "another tau"}
     return arena.service.call("organizer", "POST", f"/competitions/{arena.slug}/tracks/{kind}/thresholds", json=body)
 
 

@@ -1,4 +1,4 @@
-"""Badges, and how to cite: what everybody sees on the board, for pages and papers elsewhere."""
+"""Badges and citations: the board's public data for other pages and papers."""
 
 import os
 import re
@@ -22,19 +22,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def badge(service: Service, slug: str, team: str, **query: str) -> Any:
-    """A team's badge, as a visitor's browser asks for it."""
+    """Request a team's badge like a visitor's browser."""
     etag = {"If-None-Match": query.pop("etag")} if "etag" in query else {}
     path = f"/competitions/{slug}/leaderboard/badge"
     return service.call(None, "GET", path, params={"team": team, **query}, headers=etag)
 
 
 def texts(answer: Any) -> list[str]:
-    """The texts of a badge, which is well-formed XML."""
+    """Parse a badge as XML and return its texts."""
     assert answer.status_code == 200, answer.text
     return [element.text or "" for element in ET.fromstring(answer.content).iter(f"{SVG}text")]
 
 
-def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> None:
+def test_a_badge_shows_place_and_score_and_follows_the_board(service: Service) -> None:
     slug = service.competition(title="Cats <& dogs>")
     entry = service.scored("ada", slug, noise_images(10))
     first = badge(service, slug, entry["team"])
@@ -45,7 +45,9 @@ def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> 
     assert abs(float(message.split()[-1].replace(",", "")) - score) < 0.5
     assert first.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
     assert badge(service, slug, entry["team"], etag=first.headers["ETag"]).status_code == 304
-    assert texts(badge(service, slug, entry["team"].upper())) == [label, message], "as names of teams are compared"
+    assert texts(badge(service, slug, entry["team"].upper())) == [label, message], (
+        "names of teams are compared without case"
+    )
 
     service.scored("bob", slug, noise_images(11))
     second = badge(service, slug, entry["team"], etag=first.headers["ETag"])
@@ -53,7 +55,7 @@ def test_a_badge_has_place_and_score_and_follows_the_board(service: Service) -> 
     assert (badge(service, slug, "Nobody").status_code, badge(service, slug, "Eve").status_code) == (404, 404)
 
 
-def test_the_private_place_is_shown_once_it_is_published(service: Service) -> None:
+def test_the_private_place_is_shown_after_publication(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     assert badge(service, slug, entry["team"], track="private").status_code == 403
@@ -64,13 +66,13 @@ def test_the_private_place_is_shown_once_it_is_published(service: Service) -> No
     assert texts(badge(service, slug, entry["team"], track="private"))[1].startswith("1 of 1")
 
 
-def test_a_draft_has_no_badge_and_nobody_cites_it(service: Service) -> None:
+def test_a_draft_has_no_badge_and_no_citation(service: Service) -> None:
     slug = service.competition(opens_at=None)
     assert badge(service, slug, "Ada").status_code == 404
     assert service.call(None, "GET", f"/competitions/{slug}/citation").status_code == 404
 
 
-def test_a_competition_and_an_entry_are_cited(service: Service) -> None:
+def test_competitions_and_entries_have_citations(service: Service) -> None:
     slug = service.competition(title="Cats & dogs")
     entry = service.scored("ada", slug, noise_images(10))
     of_competition = service.call(None, "GET", f"/competitions/{slug}/citation")
@@ -82,8 +84,8 @@ def test_a_competition_and_an_entry_are_cited(service: Service) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_examples_of_the_guide(service: Service, tmp_path: Path) -> None:
-    """Its badge is one, and its commands write both entries, with the fields that it shows."""
+def test_the_examples_of_the_guide_work(service: Service, tmp_path: Path) -> None:
+    """The guide's badge works. Its commands write both citations with the shown fields."""
     service.competition(slug="dogs", title="Generative dogs")
     entry = service.scored("ada", "dogs", noise_images(10))
     (address,) = re.findall(r"!\[[^]]+\]\(https://kennel\.example\.org(/[^)]+)\)", EXAMPLES["markdown"])
@@ -100,5 +102,5 @@ def test_the_examples_of_the_guide(service: Service, tmp_path: Path) -> None:
 
 
 def _fields(bibtex: str) -> list[str]:
-    """The key of an entry, and the names of its fields."""
+    """Return the key of an entry and the names of its fields."""
     return re.findall(r"\{(kennel-[^,]+),|^  (\w+) = ", bibtex, re.MULTILINE)

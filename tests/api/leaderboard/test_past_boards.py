@@ -1,5 +1,5 @@
-"""Boards of the past: made one at a time, few kept, refused beyond a queue, and paid for; and the board that visitors
-may be shown while a new one is ranked, which everybody else waits for."""
+"""Past boards: computed one at a time behind a short queue, cached in small numbers, and charged as several requests.
+Also the earlier board that visitors may see while a new one is ranked."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,16 +61,16 @@ def reader(service: Service, connections: Connections) -> Reader:
     return Reader(arena, connections)
 
 
-def test_moments_between_the_same_changes_are_one_board(reader: Reader) -> None:
+def test_times_between_the_same_changes_share_a_board(reader: Reader) -> None:
     now = reader.now()
     assert len(reader.past(5.5)) == 1
     assert reader.past(5.1) is reader.past(5.9)
     assert len(reader.past(4.5)) == 2
-    assert reader.past(3) is now, "nothing has changed since"
+    assert reader.past(3) is now, "nothing has changed since then"
     assert len(reader.past(99)) == 0
 
 
-def test_past_boards_drive_out_no_board_of_now_and_few_are_kept(reader: Reader) -> None:
+def test_few_past_boards_are_cached_and_current_boards_stay(reader: Reader) -> None:
     now, first = reader.now(), reader.past(5.5)
     for days in (4.5, 6.5)[:MAX_PAST_BOARDS]:
         reader.past(days)
@@ -80,7 +80,7 @@ def test_past_boards_drive_out_no_board_of_now_and_few_are_kept(reader: Reader) 
 
 
 def paused(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Do something in the middle of the making of each past board."""
+    """Call ``act`` while each past board is computed."""
     whole = PastBoard.listing
 
     def listing(self: PastBoard, connection: Connection) -> BoardListing:
@@ -91,16 +91,16 @@ def paused(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     monkeypatch.setattr(PastBoard, "listing", listing)
 
 
-def test_readers_of_boards_of_now_do_not_wait_for_those_of_the_past(
+def test_readers_of_current_boards_do_not_wait_for_past_boards(
     service: Service, connections: Connections, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(board_cache, "MAX_PAST_READERS", 1)
     reader = Reader(reader.arena, connections)
-    begun, go_on = Event(), Event()
+    begun, resume = Event(), Event()
 
     def wait() -> None:
         begun.set()
-        assert go_on.wait(60)
+        assert resume.wait(60)
 
     paused(monkeypatch, wait)
     with ThreadPoolExecutor(1) as pool:
@@ -108,34 +108,32 @@ def test_readers_of_boards_of_now_do_not_wait_for_those_of_the_past(
         assert begun.wait(60)
         assert len(reader.now()) == 3
         reader.arena.entry("ada", 5.0, days=0)
-        assert len(reader.now()) == 3, "ranked anew beside it"
-        with pytest.raises(TooMany, match="boards of the past"):
+        assert len(reader.now()) == 3, "a new ranking does not wait for the past board"
+        with pytest.raises(TooMany, match="past boards"):
             reader.past(4.5)
-        go_on.set()
+        resume.set()
         assert len(past.result(60)) == 1
     assert len(reader.past(4.5)) == 2
 
 
-def test_a_past_board_that_changes_while_it_is_made_is_not_kept(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_past_board_that_changes_meanwhile_is_not_cached(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     reader.now()
 
-    def late_news() -> None:
+    def late_change() -> None:
         reader.arena.entry("eve", 1.0, days=5.7)
         reader.now()
 
     with monkeypatch.context() as patch:
-        paused(patch, late_news)
+        paused(patch, late_change)
         assert len(reader.past(5.5)) == 1
     assert len(reader.past(5.5)) == 2
 
 
 @pytest.mark.parametrize("reread", [0, past_boards.MAX_REREAD])
-def test_an_entry_that_was_measured_again_had_its_earlier_numbers(
+def test_past_boards_have_the_earlier_measurements(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, reread: int
 ) -> None:
-    """Whether earlier measurements are read all at once or one by one, before and after one is added."""
+    """This holds for earlier measurements read together or one by one, before and after a new one."""
     monkeypatch.setattr(past_boards, "MAX_REREAD", reread)
     arena = reader.arena
     entry = arena.entry("ada", 9.0, days=6.5)
@@ -152,7 +150,7 @@ def test_an_entry_that_was_measured_again_had_its_earlier_numbers(
     assert [best(days)[1] for days in (6.1, 4.6, 4.4, 2.1, 1.9)] == [9.0, 8.0, 7.0, 7.0, 6.0]
 
 
-def test_competitions_are_dropped_by_the_size_of_what_is_kept(
+def test_competitions_are_dropped_by_the_size_of_the_cache(
     service: Service, connections: Connections, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with reader.arena.begin() as session:
@@ -180,19 +178,17 @@ def test_a_past_board_counts_as_several_requests(service: Service, monkeypatch: 
     assert arena.get(as_of=then).status_code == 429
 
 
-def test_a_comparison_of_boards_counts_first_as_several_requests(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_of_versions_counts_as_several_requests(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     arena = Arena(service)
     rated(service, monkeypatch, request=f"{2 * PAST_BOARD_COST + 3}/minute")
     path = f"/competitions/{arena.slug}"
-    assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 403, "nothing is published"
+    assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 403, "no version is published"
     page = service.http.get(f"{path}/versions", headers={"Accept": "text/html"}, follow_redirects=False)
-    assert page.status_code == 303, "to the sign-in"
+    assert page.status_code == 303, "redirected to the sign-in page"
     assert service.call(None, "GET", f"{path}/leaderboard/versions").status_code == 429
 
 
-def test_teams_are_found_by_their_names_of_now(reader: Reader) -> None:
+def test_teams_are_found_by_their_current_names(reader: Reader) -> None:
     arena = reader.arena
 
     def found(search: str, **params: Any) -> list[str]:
@@ -208,7 +204,7 @@ def test_teams_are_found_by_their_names_of_now(reader: Reader) -> None:
     assert [place["rank"] for place in arena.board(search="da", limit=1)["entries"]] == [1]
     then = (datetime.now(arena.now.tzinfo) - timedelta(days=1)).isoformat()
     assert found("da", as_of=then) == ["Ada"]
-    arena.entry("organizer", 3.0, days=0)  # of a team that is new
+    arena.entry("organizer", 3.0, days=0)  # from a new team
     assert found("organ") == ["Organizer"]
     assert found("nobody") == []
 
@@ -228,21 +224,21 @@ def page(arena: Arena) -> str:
 
 
 def retune(arena: Arena) -> None:
-    """Choose a tau under which the first two entries are penalised."""
+    """Choose a tau that penalises the first two entries."""
     with arena.begin() as session:
         set_tau(session, arena.state, "public", 0.4, arena.now)
 
 
 @contextmanager
 def ranking_paused(monkeypatch: pytest.MonkeyPatch, arena: Arena) -> Iterator[tuple[Future[Any], ThreadPoolExecutor]]:
-    """The time in which a visitor's request ranks a board anew; it goes on when the block ends, and then whatever was
-    begun in the pool."""
-    begun, go_on = Event(), Event()
+    """Pause a visitor's request while it ranks a board. When the block ends, the ranking and the requests in the pool
+    continue."""
+    begun, resume = Event(), Event()
     whole = vectorised.order_of
 
     def order_of(*arguments: Any, **options: Any) -> Any:
         begun.set()
-        assert go_on.wait(60)
+        assert resume.wait(60)
         return whole(*arguments, **options)
 
     monkeypatch.setattr(cached_boards, "order_of", order_of)
@@ -252,11 +248,11 @@ def ranking_paused(monkeypatch: pytest.MonkeyPatch, arena: Arena) -> Iterator[tu
         try:
             yield first, pool
         finally:
-            go_on.set()
+            resume.set()
     monkeypatch.undo()
 
 
-def test_visitors_do_not_wait_while_a_board_is_ranked_anew(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visitors_do_not_wait_while_a_board_is_ranked_again(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board_snapshots, "MAX_FORMER_SECONDS", 600.0)
     etag = arena.get().headers["etag"]
     path = f"/competitions/{arena.slug}/leaderboard"
@@ -267,12 +263,14 @@ def test_visitors_do_not_wait_while_a_board_is_ranked_anew(arena: Arena, monkeyp
         assert arena.service.http.get(page(arena)).text.index("Ada") > 0
         waiting = [pool.submit(arena.board, "organizer"), pool.submit(arena.board, limit=50)]
         assert not first.done()
-    assert [ranks(each.result(60)) for each in (first, *waiting)] == [AFTER] * 3, "the organizer, and another page"
+    assert [ranks(waiting_board.result(60)) for waiting_board in (first, *waiting)] == [AFTER] * 3, (
+        "the organizer's board and another page wait"
+    )
     assert ranks(arena.board()) == AFTER
     assert arena.service.call(None, "GET", path, headers={"If-None-Match": etag}).status_code == 200
 
 
-def test_an_earlier_board_is_shown_for_a_moment_alone(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_board_is_shown_only_briefly(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board_snapshots, "MAX_FORMER_SECONDS", 0.0)
     retune(arena)
     with ranking_paused(monkeypatch, arena) as (_, pool):
@@ -280,8 +278,8 @@ def test_an_earlier_board_is_shown_for_a_moment_alone(arena: Arena, monkeypatch:
     assert ranks(waiting.result(60)) == AFTER
 
 
-def test_a_publication_is_not_held_back(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only ranks may be a moment late, never what may be seen at all."""
+def test_a_publication_is_visible_immediately(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks may be a moment late, but access is not."""
     monkeypatch.setattr(board_snapshots, "MAX_FORMER_SECONDS", 600.0)
     arena.publish()
     with ranking_paused(monkeypatch, arena) as (_, pool):
@@ -289,7 +287,7 @@ def test_a_publication_is_not_held_back(arena: Arena, monkeypatch: pytest.Monkey
     assert waiting.result(60).status_code == 200
 
 
-def test_the_board_of_the_days_start_is_made_again_only_if_it_changed(
+def test_the_day_start_board_is_computed_again_only_if_it_changed(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connections = Connections(arena.service.context.settings, max_connections=2)
@@ -319,17 +317,15 @@ def test_the_board_of_the_days_start_is_made_again_only_if_it_changed(
     day_start_ranks()
     arena.entry("ada", 1.0, days=0)
     day_start_ranks()
-    assert len(made) == 2, "a new tau changes nothing of it; after a measurement it was made anew"
+    assert len(made) == 2, "a measurement changes it, a new tau does not"
     with arena.begin() as session:
         set_tau(session, arena.state, "public", 0.4, start - timedelta(days=1))
     day_start_ranks()
-    assert len(made) == 3, "a threshold that was committed late belongs to it"
+    assert len(made) == 3, "a threshold that was committed late changes it"
     connections.close()
 
 
-def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
-    arena: Arena, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visitors_request_ranks_only_public_boards(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     ranked: list[RankedBoard] = []
     whole = vectorised.order_of
 
@@ -350,46 +346,46 @@ def test_a_visitors_request_ranks_no_board_that_visitors_may_not_see(
     arena.publish(final=False)
     arena.board(track="private")
     retune(arena)
-    assert rankings_of_a_public_page() == 2, "both are open to visitors, and were asked for"
+    assert rankings_of_a_public_page() == 2, "both are public and were requested"
     retune(arena)
-    assert rankings_of_a_public_page() == 1, "nobody has asked for the private one since"
+    assert rankings_of_a_public_page() == 1, "the private board was not requested since then"
     arena.publish()
     arena.board(track="private")
     retune(arena)
-    assert rankings_of_a_public_page() == 1, "the final board does not move"
+    assert rankings_of_a_public_page() == 1, "the final board does not change"
 
 
 class CountedLock:
-    """A lock that knows how many threads have come to it."""
+    """A lock that counts the threads that want it."""
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.came = Semaphore(0)
+        self.arrivals = Semaphore(0)
 
     def __enter__(self) -> None:
-        self.came.release()
+        self.arrivals.release()
         self.lock.acquire()
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
 
 
-def test_a_refresh_that_failed_serves_nobody_else(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two requests that wait together, the second asks the change feed itself where the first has failed."""
+def test_a_failed_refresh_is_not_shared(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two requests wait together. If the first fails, the second reads the change feed itself."""
     connections = Connections(arena.service.context.settings, max_connections=2)
     cache = BoardCache(connections)
     before = cache.current_snapshot(arena.slug, arena.now)
     boards = next(iter(cache._boards.values()))
     boards.lock = lock = CountedLock()  # type: ignore[assignment]
     reads = count(1)
-    go_on = Event()
+    resume = Event()
     whole = ChangeFeed.read
 
     def read(self: ChangeFeed, connection: Connection) -> list[FeedRow]:
         number = next(reads)
         changes = whole(self, connection) if number != 2 else []
         if number == 1:
-            assert go_on.wait(60)
+            assert resume.wait(60)
         if number == 2:
             raise TimeoutError("the database was slow")
         return changes
@@ -397,13 +393,13 @@ def test_a_refresh_that_failed_serves_nobody_else(arena: Arena, monkeypatch: pyt
     monkeypatch.setattr(ChangeFeed, "read", read)
     with ThreadPoolExecutor(3) as pool:
         requests = [pool.submit(cache.current_snapshot, arena.slug, arena.now)]
-        assert lock.came.acquire(timeout=60)
+        assert lock.arrivals.acquire(timeout=60)
         requests += [pool.submit(cache.current_snapshot, arena.slug, arena.now) for _ in range(2)]
-        assert all(lock.came.acquire(timeout=60) for _ in range(2))
+        assert all(lock.arrivals.acquire(timeout=60) for _ in range(2))
         retune(arena)
-        go_on.set()
-        outcomes = [each.exception(60) for each in requests]
-    assert [type(each) for each in outcomes if each is not None] == [TimeoutError]
-    newest = [each.result() for each, error in zip(requests[1:], outcomes[1:], strict=True) if error is None]
+        resume.set()
+        outcomes = [request.exception(60) for request in requests]
+    assert [type(outcome) for outcome in outcomes if outcome is not None] == [TimeoutError]
+    newest = [request.result() for request, error in zip(requests[1:], outcomes[1:], strict=True) if error is None]
     assert [snapshot.counts != before.counts for snapshot in newest] == [True]
     connections.close()

@@ -1,4 +1,4 @@
-"""The board cache against the tables, whatever happens; past boards, rulings, moves, and all places as CSV has them."""
+"""The board cache equals the tables after every change. Also past boards, rulings, moves and the list of all places."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
 from tests.factories import add_measurement, set_label, set_tau
 
 
-def test_a_board_shows_who_moved_ones_own_row_and_who_is_out(service: Service) -> None:
+def test_a_board_shows_moves_the_own_row_and_disqualified_teams(service: Service) -> None:
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 2})
     ada = arena.entry("ada", 10.0)
     arena.entry("bob", 20.0)
@@ -60,18 +60,21 @@ def test_a_board_shows_who_moved_ones_own_row_and_who_is_out(service: Service) -
     assert arena.board()["disqualified"] == []
 
 
-def test_a_waived_penalty_is_none(service: Service) -> None:
+def test_a_waived_penalty_has_no_effect(service: Service) -> None:
     arena = Arena(service)
     entry = arena.entry("ada", 10.0, s=0.2)
     arena.entry("bob", 20.0)
-    assert [(each["team"], each["penalised"]) for each in arena.board()["entries"]] == [("Bob", False), ("Ada", True)]
+    assert [(place["team"], place["penalised"]) for place in arena.board()["entries"]] == [
+        ("Bob", False),
+        ("Ada", True),
+    ]
     arena.rule(entry, "waive")
-    assert [(each["team"], each["score"]) for each in arena.board()["entries"]] == [("Ada", 10.0), ("Bob", 20.0)]
+    assert [(place["team"], place["score"]) for place in arena.board()["entries"]] == [("Ada", 10.0), ("Bob", 20.0)]
     seen = arena.service.call("ada", "GET", f"/submissions/{entry.id}").json()["measurements"][0]
     assert (seen["penalised"], seen["rank"], seen["would_be_rank"]) == (False, 1, 1)
     copy = arena.entry("eve", 0.1, s=0.0)
     arena.rule(copy, "waive")
-    assert [each["team"] for each in arena.board()["copies"]] == ["Eve"]
+    assert [entry["team"] for entry in arena.board()["copies"]] == ["Eve"]
 
 
 def test_the_final_board_ranks_by_picks_and_shows_the_shake_up(service: Service) -> None:
@@ -80,8 +83,8 @@ def test_the_final_board_ranks_by_picks_and_shows_the_shake_up(service: Service)
     other = arena.entry("ada", 11.0, 5.0)
     arena.entry("bob", 20.0, 20.0)
     private = arena.board("organizer", track="private")
-    assert [(each["team"], each["score"]) for each in private["entries"]] == [("Bob", 20.0), ("Ada", 50.0)]
-    assert [(each["public_rank"], each["shake_up"], each["prize"]) for each in private["entries"]] == [
+    assert [(place["team"], place["score"]) for place in private["entries"]] == [("Bob", 20.0), ("Ada", 50.0)]
+    assert [(place["public_rank"], place["shake_up"], place["prize"]) for place in private["entries"]] == [
         (2, 1, "$2,000"),
         (1, -1, None),
     ]
@@ -94,11 +97,11 @@ def test_the_final_board_ranks_by_picks_and_shows_the_shake_up(service: Service)
     assert (rows[0]["public_rank"], rows[0]["shake_up"], rows[0]["prize"]) == ("1", "0", "$2,000")
     arena.rule(other, "disqualify", "Copied.")
     board = arena.board("organizer", track="private")
-    assert (ranks(board), [each["team"] for each in board["disqualified"]]) == (["Bob"], ["Ada"])
-    assert ranks(arena.board()) == ["Ada", "Bob"], "the entry that was not picked still stands in public"
+    assert (ranks(board), [entry["team"] for entry in board["disqualified"]]) == (["Bob"], ["Ada"])
+    assert ranks(arena.board()) == ["Ada", "Bob"], "the public board still has the entry that was not picked"
 
 
-def test_past_boards_are_those_that_were_shown(service: Service) -> None:
+def test_past_boards_equal_the_boards_shown_then(service: Service) -> None:
     arena = Arena(service)
     first = arena.entry("ada", 10.0, 10.0, days=6)
     arena.entry("bob", 20.0, 20.0, days=4)
@@ -111,18 +114,20 @@ def test_past_boards_are_those_that_were_shown(service: Service) -> None:
     def then(who: str | None = None, *, days: float, **params: Any) -> Any:
         return arena.get(who, as_of=(arena.now - timedelta(days=days)).isoformat(), **params)
 
-    scores = {days: [(each["team"], each["score"]) for each in then(days=days).json()["entries"]] for days in (7, 5, 3)}
+    scores = {
+        days: [(place["team"], place["score"]) for place in then(days=days).json()["entries"]] for days in (7, 5, 3)
+    }
     assert scores == {7: [], 5: [("Ada", 10.0)], 3: [("Ada", 10.0), ("Bob", 20.0)]}
     board = then(days=1.5).json()
-    assert [(each["team"], each["score"], each["moved"]) for each in board["entries"]] == [
+    assert [(place["team"], place["score"], place["moved"]) for place in board["entries"]] == [
         ("Bob", 20.0, None),
         ("Ada", 30.0, None),
     ]
     assert datetime.fromisoformat(board["as_of"]) == arena.now - timedelta(days=1.5)
-    assert [each["team"] for each in then(days=0.5).json()["disqualified"]] == ["Ada"]
-    assert [each["team"] for each in arena.board()["disqualified"]] == ["Lace"]
+    assert [entry["team"] for entry in then(days=0.5).json()["disqualified"]] == ["Ada"]
+    assert [entry["team"] for entry in arena.board()["disqualified"]] == ["Lace"]
     assert then(days=-1).status_code == 422
-    assert arena.get(as_of="2026-01-01T00:00:00").status_code == 422, "a moment without its zone"
+    assert arena.get(as_of="2026-01-01T00:00:00").status_code == 422, "a time without a time zone"
     private: dict[str, Any] = {"days": 3, "track": "private"}
     assert then("ada", **private).status_code == 403
     arena.publish(days=0.9)
@@ -133,26 +138,26 @@ def test_past_boards_are_those_that_were_shown(service: Service) -> None:
     assert then("ada", days=0.8, track="private").status_code == 403
 
 
-def test_a_past_private_board_is_of_final_picks_after_a_replacement(service: Service) -> None:
+def test_a_past_private_board_uses_final_picks_after_a_replacement(service: Service) -> None:
     arena = Arena(service, final_picks=1)
     arena.entry("ada", 10.0, 50.0)
     arena.entry("ada", 11.0, 5.0)
     arena.entry("bob", 20.0, 20.0)
     assert ranks(arena.board("organizer", track="private")) == ["Bob", "Ada"]
     with arena.begin() as session:
-        former = session.merge(arena.state.tracks["private"])
-        former.kind = "former"
-        former.replaced_at = arena.now
+        replaced = session.merge(arena.state.tracks["private"])
+        replaced.kind = "replaced"
+        replaced.replaced_at = arena.now
         session.flush()
-        other = {"extractor": "efficientnet_lite2@1", "signed": False, "epsilon": former.epsilon}
-        session.add(Track(competition_id=former.competition_id, kind="private", **other))
+        other = {"extractor": "efficientnet_lite2@1", "signed": False, "epsilon": replaced.epsilon}
+        session.add(Track(competition_id=replaced.competition_id, kind="private", **other))
     assert ranks(arena.board("organizer", track="private")) == []
     then = (arena.now - timedelta(days=1)).isoformat()
     assert ranks(arena.board("organizer", track="private", as_of=then)) == ["Bob", "Ada"]
 
 
 class Changes:
-    """Whatever can happen to a board, one thing after another."""
+    """All kinds of changes to a board, one after another."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
@@ -215,7 +220,7 @@ class Changes:
             self.arena.team(session, "ada").benchmark = True
 
     def many(self) -> None:
-        """More than a row of the feed names."""
+        """Change more entries than a row of the change feed names."""
         with self.arena.begin() as session:
             session.execute(text("UPDATE submissions SET accepted_at = accepted_at + interval '1 minute'"))
 
@@ -237,7 +242,7 @@ STEPS = (
 )
 
 
-def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Service) -> None:
+def test_cached_boards_equal_the_tables_after_every_change(service: Service) -> None:
     arena = Arena(service, final_picks=2)
     changes = Changes(arena)
     connections = Connections(service.context.settings, max_connections=2)
@@ -249,7 +254,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
         getattr(changes, step)()
         snapshot = cache.current_snapshot(arena.slug, arena.now)
         version = tuple(snapshot.version(arena.state.tracks[kind].id, beside=BESIDE_RANKS) for kind, _ in kinds)
-        assert version not in seen, f"{step} makes another board"
+        assert version not in seen, f"{step} changes the board"
         seen.add(version)
         with service.context.sessions() as session:
             for kind, late in kinds:
@@ -264,7 +269,7 @@ def test_cached_boards_equal_those_of_the_tables_after_every_change(service: Ser
     connections.close()
 
 
-def test_labels_and_picks_are_nobody_elses_business(service: Service) -> None:
+def test_labels_and_picks_do_not_change_the_boards_of_others(service: Service) -> None:
     arena = Arena(service)
     entry = arena.entry("ada", 10.0, 20.0)
 
@@ -285,8 +290,8 @@ def test_labels_and_picks_are_nobody_elses_business(service: Service) -> None:
     assert etags() == labelled
 
 
-def test_what_is_committed_late_is_not_missed(service: Service) -> None:
-    """A row with a lower id than one that was seen already."""
+def test_late_commits_are_not_missed(service: Service) -> None:
+    """The late row has a lower id than a row that was already read."""
     arena = Arena(service)
     arena.entry("ada", 10.0)
     slow = service.context.sessions()
@@ -299,13 +304,13 @@ def test_what_is_committed_late_is_not_missed(service: Service) -> None:
     assert all(place["penalised"] for place in arena.board()["entries"])
 
 
-def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Service, servers: Servers) -> None:
+def test_the_cache_follows_a_restored_database(service: Service, servers: Servers) -> None:
     arena = Arena(service)
     arena.entry("ada", 10.0)
     arena.publish()
     assert arena.get(track="private").status_code == 200
     with arena.begin() as session:
-        # A restored database has fewer rows, and no change that says so.
+        # A restored database has fewer rows, and the change feed does not show it.
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         session.execute(text(f"{others} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
     with owning(servers, service) as connection:
@@ -317,7 +322,7 @@ def test_a_server_that_goes_away_may_come_back_as_it_was_earlier(service: Servic
 
 @contextmanager
 def owning(servers: Servers, service: Service) -> Iterator[Connection]:
-    """A connection that may rewrite history."""
+    """A connection of the database's owner, which may delete from append-only tables."""
     settings = service.context.settings
     name = make_url(settings.database_url.get_secret_value()).database
     owner = make_url(servers.postgres.owner_url).set(database=name)
@@ -327,7 +332,7 @@ def owning(servers: Servers, service: Service) -> Iterator[Connection]:
     engine.dispose()
 
 
-def test_no_competition_no_board(service: Service) -> None:
+def test_unknown_competitions_and_drafts_have_no_board(service: Service) -> None:
     assert service.call(None, "GET", "/competitions/none/leaderboard").status_code == 404
     arena = Arena(service, opens_at=None, closes_at=None)
     assert arena.get().status_code == 404
@@ -338,15 +343,15 @@ def test_no_competition_no_board(service: Service) -> None:
             arena.slug,
             spec.CompetitionChanges(opens_at=arena.now - timedelta(days=1)),
         )
-    assert arena.get().status_code == 200, "a kept competition is as new as any other"
+    assert arena.get().status_code == 200, "a cached competition is also up to date"
 
 
-def test_a_process_remembers_for_its_own_sessions_alone(service: Service) -> None:
+def test_other_database_sessions_have_no_board_cache(service: Service) -> None:
     with service.context.sessions() as session:
         assert board_cache.cache_of(session) is None
 
 
-def test_all_places_are_those_of_the_standings(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_all_places_equals_the_board(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board_reader, "PLACES_AT_A_TIME", 2)
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=[{"place": 1, "amount": "a bone"}])
     for number, handle in enumerate(("ada", "bob", "eve", "organizer")):

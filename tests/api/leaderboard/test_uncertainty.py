@@ -1,4 +1,4 @@
-"""How certain ranks are, over HTTP: as JSON, as a page, on the page of publication, in the checklist."""
+"""The uncertainty of ranks in JSON, on the board's page, on the page of publication and in releases."""
 
 from typing import Any
 
@@ -20,17 +20,17 @@ def uncertainty(arena: Arena, who: str | None = None, track: str = "public") -> 
 
 
 def boundary(arena: Arena) -> tuple[float, float]:
-    """By how much the last gold medal is before the next place, and the error of that."""
+    """Return the lead of the last gold medal over the next place, and its standard error."""
     gold = uncertainty(arena).json()["boundaries"][0]
     return gold["difference"], round(gold["standard_error"], 6)
 
 
 def places(answer: Any) -> list[tuple[Any, ...]]:
-    return [(each["team"], each["first_rank"], each["last_rank"]) for each in answer.json()["places"]]
+    return [(place["team"], place["first_rank"], place["last_rank"]) for place in answer.json()["places"]]
 
 
 def released_ranks(arena: Arena) -> list[dict[str, Any]]:
-    """The table of ranks in a data release."""
+    """Return the table of ranks in a data release."""
     with arena.begin() as session:
         rows = list(table_rows(session, state_of(session, arena.slug, arena.now), "ranks", names=Pseudonyms(b"key")))
     return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
@@ -38,7 +38,7 @@ def released_ranks(arena: Arena) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def arena(service: Service) -> Arena:
-    """A competition of three entries; Ada's leads by half a standard error once errors are known."""
+    """A competition of three entries. Ada's entry leads by half a standard error once errors are known."""
     prizes = [{"place": 1, "amount": "a bone"}, {"place": 7, "amount": "nothing"}]
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3}, prizes=prizes, final_picks=1)
     for who, public, private in (("ada", 10.0, 20.0), ("bob", 10.1, 20.1), ("eve", 15.0, 25.0)):
@@ -46,13 +46,13 @@ def arena(service: Service) -> Arena:
     return arena
 
 
-def let_errors_be_known(arena: Arena) -> None:
+def add_all_errors(arena: Arena) -> None:
     with arena.begin() as session:
         entries = session.query(Submission).order_by(Submission.ref).all()
     add_errors(arena, entries, 0.2 / 2**0.5)
 
 
-def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Arena) -> None:
+def test_a_board_shows_rank_intervals_once_errors_are_known(arena: Arena) -> None:
     before = uncertainty(arena)
     assert places(before) == [("Ada", None, None), ("Bob", None, None), ("Eve", None, None)]
     assert before.json()["without_error"] == 3
@@ -62,7 +62,7 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Are
     assert "keeping 400 of 1,600 images lowered the FID of honest generators by 4 to 11 %" in page.text
     assert before.json()["boundaries"][0]["in_standard_errors"] is None
 
-    let_errors_be_known(arena)
+    add_all_errors(arena)
     known = uncertainty(arena)
     assert places(known) == [("Ada", 1, 2), ("Bob", 1, 2), ("Eve", 3, 3)]
     assert known.headers["etag"] != before.headers["etag"]
@@ -75,12 +75,12 @@ def test_a_board_says_how_certain_its_ranks_are_once_errors_are_known(arena: Are
     assert uncertainty(arena, "ada").content == known.content
 
 
-def test_private_board_checklist_and_releases_agree_on_ranks(service: Service, arena: Arena) -> None:
-    let_errors_be_known(arena)
+def test_board_checklist_and_releases_agree_on_rank_intervals(service: Service, arena: Arena) -> None:
+    add_all_errors(arena)
     known = uncertainty(arena)
     assert uncertainty(arena, "bob", "private").status_code == 403
     checklist = arena.service.call("organizer", "GET", f"/competitions/{arena.slug}/publication").json()
-    assert [(each["rank"], each["awards"]) for each in checklist["boundaries"]] == [
+    assert [(boundary["rank"], boundary["awards"]) for boundary in checklist["boundaries"]] == [
         (1, ["a bone", "gold"]),
         (2, ["silver"]),
     ]
@@ -90,15 +90,15 @@ def test_private_board_checklist_and_releases_agree_on_ranks(service: Service, a
     page = service.http.get(f"/competitions/{arena.slug}/publication", headers=cookie)
     assert "0.5 standard errors. <span" in page.text
     for track, view in (("public", known.json()), ("private", hidden)):
-        ranks = [each for each in released_ranks(arena) if each["track"] == track]
-        told = ("standard_error", "first_rank", "last_rank")
+        ranks = [row for row in released_ranks(arena) if row["track"] == track]
+        fields = ("standard_error", "first_rank", "last_rank")
         for released, place in zip(ranks, view["places"], strict=True):
-            assert {name: released[name] for name in told} == {name: place[name] for name in told}
+            assert {name: released[name] for name in fields} == {name: place[name] for name in fields}
             assert released["gold_probability"] == place["medals"]["gold"]
 
 
-def test_what_is_measured_anew_has_no_error_until_its_evidence_is_there(arena: Arena) -> None:
-    let_errors_be_known(arena)
+def test_a_new_measurement_has_no_error_before_its_evidence(arena: Arena) -> None:
+    add_all_errors(arena)
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert '1 <span class="muted">(1 to 2)</span>' in page.text
     assert "0.5 standard errors. <span" in page.text
@@ -111,7 +111,7 @@ def test_what_is_measured_anew_has_no_error_until_its_evidence_is_there(arena: A
 
 
 def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -> None:
-    """Their difference has no error. So the copy that was handed in later is behind for certain."""
+    """Their difference has no error, so the copy that was submitted later is certainly behind."""
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})
     entries = [arena.entry("ada", 10.0, days=3), arena.entry("bob", 10.0, days=2)]
     add_errors(arena, entries, 0.5, private=False)
@@ -126,33 +126,33 @@ def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -
         for entry in entries:
             session.merge(entry).pixels_sha256 = "ab" * 32
     arena.entry("eve", 12.0)
-    told = uncertainty(arena).json()
-    assert [round(each["medals"]["gold"], 3) for each in told["places"][:2]] == [1.0, 0.0]
-    assert told["without_error"] == 1
+    uncertain = uncertainty(arena).json()
+    assert [round(place["medals"]["gold"], 3) for place in uncertain["places"][:2]] == [1.0, 0.0]
+    assert uncertain["without_error"] == 1
 
 
-def test_beside_tau_a_score_may_lie_on_either_side(service: Service) -> None:
-    """Ada leads by more than ten errors; but whether her entry is penalised is chance."""
+def test_close_to_tau_a_score_may_be_penalised_or_not(service: Service) -> None:
+    """Ada leads by more than ten standard errors, but chance decides whether her entry is penalised."""
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})
     entries = [arena.entry("ada", 10.0, s=TAU + 0.0005), arena.entry("bob", 12.0), arena.entry("eve", 14.0)]
     add_errors(arena, entries, 0.1, private=False)
-    told = uncertainty(arena).json()
-    ada, bob, _ = told["places"]
-    assert [each["beside_tau"] for each in (ada, bob)] == [True, False]
+    uncertain = uncertainty(arena).json()
+    ada, bob, _ = uncertain["places"]
+    assert [place["beside_tau"] for place in (ada, bob)] == [True, False]
     assert ada["lowest_score"] == pytest.approx(10.0 - 1.96 * 0.1, abs=1e-3)
     assert ada["highest_score"] > 10.0 / TAU
     assert (bob["lowest_score"], bob["highest_score"]) == pytest.approx((12.0 - 0.196, 12.0 + 0.196), abs=1e-3)
-    gold, silver = told["boundaries"][:2]
+    gold, silver = uncertain["boundaries"][:2]
     assert gold["in_standard_errors"] > 10.0
     assert gold["lowest_difference"] < 12.0 - 10.0 / TAU < 0.0 < gold["highest_difference"]
     assert silver["lowest_difference"] > 1.0
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty").text
     assert page.count("may be chance</span>") == page.count("is close to tau: it is uncertain") == 1
-    assert page.count("beside tau: 9.8") == 1
+    assert page.count("close to tau: 9.8") == 1
 
 
-def test_entries_that_their_generator_does_not_produce_are_marked(service: Service) -> None:
-    """What an audit has found is for reviewers until the final board."""
+def test_entries_that_their_generator_cannot_produce_are_marked(service: Service) -> None:
+    """Only reviewers see an audit's verdict before the final board."""
     arena = Arena(service)
     verdicts = {"ada": "other-distribution", "bob": "no-difference", "eve": "another-generator"}
     entries = {who: arena.entry(who, 10.0 + number) for number, who in enumerate(verdicts)}
@@ -162,10 +162,10 @@ def test_entries_that_their_generator_does_not_produce_are_marked(service: Servi
             add_recovery(session, session.merge(entries[who]), now=arena.now, report={"match": {"verdict": verdict}})
         add_recovery(
             session, session.merge(entries["eve"]), now=arena.now, report={"match": None}
-        )  # replaces the other
-    told = uncertainty(arena, "organizer")
-    assert told.headers["etag"] != before.headers["etag"]
-    assert [place["other_generator"] for place in told.json()["places"]] == [True, False, False]
+        )  # replaces the earlier audit
+    seen = uncertainty(arena, "organizer")
+    assert seen.headers["etag"] != before.headers["etag"]
+    assert [place["other_generator"] for place in seen.json()["places"]] == [True, False, False]
     for reader in (None, "ada"):
         assert {place["other_generator"] for place in uncertainty(arena, reader).json()["places"]} == {None}
     cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}

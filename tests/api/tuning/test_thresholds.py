@@ -1,4 +1,4 @@
-"""Thresholds through the API: every method at once, undo, history, and who is notified."""
+"""Thresholds through the API: all methods, previews, undo, history and permissions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -12,21 +12,21 @@ from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import choose, path, random_competition
 
 
-def test_choices_and_what_a_share_of_wronged_teams_gains(service: Service) -> None:
+def test_choices_allow_a_share_of_wrong_penalties(service: Service) -> None:
     slug = random_competition(service)
     choices = service.call("organizer", "GET", f"{path(slug)}/choices").json()["choices"]
-    assert [each["method"] for each in choices] == ["margin", "held_out", "otsu", "accuracy", "paper"]
+    assert [choice["method"] for choice in choices] == ["margin", "held_out", "otsu", "accuracy", "paper"]
     assert choices[1]["lacks"]["type"] == "no-held-out-distance"
-    for each in choices:
-        if each["lacks"] is None:
-            preview = choose(service, slug, method=each["method"], preview=True).json()
-            assert (preview["tau"], preview["choice"]) == (each["tau"], each["choice"])
-    wronged = []
+    for choice in choices:
+        if choice["lacks"] is None:
+            preview = choose(service, slug, method=choice["method"], preview=True).json()
+            assert (preview["tau"], preview["choice"]) == (choice["tau"], choice["choice"])
+    confusions = []
     for alpha in (0.0, 0.5):
         chosen = service.call("organizer", "GET", f"{path(slug)}/choices?alpha={alpha}").json()["choices"]
-        wronged.append(chosen[0]["choice"]["confusion"])
-    assert wronged[0]["false_positives"] == 0
-    assert wronged[1]["true_positives"] > wronged[0]["true_positives"]
+        confusions.append(chosen[0]["choice"]["confusion"])
+    assert confusions[0]["false_positives"] == 0
+    assert confusions[1]["true_positives"] > confusions[0]["true_positives"]
 
 
 def test_previews_undo_and_history(service: Service) -> None:
@@ -50,27 +50,27 @@ def test_previews_undo_and_history(service: Service) -> None:
     back = undo(reason="too many", after=second["threshold_id"])
     assert back.status_code == 201
     assert (back.json()["method"], back.json()["tau"], back.json()["previous_tau"]) == ("undo", 0.2, 0.35)
-    gone = {each["submission_id"] for each in second["penalised"]}
-    assert {each["submission_id"] for each in back.json()["freed"]} == gone
+    gone = {entry["submission_id"] for entry in second["penalised"]}
+    assert {entry["submission_id"] for entry in back.json()["freed"]} == gone
     assert undo(reason="more").json()["type"].endswith("nothing-to-undo")
 
     steps = service.call("organizer", "GET", path(slug)).json()["thresholds"]
-    assert [(each["tau"], each["method"], each["standing"], each["author"]) for each in steps] == [
+    assert [(step["tau"], step["method"], step["standing"], step["author"]) for step in steps] == [
         (0.2, "undo", False, "organizer"), (0.35, "manual", False, "organizer"), (0.2, "manual", True, "organizer"),
     ]  # fmt: skip
     assert (steps[0]["freed_count"], steps[1]["penalised_count"]) == (len(gone), len(gone))
     for step in steps[:2]:
         changes = service.call("organizer", "GET", f"{path(slug)}/{step['id']}/changes").json()["entries"]
-        assert {each["submission_id"] for each in changes} == gone
+        assert {entry["submission_id"] for entry in changes} == gone
     assert steps[1]["penalised"] == second["penalised"][:30]
     audit = service.call("admin", "GET", "/admin/audit").json()["entries"]
-    assert [each["action"] for each in audit[:3]] == ["threshold.undone", "threshold.chosen", "threshold.chosen"]
+    assert [entry["action"] for entry in audit[:3]] == ["threshold.undone", "threshold.chosen", "threshold.chosen"]
     assert audit[0]["before"]["tau"] == 0.35
 
 
 @pytest.mark.parametrize("kind", ["public", "private"])
-def test_the_board_is_the_one_that_was_shown_before(service: Service, kind: str) -> None:
-    """The moves of the preview, applied to the board of before, are the board of after."""
+def test_the_new_board_equals_its_preview(service: Service, kind: str) -> None:
+    """The old board with the preview's moves equals the new board."""
     slug = random_competition(service, seed=7)
 
     def ranks() -> dict[str, int]:
@@ -87,7 +87,7 @@ def test_the_board_is_the_one_that_was_shown_before(service: Service, kind: str)
         assert ranks() == {team: rank for team, rank in expected.items() if rank is not None}
 
 
-def test_of_two_who_decide_upon_the_same_tau_one_is_refused(service: Service) -> None:
+def test_one_of_several_parallel_choices_is_accepted(service: Service) -> None:
     slug = random_competition(service, entries=20)
     newest = choose(service, slug, tau=0.2).json()["threshold_id"]
     with ThreadPoolExecutor(4) as pool:
@@ -95,7 +95,7 @@ def test_of_two_who_decide_upon_the_same_tau_one_is_refused(service: Service) ->
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
 
 
-def test_tau_is_for_organizers(service: Service) -> None:
+def test_only_organizers_can_read_and_choose_thresholds(service: Service) -> None:
     slug = random_competition(service, entries=20)
     for who, status in ((None, 401), ("ada", 403)):
         for address in ("", "/choices", "/impact?tau=0.2", "/impact/moves?tau=0.2", "/1/changes"):
@@ -108,7 +108,7 @@ def test_tau_is_for_organizers(service: Service) -> None:
         assert state.tracks["private"].kind == "private"
 
 
-def test_lists_come_by_pages(service: Service) -> None:
+def test_lists_are_paged(service: Service) -> None:
     slug = random_competition(service, seed=4, entries=200)
     first = choose(service, slug, tau=0.1).json()["threshold_id"]
     done = choose(service, slug, tau=0.35).json()

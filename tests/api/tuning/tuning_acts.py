@@ -1,4 +1,4 @@
-"""Competitions to tune, and what their organizers do: thresholds, shown tracks, labels."""
+"""Competitions to tune, and actions of their organizers: thresholds, shown tracks, labels."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +14,8 @@ MEDALS = {"gold": 3, "silver": 8, "bronze": 15}
 
 
 def random_competition(service: Service, seed: int = 1, entries: int = 80) -> str:
-    """A competition with entries of every kind: labelled or not, ties, copies, waived, disqualified, picked."""
+    """Create a competition with all kinds of entries: labelled, unlabelled, tied,
+    copied, waived, disqualified, picked."""
     rng = np.random.default_rng(seed)
     now = datetime.now(UTC)
     labels = [None, None, "legitimate", "mgan", "sup", "aug", "other"]
@@ -33,7 +34,7 @@ def random_competition(service: Service, seed: int = 1, entries: int = 80) -> st
     with service.context.sessions.begin() as session:
         state = make_competition(session, now, medals=MEDALS, closes_at=now + timedelta(days=1))
         refs = add_rows(session, state, rows, now - timedelta(days=1))
-        # Without picks the best public entries count on the private track, so there must be public scores.
+        # Without picks, the best public entries count on the private track, so it needs public scores.
         set_tau(session, state, "public", 0.2, now - timedelta(hours=1))
         for place, kind in ((3, "waive"), (4, "disqualify"), (5, "waive"), (6, "disqualify"), (7, "disqualify")):
             session.add(
@@ -47,7 +48,7 @@ def random_competition(service: Service, seed: int = 1, entries: int = 80) -> st
                 )
             )
         team = session.get_one(Submission, refs[-1]).team_id
-        own = [each.ref for each in session.query(Submission).filter_by(team_id=team)]
+        own = [entry.ref for entry in session.query(Submission).filter_by(team_id=team)]
         session.add(
             PickSet(team_id=team, submission_refs=own[-1:], author_id=state.competition.created_by, created_at=now)
         )
@@ -78,14 +79,14 @@ def added_shown_track(
 
 
 def measure(service: Service) -> None:
-    """Do all work but evidence, which would go first."""
+    """Run all jobs except evidence, which would run first."""
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="evidence", state="waiting").update({"state": "cancelled"})
     service.run_jobs()
 
 
 def near(seed: int) -> Any:
-    """Images close to the training images of the service's competitions."""
+    """Return images close to the training images of the service's competitions."""
     return np.clip(noise_images(1, 40, 16)[seed : seed + 8].astype(int) + 20, 0, 255).astype(np.uint8)
 
 
