@@ -278,7 +278,7 @@ PROMISES = (
     ),
     Promise(
         "A board in memory notices every change, in any commit order.",
-        "tests/api/leaderboard/test_standings.py::test_what_is_committed_late_is_not_missed",
+        "tests/api/leaderboard/test_standings.py::test_late_commits_are_not_missed",
         "scorer/db/leaderboard/changes.py",
         "    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) AS snapshot",
         "    FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS horizon) AS snapshot",

@@ -1,4 +1,4 @@
-"""A competition through all its phases: what may be seen and done in each, and who is notified of an appeal."""
+"""A competition in all phases: permissions, visible data, and notices about appeals."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -13,11 +13,11 @@ from tests.api.leaderboard.arena import Arena, private, ranks, retune, rule
 from tests.factories import add_measurement, make_scored
 from tests.web.pages import enter
 
-__all__ = ["command"]  # a fixture is found by its name here
+__all__ = ["command"]  # pytest finds the fixture by its name in this module
 
 
 class Walk:
-    """A competition in which Ada is penalised on both tracks, and Bob on the private one alone."""
+    """A competition that penalises Ada on both tracks and Bob only on the private track."""
 
     def __init__(self, service: Service) -> None:
         self.arena = Arena(service, opens_at=None, closes_at=None, review_days=3, appeal_days=7, late_submissions=False)
@@ -67,7 +67,7 @@ class Walk:
         return str(self.service.http.get(f"{self.path}{path}", headers=headers).text)
 
 
-def test_a_walk_through_all_phases(service: Service, command: Any) -> None:
+def test_a_competition_passes_through_all_phases(service: Service, command: Any) -> None:
     walk = Walk(service)
     publish = ("competition", "publish", walk.arena.slug, "--reason", "See.", "--override", "A test.")
     before_the_close(walk)
@@ -105,7 +105,7 @@ def in_review(walk: Walk) -> None:
     assert view["rebuttals_from"] < walk.arena.now.isoformat() < view["rebuttals_until"]
     assert walk.rebut("ada").json()["track"] == "public"
     assert slug_of(walk.rebut("ada")) == (409, "rebutted")
-    assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "its penalty is hidden"
+    assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "the private penalty is hidden"
     assert slug_of(walk.private_board("bob")) == (403, "not-published")
     assert 'aria-current="step"' in walk.page()
     assert "Appeals are open until" in walk.page()
@@ -120,7 +120,7 @@ def in_the_provisional_phase(walk: Walk) -> None:
     assert (view["phase"], len(view["tracks"])) == ("provisional", 2)
     assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
     assert "This board is provisional" in walk.page("?track=private")
-    assert "Appeals are open until" not in walk.page(), "those of the review have ended"
+    assert "Appeals are open until" not in walk.page(), "the appeals of the review phase have ended"
     assert slug_of(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
     for who in ("ada", "bob"):
         assert walk.rebut(who).json()["track"] == "private"
@@ -137,7 +137,7 @@ def rulings_and_thresholds_still_count(walk: Walk) -> None:
     assert retune(walk.arena, "private", 0.1).status_code == 201
     assert private(walk.arena) == ["Ada", "Bob", "Eve"]
     moves = walk.service.call(None, "GET", f"{walk.path}/leaderboard/versions").json()
-    assert [each["team"] for each in moves["moves"]] == ["Ada", "Bob", "Eve"]
+    assert [move["team"] for move in moves["moves"]] == ["Ada", "Bob", "Eve"]
     assert "Changes since" in walk.page("?track=private")
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
     assert private(walk.arena) == ["Ada", "Bob"]
@@ -159,7 +159,7 @@ def once_final(walk: Walk) -> None:
     assert figure.status_code == 200
 
 
-def test_appeals_end_with_their_days(service: Service) -> None:
+def test_appeals_end_after_their_days(service: Service) -> None:
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
@@ -171,8 +171,8 @@ def test_appeals_end_with_their_days(service: Service) -> None:
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
 
 
-def test_what_follows_the_provisional_board_can_be_appealed_for_as_long(service: Service) -> None:
-    """Nobody is disqualified or penalised on its last day and has no time left."""
+def test_decisions_on_the_last_day_can_be_appealed_for_seven_days(service: Service) -> None:
+    """Teams that are disqualified or penalised on the last day still have time to appeal."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=7.1)
@@ -184,79 +184,79 @@ def test_what_follows_the_provisional_board_can_be_appealed_for_as_long(service:
     case = walk.service.call("eve", "GET", f"/submissions/{walk.entries['eve'].id}/rulings").json()
     assert case["rebuttals_until"] > (walk.arena.now + timedelta(days=6.9)).isoformat()
     assert walk.rebut("eve").status_code == 201
-    assert slug_of(walk.rebut("bob")) == (409, "review-over"), "his penalty is as old as the board"
+    assert slug_of(walk.rebut("bob")) == (409, "review-over"), "bob was penalised when the board was published"
     assert retune(walk.arena, "private", 0.3).status_code == 201
     assert walk.rebut("bob").json()["track"] == "private"
     walk.arena.publish()
     assert slug_of(walk.rebut("ada")) == (409, "review-over")
 
 
-def test_pages_say_until_when_a_late_ruling_can_be_appealed(service: Service) -> None:
-    """The competition's page, and the organizers' page of publication."""
+def test_pages_show_until_when_a_late_ruling_can_be_appealed(service: Service) -> None:
+    """This holds for the competition's page and the organizers' page of publication."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=6)
     general = f'datetime="{walk.arena.now + timedelta(days=1):%Y-%m-%dT%H:%M}'
     late = f'datetime="{walk.arena.now + timedelta(days=5):%Y-%m-%dT%H:%M}'
-    assert words_on_appeals(walk).startswith("Teams may appeal until ")
+    assert words_on_appeals(walk).startswith("Teams can appeal until ")
     assert general in words_on_appeals(walk, shown=False)
     assert general in publication_lead(walk)
     walk.arena.rule(walk.entries["eve"], "disqualify", days=2)
-    assert "and against what comes later for 7 days from then on: against what has come" in words_on_appeals(walk)
-    assert all(each in words_on_appeals(walk, shown=False) for each in (general, late))
+    assert "Teams can appeal against a later decision within 7 days, currently until" in words_on_appeals(walk)
+    assert all(time in words_on_appeals(walk, shown=False) for time in (general, late))
     assert late in publication_lead(walk)
     walk.arena.publish(final=False, days=7.1)
-    assert words_on_appeals(walk).startswith("Teams may appeal against what comes later for 7 days")
+    assert words_on_appeals(walk).startswith("Teams can appeal against a later decision within 7 days")
     assert general not in words_on_appeals(walk, shown=False)
     assert late in words_on_appeals(walk, shown=False)
     assert late in publication_lead(walk)
 
 
-def test_pages_name_no_date_once_nothing_can_be_appealed(service: Service) -> None:
+def test_pages_show_no_date_if_nothing_can_be_appealed(service: Service) -> None:
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=7.1)
-    assert words_on_appeals(walk) == "Teams may appeal against what comes later for 7 days from then on."
+    assert words_on_appeals(walk) == "Teams can appeal against a later decision within 7 days."
     assert "Teams may appeal" not in publication_lead(walk)
 
 
 def words_on_appeals(walk: Walk, *, shown: bool = True) -> str:
-    """What the private board's notice says of appeals: as it is shown, or with its elements."""
+    """Return the private board's notice on appeals: the text, or the HTML if ``shown`` is false."""
     enter(walk.service, None)
     page = walk.page("")
     assert re.search(r'aria-current="page">\s*Provisional</a>.*>\s*Public</a>', page, re.DOTALL)
     notice = page[page.index("This board is provisional") :].partition("</p>")[0]
     words = re.sub(r"<[^>]*>", "", notice) if shown else notice
-    return " ".join(words[words.index("Teams may appeal") :].split())
+    return " ".join(words[words.index("Teams can appeal") :].split())
 
 
 def publication_lead(walk: Walk) -> str:
-    """How the page of publication begins."""
+    """Return the first paragraph of the page of publication."""
     page = walk.organizers_page("/publication")
     return page[page.index("The provisional board is published.") :].partition("</p>")[0]
 
 
-def test_a_penalty_that_a_ruling_lets_stand_can_be_appealed_for_as_long(service: Service) -> None:
-    """Bob's penalty was waived while the provisional board was public; a ruling of its last day ends that."""
+def test_a_penalty_that_a_ruling_restores_can_be_appealed(service: Service) -> None:
+    """Bob's penalty was waived before the provisional board. A ruling on its last day ends the waiver."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.rule(walk.entries["bob"], "waive", days=10)
     walk.arena.publish(final=False, days=7.1)
     appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert rule(walk.arena, walk.entries["eve"], "keep").status_code == 201
-    assert appeals not in walk.open_points(), "she has no penalty"
+    assert appeals not in walk.open_points(), "eve has no penalty"
     assert rule(walk.arena, walk.entries["bob"], "keep").status_code == 201
     newest = service.call("bob", "GET", "/notices").json()["notices"][0]
     assert f"until {walk.arena.now + timedelta(days=7):%Y-%m-%d}" in newest["body"]
-    assert appeals in walk.open_points(), "he was told that he has seven days"
+    assert appeals in walk.open_points(), "the notice gives bob seven days"
     assert rule(walk.arena, walk.entries["bob"], "waive").status_code == 201
     assert appeals not in walk.open_points()
     assert rule(walk.arena, walk.entries["bob"], "keep").status_code == 201
     assert walk.rebut("bob").json()["track"] == "private"
 
 
-def test_what_follows_a_withdrawal_can_be_appealed_before_the_final_board(service: Service) -> None:
-    """Whoever is disqualified then was told of an appeal once the provisional board is published: it has to come."""
+def test_a_decision_after_a_withdrawal_can_be_appealed(service: Service) -> None:
+    """The notice promises an appeal after the provisional board, so that board must be published again."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=8.5)
@@ -276,7 +276,7 @@ def test_what_follows_a_withdrawal_can_be_appealed_before_the_final_board(servic
     enter(service, "eve")
     own = service.http.get(f"/submissions/{walk.entries['eve'].id}", headers={"Accept": "text/html"}).text
     assert "again once the provisional board is published." in own
-    assert "You can write one from" not in own, "that time is over"
+    assert "You can write one from" not in own, "the time of the review phase is over"
     assert walk.publish(published=True, final=False, override="-").status_code == 201
     assert walk.rebut("eve").status_code == 201
 
@@ -286,7 +286,7 @@ APPEAL_DAYS = 7
 
 @pytest.fixture
 def walk(service: Service) -> Walk:
-    """Ada is penalised on both tracks, Bob on the private one, Eve on none; each has an address."""
+    """A closed competition. Ada is penalised on both tracks, Bob on the private one, Eve on none; all get mails."""
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
     with walk.arena.begin() as session:
@@ -295,10 +295,10 @@ def walk(service: Service) -> Walk:
     return walk
 
 
-def told(walk: Walk, who: str) -> list[Any]:
-    """The notices of rulings and penalties, newest first."""
+def penalty_notices(walk: Walk, who: str) -> list[Any]:
+    """Return a person's notices about rulings and penalties, newest first."""
     listed = walk.service.call(who, "GET", "/notices").json()["notices"]
-    return [each for each in listed if each["kind"] == "ruling"]
+    return [notice for notice in listed if notice["kind"] == "ruling"]
 
 
 def mailed(walk: Walk, who: str) -> list[str]:
@@ -308,7 +308,7 @@ def mailed(walk: Walk, who: str) -> list[str]:
 
 
 def assert_until(words: str, ends: datetime) -> None:
-    """The words name a moment, in UTC, at most a minute from ``ends``."""
+    """Require that the words name a time in UTC, less than two minutes from ``ends``."""
     _, _, named = words.partition("until ")
     moment = datetime.strptime(named[:16], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     assert abs(moment - ends) < timedelta(minutes=2), words
@@ -318,13 +318,13 @@ def in_a_week() -> datetime:
     return datetime.now(UTC) + timedelta(days=APPEAL_DAYS)
 
 
-def test_whom_a_threshold_penalises_on_the_last_day_is_told(walk: Walk) -> None:
+def test_a_team_that_a_late_threshold_penalises_is_notified(walk: Walk) -> None:
     walk.arena.publish(final=False, days=6.9)
     assert retune(walk.arena, "private", 0.6).status_code == 201
-    assert (told(walk, "ada"), told(walk, "bob")) == ([], []), "they were penalised before"
-    (notice,) = told(walk, "eve")
-    assert "now penalised on the provisional board" in notice["body"]
-    assert "may appeal" in notice["body"]
+    assert (penalty_notices(walk, "ada"), penalty_notices(walk, "bob")) == ([], []), "both were already penalised"
+    (notice,) = penalty_notices(walk, "eve")
+    assert "now penalises more entries of your team" in notice["body"]
+    assert "can submit one rebuttal" in notice["body"]
     assert_until(notice["body"], in_a_week())
     assert_until(mailed(walk, "eve")[0], in_a_week())
     assert notice["link"].endswith("/entries")
@@ -332,43 +332,43 @@ def test_whom_a_threshold_penalises_on_the_last_day_is_told(walk: Walk) -> None:
     assert datetime.fromisoformat(case["rebuttals_until"]) > in_a_week() - timedelta(minutes=2)
     assert walk.rebut("eve").status_code == 201
     assert retune(walk.arena, "private", 0.1).status_code == 201
-    assert len(told(walk, "eve")) == 1, "nobody is penalised by it"
+    assert len(penalty_notices(walk, "eve")) == 1, "the new threshold penalises nobody"
 
 
-def test_a_threshold_tells_nobody_while_private_scores_are_hidden(walk: Walk) -> None:
+def test_a_threshold_notifies_nobody_while_private_scores_are_hidden(walk: Walk) -> None:
     assert retune(walk.arena, "private", 0.6).status_code == 201
     assert retune(walk.arena, "public", 0.6).status_code == 201
-    assert told(walk, "eve") == []
+    assert penalty_notices(walk, "eve") == []
 
 
-def test_a_late_disqualification_says_until_when_it_can_be_appealed(walk: Walk) -> None:
+def test_the_notice_of_a_late_disqualification_has_the_deadline(walk: Walk) -> None:
     walk.arena.publish(final=False, days=6.9)
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
-    (notice,) = told(walk, "eve")
+    (notice,) = penalty_notices(walk, "eve")
     assert_until(notice["body"], in_a_week())
     assert_until(mailed(walk, "eve")[0], in_a_week())
     assert rule(walk.arena, walk.entries["eve"], "waive").status_code == 201
-    assert "appeal" not in told(walk, "eve")[0]["body"], "there is nothing to appeal against"
+    assert "rebuttal" not in penalty_notices(walk, "eve")[0]["body"], "there are no grounds for an appeal"
     teams = walk.service.call("organizer", "GET", f"{walk.path}/teams").json()["teams"]
     bob = next(team["id"] for team in teams if team["name"].lower() == "bob")
     body = {"kind": "disqualify", "reason": "Copied."}
     assert walk.service.call("organizer", "POST", f"{walk.path}/teams/{bob}/rulings", json=body).status_code == 201
-    assert_until(told(walk, "bob")[0]["body"], in_a_week())
+    assert_until(penalty_notices(walk, "bob")[0]["body"], in_a_week())
 
 
-def test_an_early_disqualification_says_when_appeals_are_taken(walk: Walk) -> None:
+def test_the_notice_of_an_early_disqualification_has_the_start(walk: Walk) -> None:
     with walk.arena.begin() as session:
         session.get_one(Competition, walk.arena.state.competition.id).review_days = 21
     assert rule(walk.arena, walk.entries["bob"], "disqualify").status_code == 201
-    assert_until(told(walk, "bob")[0]["body"], walk.arena.now + timedelta(days=1))
+    assert_until(penalty_notices(walk, "bob")[0]["body"], walk.arena.now + timedelta(days=1))
     with walk.arena.begin() as session:
         session.get_one(Competition, walk.arena.state.competition.id).review_days = 3
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
-    assert "once the provisional board is published" in told(walk, "eve")[0]["body"]
+    assert "after the provisional board is published" in penalty_notices(walk, "eve")[0]["body"]
 
 
-def test_an_entry_that_is_measured_late_can_be_appealed_for_as_long(walk: Walk) -> None:
-    """A score that was started again on the provisional board's last day."""
+def test_a_late_measurement_can_be_appealed_for_seven_days(walk: Walk) -> None:
+    """For example, a failed score that was requeued on the last day of appeals."""
     walk.arena.publish(final=False, days=7.1)
     assert slug_of(walk.rebut("bob")) == (409, "review-over")
     appeals = "Teams had time to appeal against the provisional board: 1 open"

@@ -12,7 +12,7 @@ from tests.api.conftest import Service
 from tests.api.review.reviewed_competition import fail_private
 from tests.factories import noise_images, zip_of
 
-__all__ = ["command"]  # a fixture is found by its name here
+__all__ = ["command"]  # pytest finds the fixture by its name in this module
 
 
 def points(service: Service, slug: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def points(service: Service, slug: str) -> dict[str, Any]:
 
 
 def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) -> None:
-    """So that an operator who drains a worker knows its name, and sees when it has ended its job."""
+    """An operator who drains a worker needs its name and sees when its job has ended."""
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(1))).json()["id"]
     assert re.fullmatch(
@@ -39,7 +39,7 @@ def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) 
     assert re.search(paused, command("job", "show"))
 
 
-def test_the_checklist_and_the_jobs_are_for_those_who_may_act(service: Service) -> None:
+def test_the_checklist_and_jobs_need_a_role(service: Service) -> None:
     where = f"/competitions/{service.competition()}/publication"
     for who, status in ((None, 401), ("ada", 403)):
         assert service.call(who, "GET", where).status_code == status
@@ -49,7 +49,7 @@ def test_the_checklist_and_the_jobs_are_for_those_who_may_act(service: Service) 
     assert service.call("organizer", "GET", "/admin/jobs").status_code == 403
 
 
-def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) -> None:
+def test_a_board_with_failed_jobs_is_fixed_and_published(service: Service, command: Any) -> None:
     slug = service.competition(review_days=0, appeal_days=0)
     where = f"/competitions/{slug}/publication"
     entry = service.scored("ada", slug, noise_images(10))["id"]
@@ -58,7 +58,7 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=close).status_code == 200
     service.submit("ada", slug, b"")
 
-    # The private measurement is there, so its job is no concern unless it is the newest; take the measurement's place.
+    # The entry has a private measurement, so a failed job counts only if it is the newest.
     job = fail_private(service, entry)
     checklist = points(service, slug)
     assert (checklist["failed-jobs"]["count"], checklist["failed-jobs"]["concerns"][0]["words"]) == (
@@ -66,13 +66,13 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
         "the disk was full",
     )
     listed = service.call("admin", "GET", "/admin/jobs").json()
-    assert [(each["id"], each["error"], each["track"]) for each in listed["failed"]] == [
+    assert [(job_view["id"], job_view["error"], job_view["track"]) for job_view in listed["failed"]] == [
         (job, "the disk was full", "private")
     ]
     assert re.search(
         rf"failed: job {job} score {slug} private {entry} \(attempt 3\) on \S+:\d+: the disk was full",
         command("job", "show"),
-    ), "by its worker: where many jobs fail alike, one machine may be broken"
+    ), "the line names the worker, because one machine may be broken"
     assert "1 Nobody's" not in command("competition", "checklist", slug, code=1)
 
     refused = service.call("organizer", "POST", where, json={"published": True, "reason": "now"})
@@ -89,7 +89,7 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
     assert [name for name, point in points(service, slug).items() if not point["passed"]] == []
     seen = service.call("organizer", "GET", where).json()["version"]
     assert f"--after {seen}" in command("competition", "checklist", slug)
-    tau = {"method": "manual", "tau": 0.001, "reason": "another"}
+    tau = {"method": "manual", "tau": 0.001, "reason": "another tau"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau).is_success
     act = {"published": True, "reason": "All is done.", "after": seen}
     moved = service.call("organizer", "POST", where, json=act)
@@ -98,13 +98,13 @@ def test_from_stuck_jobs_to_the_published_board(service: Service, command: Any) 
     assert service.call(None, "GET", f"/competitions/{slug}/leaderboard?track=private").status_code == 200
     assert "withdrawn" in command("competition", "withdraw", slug, "--reason", "A mistake.")
     history = service.call("organizer", "GET", where).json()["history"]
-    assert [(each["published"], each["final"], each["by"]) for each in history] == [
+    assert [(act["published"], act["final"], act["by"]) for act in history] == [
         (False, True, "admin"),
         (True, True, "admin"),
     ]
 
 
-def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> None:
+def test_jobs_can_be_requeued_one_by_one_or_together(service: Service, command: Any) -> None:
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     failed = [fail_private(service, entry) for entry in entries]
@@ -114,4 +114,4 @@ def test_one_job_or_all_are_set_going_again(service: Service, command: Any) -> N
     again = service.call("admin", "POST", "/admin/jobs/requeue", json={"job": failed[0]})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
     log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]
-    assert [(each["actor"], each["subject"]) for each in log] == [("admin", f"job:{failed[0]}")]
+    assert [(entry["actor"], entry["subject"]) for entry in log] == [("admin", f"job:{failed[0]}")]

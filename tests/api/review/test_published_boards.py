@@ -1,4 +1,4 @@
-"""A published final board does not move: what would move it is refused, what comes later is not on it."""
+"""A published final board does not change: Kennel refuses changes, and later measurements are not on the board."""
 
 import csv
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ PUBLISHED = (409, "published")
 
 @pytest.fixture
 def arena(service: Service) -> Arena:
-    """A competition that has closed: Ada is first on both boards, Bob second, Eve third."""
+    """A closed competition. On both boards, Ada is first, Bob second and Eve third."""
     arena = Arena(service, review_days=0)
     for handle, fid in (("ada", 10.0), ("bob", 20.0), ("eve", 30.0)):
         arena.entry(handle, fid, fid, s=0.3)
@@ -35,7 +35,7 @@ def publish(arena: Arena, *, published: bool = True, reason: str = "Done.") -> A
     return answer.json()
 
 
-def test_what_a_published_board_is_read_by_is_fixed_until_withdrawal(arena: Arena) -> None:
+def test_a_published_board_cannot_be_changed_before_withdrawal(arena: Arena) -> None:
     service, slug = arena.service, arena.slug
     service.hire("rita")
     cheat = arena.entry("eve", 1.0, 1.0, s=0.4)
@@ -63,7 +63,7 @@ def test_what_a_published_board_is_read_by_is_fixed_until_withdrawal(arena: Aren
     for answer in attempts():
         assert slug_of(answer) == PUBLISHED, answer.request.url
     assert private(arena) == ["Eve", "Ada", "Bob"]
-    assert rule(arena, late, "disqualify").status_code == 201, "a late entry is not on the final board"
+    assert rule(arena, late, "disqualify").status_code == 201, "late entries are not on the final board"
 
     publish(arena, published=False, reason="A cheater was overlooked.")
     assert service.call("organizer", "PUT", label, json={"label": "ae"}).status_code == 200
@@ -73,7 +73,7 @@ def test_what_a_published_board_is_read_by_is_fixed_until_withdrawal(arena: Aren
     assert slug_of(rule(arena, cheat, "keep")) == PUBLISHED
 
 
-def test_what_is_measured_after_the_publication_is_not_on_the_board(arena: Arena) -> None:
+def test_later_measurements_are_not_on_the_published_board(arena: Arena) -> None:
     with arena.begin() as session:
         waiting = make_scored(session, arena.state, arena.team(session, "bob"), fid=1.0, distance=0.5, now=arena.now)
     publish(arena)
@@ -93,7 +93,7 @@ def test_what_is_measured_after_the_publication_is_not_on_the_board(arena: Arena
     assert private(arena) == ["Bob", "Ada", "Eve"]
 
 
-def test_what_other_clocks_dated_ahead_is_on_the_board_that_was_seen(arena: Arena) -> None:
+def test_measurements_with_a_later_time_stay_on_the_published_board(arena: Arena) -> None:
     with arena.begin() as session:
         ahead = datetime.now(UTC) + timedelta(minutes=5)
         entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=1.0, distance=0.5, now=arena.now)
@@ -102,9 +102,7 @@ def test_what_other_clocks_dated_ahead_is_on_the_board_that_was_seen(arena: Aren
     assert private(arena) == ["Eve", "Ada", "Bob"]
 
 
-def test_a_published_board_is_ranked_once_whatever_comes_after_the_close(
-    arena: Arena, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_published_board_is_ranked_once_despite_late_entries(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(arena)
     arena.board(track="private")
     ranked = []
@@ -121,7 +119,7 @@ def test_a_published_board_is_ranked_once_whatever_comes_after_the_close(
     assert ranked == []
 
 
-def test_a_second_publication_shows_changes_and_tells_those_who_move(arena: Arena) -> None:
+def test_a_second_publication_shows_changes_and_notifies_teams(arena: Arena) -> None:
     service = arena.service
     versions = f"/competitions/{arena.slug}/leaderboard/versions"
     assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
@@ -134,14 +132,14 @@ def test_a_second_publication_shows_changes_and_tells_those_who_move(arena: Aren
         add_measurement(session, arena.state, entry, fid=15.0, distance=0.5, now=datetime.now(UTC), kind="private")
     publish(arena, reason="Corrected.")
     view = service.call(None, "GET", versions).json()
-    assert [(each["published"], each["reason"]) for each in view["versions"]] == [
+    assert [(version["published"], version["reason"]) for version in view["versions"]] == [
         (True, "Corrected."),
         (False, "An error."),
         (True, "Done."),
     ]
     moves = [{"team": "Eve", "before": 3, "after": 2}, {"team": "Bob", "before": 2, "after": 3}]
     assert (view["changes"], view["moves"], view["next_after"]) == (2, moves, None)
-    assert private(arena, as_of=first["as_of"]) == ["Ada", "Bob", "Eve"], "the earlier version is there for all to see"
+    assert private(arena, as_of=first["as_of"]) == ["Ada", "Bob", "Eve"], "everybody can see the earlier version"
     assert private(arena) == ["Ada", "Eve", "Bob"]
 
     def newest_notice(who: str) -> Any:
@@ -152,19 +150,19 @@ def test_a_second_publication_shows_changes_and_tells_those_who_move(arena: Aren
         assert ("your rank has changed" in notice["subject"]) is moved
         assert notice["link"].endswith("/versions") is moved
     page = service.http.get(f"/competitions/{arena.slug}/versions", headers={"Accept": "text/html"}).text
-    assert "2 teams have another rank" in page
+    assert "ranks of 2 teams changed since" in page
     assert "An error." in page
     board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
     assert "Changes since" in board
 
 
-def change(arena: Arena, **terms: Any) -> None:
-    answer = arena.service.call("organizer", "PATCH", f"/competitions/{arena.slug}", json=terms)
+def change(arena: Arena, **changes: Any) -> None:
+    answer = arena.service.call("organizer", "PATCH", f"/competitions/{arena.slug}", json=changes)
     assert answer.status_code == 200, answer.text
 
 
 def awards(arena: Arena, **params: Any) -> list[Any]:
-    """Medals and prizes by rank, the same on the page of a board, in its list of all places, and as CSV."""
+    """Return medals and prizes by rank. Require that the board and its CSV agree."""
     places = arena.board(None, track="private", **params)["entries"]
     path = f"/competitions/{arena.slug}/leaderboard"
     answer = arena.service.call(None, "GET", path, params={"track": "private", "format": "csv"} | params)
@@ -176,7 +174,7 @@ def awards(arena: Arena, **params: Any) -> list[Any]:
     return [(place["medal"], place["prize"]) for place in places]
 
 
-def test_an_earlier_version_shows_the_medals_and_prizes_of_its_time(arena: Arena) -> None:
+def test_an_earlier_version_shows_its_medals_and_prizes(arena: Arena) -> None:
     with arena.begin() as session:
         competition = session.get_one(Competition, arena.state.competition.id)
         competition.medals = {"gold": 1, "silver": 2, "bronze": 2}
@@ -195,17 +193,17 @@ def test_an_earlier_version_shows_the_medals_and_prizes_of_its_time(arena: Arena
 
 
 @pytest.mark.parametrize(
-    "terms", [{"prizes": [{"place": 1, "amount": "$ 100"}]}, {"medals": {"gold": 11}}, {"appeal_days": 9}]
+    "changes", [{"prizes": [{"place": 1, "amount": "$ 100"}]}, {"medals": {"gold": 11}}, {"appeal_days": 9}]
 )
-def test_a_board_is_not_published_with_other_terms_than_the_organizer_saw(
-    arena: Arena, terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_a_board_with_unseen_changes_is_not_published(
+    arena: Arena, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They change after the checklist is read and before the competition is locked."""
+    """The settings change after the checklist is read and before the competition is locked."""
 
     def meanwhile(*arguments: Any, **options: Any) -> Any:
         seen = checklist.checklist(*arguments, **options)
         monkeypatch.setattr(publication, "checklist", checklist.checklist)
-        change(arena, **terms)
+        change(arena, **changes)
         return seen
 
     path = f"/competitions/{arena.slug}/publication?final=false"

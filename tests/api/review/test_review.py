@@ -1,4 +1,4 @@
-"""Reviews through the API: the queue, two reviewers blind to each other, and when a label is decided."""
+"""Reviews through the API: the queue, independent reviewers, and decided labels."""
 
 import io
 from datetime import UTC, datetime
@@ -14,11 +14,9 @@ from tests.api.kept_state import KeptState, kept_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import NOTEBOOK, grainy, near_copies, noise_images
 
-"""What ``Service.competition`` trains with."""
-
 
 def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
-    """Ada is honest, Bob's entry is nearly a copy, Eve submits Ada's images again."""
+    """Create a competition: Ada is honest, Bob's images are near duplicates, Eve submits Ada's images again."""
     service.hire("rita", "rob", "rex")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entries = {
@@ -34,18 +32,17 @@ kept, service = kept_fixtures(competition_to_review)
 
 @pytest.fixture
 def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    """That competition."""
     return ReviewedCompetition(service, *kept.result)
 
 
-def test_what_needs_eyes_and_why(reviewed: ReviewedCompetition) -> None:
+def test_the_queue_lists_entries_with_reasons(reviewed: ReviewedCompetition) -> None:
     queue = reviewed.queue("rita")
-    reasons = {each["submission_id"]: {one["name"] for one in each["reasons"]} for each in queue["entries"]}
+    reasons = {entry["submission_id"]: {reason["name"] for reason in entry["reasons"]} for entry in queue["entries"]}
     honest, near, same = (reasons[reviewed.entries[name]] for name in ("honest", "near", "same"))
     assert "penalised" in near
     assert "shared-images" in honest & same
     assert "same-zip" not in honest | same
-    weights = [each["weight"] for each in queue["entries"]]
+    weights = [entry["weight"] for entry in queue["entries"]]
     assert weights == sorted(weights, reverse=True)
     assert queue["counts"] == {"open": 3, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 0}
     assert {goal["track"]: (goal["reviewed"], goal["places"]) for goal in queue["goals"]} == {
@@ -60,7 +57,7 @@ def test_what_needs_eyes_and_why(reviewed: ReviewedCompetition) -> None:
     assert [one["entries"][0], *rest] == queue["entries"]
 
 
-def test_two_reviewers_are_blind_to_each_other_and_agreement_decides(reviewed: ReviewedCompetition) -> None:
+def test_reviewers_are_independent_and_their_agreement_decides(reviewed: ReviewedCompetition) -> None:
     first = reviewed.review("rita", "near", "aug", intent="intended", note="a training image, nudged")
     assert first.status_code == 201, first.text
     assert (first.json()["own"]["label"], first.json()["others"], first.json()["complete"]) == ("aug", [], False)
@@ -80,19 +77,19 @@ def test_two_reviewers_are_blind_to_each_other_and_agreement_decides(reviewed: R
     second = reviewed.review("rob", "near", "aug").json()
     assert second["complete"]
     assert second["decided"]["label"] == "aug"
-    assert [(each["reviewer"], each["intent"]) for each in second["others"]] == [("rita", "unclear")]
+    assert [(review["reviewer"], review["intent"]) for review in second["others"]] == [("rita", "unclear")]
     for who in ("rita", "rex", "organizer"):
         refused = reviewed.review(who, "near", "legitimate")
         assert slug_of(refused) == (409, "reviewed")
     queue = reviewed.queue("rex")
     assert queue["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
-    assert queue["counts"]["unruled"] == 1, "labelled as memorising, and nobody has ruled"
+    assert queue["counts"]["unruled"] == 1, "labelled as memorising, without a ruling"
     board = reviewed.service.call("organizer", "GET", f"/competitions/{reviewed.slug}/leaderboard").json()
-    labels = {each["submission_id"]: each["label"] for each in board["entries"]}
+    labels = {place["submission_id"]: place["label"] for place in board["entries"]}
     assert labels.get(reviewed.entries["near"]) == "aug"
 
 
-def test_another_organizer_decides_where_reviewers_disagree(reviewed: ReviewedCompetition) -> None:
+def test_another_organizer_decides_if_reviewers_disagree(reviewed: ReviewedCompetition) -> None:
     path = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
     reviewed.review("rita", "honest", "legitimate")
     assert reviewed.review("organizer", "honest", "ae", intent="intended").json()["disputed"]
@@ -105,14 +102,14 @@ def test_another_organizer_decides_where_reviewers_disagree(reviewed: ReviewedCo
     assert done.status_code == 200
     opinions = reviewed.look("rita", "honest")["opinions"]
     assert (opinions["disputed"], opinions["decided"]["label"]) == (False, "legitimate")
-    # Kappa by hand: one agreement and one disagreement over two labels.
+    # Kappa computed manually: one agreement and one disagreement over two labels.
     reviewed.review("rita", "near", "aug")
     reviewed.review("rex", "near", "aug")
     assert reviewed.queue("rita")["agreement"] == {"entries": 2, "agreed": 1, "kappa": pytest.approx(1 / 3)}
 
 
-def test_the_same_label_again_does_not_reopen_what_a_ruling_has_spared(reviewed: ReviewedCompetition) -> None:
-    """Unless it comes with a new reason, or from somebody else."""
+def test_repeating_a_label_does_not_reopen_a_ruled_entry(reviewed: ReviewedCompetition) -> None:
+    """A new reason or another organizer reopens it."""
     label = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
 
     def decide(note: str, who: str = "organizer") -> Any:
@@ -138,39 +135,39 @@ def test_the_same_label_again_does_not_reopen_what_a_ruling_has_spared(reviewed:
     assert unruled() == 1
 
 
-def test_a_disagreement_always_has_somebody_to_decide_it(reviewed: ReviewedCompetition) -> None:
+def test_somebody_can_always_decide_a_disagreement(reviewed: ReviewedCompetition) -> None:
     path = f"/competitions/{reviewed.slug}/submissions/{reviewed.entries['honest']}/label"
     reviewed.review("admin", "honest", "legitimate")
     reviewed.review("organizer", "honest", "ae")
-    assert "Reviewers disagree in A competition" in reviewed.notices("organizer"), "nobody else is there"
+    assert "Reviewers disagree in A competition" in reviewed.notices("organizer"), "no other organizer can decide"
     assert slug_of(reviewed.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
     assert reviewed.service.call("organizer", "PUT", path, json={"label": "ae"}).status_code == 200
 
 
-def test_reviewers_are_given_different_entries_first(reviewed: ReviewedCompetition) -> None:
+def test_reviewers_get_different_entries_first(reviewed: ReviewedCompetition) -> None:
     def given(who: str, skip: int = 0) -> tuple[str | None, int]:
         path = f"/competitions/{reviewed.slug}/review-queue/next"
         view = reviewed.service.call(who, "POST", path, params={"skip": skip}).json()
         return view["entry"] and view["entry"]["submission_id"], view["skip"]
 
-    first, second, third = (each["submission_id"] for each in reviewed.queue("rita")["entries"])
+    first, second, third = (entry["submission_id"] for entry in reviewed.queue("rita")["entries"])
     assert given("rita") == (first, 0)
-    assert given("rita") == (first, 0), "it stays hers"
+    assert given("rita") == (first, 0), "rita keeps her claim"
     assert given("rob") == (second, 1)
     assert given("rex") == (third, 2)
-    assert given("organizer") == (first, 0), "nothing else is left"
-    assert given("rob", skip=2) == (third, 2), "Rex has it, and nothing else follows"
+    assert given("organizer") == (first, 0), "all entries are claimed"
+    assert given("rob", skip=2) == (third, 2), "rex has claimed it, and no entry follows"
     assert given("rob", skip=3) == (None, 3)
     with reviewed.service.context.sessions.begin() as session:
         session.query(ReviewClaim).update({"expires_at": datetime.now(UTC)})
-    assert given("rex") == (first, 0), "a claim ends by itself"
+    assert given("rex") == (first, 0), "a claim expires"
     assert slug_of(reviewed.service.call("ada", "POST", f"/competitions/{reviewed.slug}/review-queue/next")) == (
         403,
         "wrong-role",
     )
 
 
-def test_who_may_review(reviewed: ReviewedCompetition) -> None:
+def test_only_reviewers_and_organizers_can_review(reviewed: ReviewedCompetition) -> None:
     near = reviewed.entries["near"]
     call = reviewed.service.call
     for who, status in (("ada", 403), ("bob", 403), (None, 401)):
@@ -183,13 +180,13 @@ def test_who_may_review(reviewed: ReviewedCompetition) -> None:
     assert call("rita", "GET", f"/competitions/{reviewed.slug}/tracks/public/thresholds").status_code == 403
 
 
-def test_an_entry_with_everything_beside_it(reviewed: ReviewedCompetition) -> None:
+def test_a_review_shows_an_entry_with_its_context(reviewed: ReviewedCompetition) -> None:
     service = reviewed.service
     second = service.scored("bob", reviewed.slug, noise_images(12))["id"]
     service.call("organizer", "PUT", f"/competitions/{reviewed.slug}/submissions/{second}/label", json={"label": "ae"})
     view = reviewed.look("rita", "near")
-    assert {each["track"] for each in view["entry"]["measurements"]} == {"public", "private"}
-    names = {each["name"] for each in view["findings"]}
+    assert {measurement["track"] for measurement in view["entry"]["measurements"]} == {"public", "private"}
+    names = {finding["name"] for finding in view["findings"]}
     assert {"public-held-out", "private-held-out", "public-near", "private-near"} <= names
     (other,) = view["others"]
     assert (other["submission_id"], other["label"]) == (second, None)
@@ -204,11 +201,11 @@ def test_an_entry_with_everything_beside_it(reviewed: ReviewedCompetition) -> No
     assert slug_of(code) == (404, "no-code")
 
 
-def test_pairs_are_cut_from_the_zips_themselves(reviewed: ReviewedCompetition) -> None:
+def test_pairs_show_images_of_the_zips(reviewed: ReviewedCompetition) -> None:
     path = f"/submissions/{reviewed.entries['near']}/pairs"
     pairs = reviewed.look("rita", "near")["pairs"]["public"]
     assert len(pairs) == 8
-    assert all(each["difference"] < 6 < each["mirrored_difference"] and not each["mirrored"] for each in pairs)
+    assert all(pair["difference"] < 6 < pair["mirrored_difference"] and not pair["mirrored"] for pair in pairs)
     sheet = reviewed.service.call("rita", "GET", f"{path}/public")
     assert sheet.headers["content-type"] == "image/png"
     picture = np.asarray(Image.open(io.BytesIO(sheet.content)))
@@ -216,14 +213,14 @@ def test_pairs_are_cut_from_the_zips_themselves(reviewed: ReviewedCompetition) -
     assert 0 < np.abs(picture[:16].astype(int) - picture[16:]).max() <= 6
     for pair, column in zip(pairs, np.split(picture, 8, axis=1), strict=True):
         generated, reference = column[:16], column[16:]
-        assert any((reference == each).all() for each in noise_images(1, 40, 16))
+        assert any((reference == image).all() for image in noise_images(1, 40, 16))
         wanted = float(np.sqrt(np.mean((generated.astype(float) - reference) ** 2)))
         assert pair["difference"] == pytest.approx(wanted)
     known = {"If-None-Match": sheet.headers["etag"]}
     assert reviewed.service.call("rita", "GET", f"{path}/public", headers=known).status_code == 304
 
 
-def test_a_penalised_team_sees_what_it_may_appeal_and_attaches_code(reviewed: ReviewedCompetition) -> None:
+def test_a_penalised_team_sees_pairs_and_can_attach_code(reviewed: ReviewedCompetition) -> None:
     service, near = reviewed.service, f"/submissions/{reviewed.entries['near']}"
 
     def statuses(who: str) -> list[int]:
@@ -252,8 +249,8 @@ def test_a_penalised_team_sees_what_it_may_appeal_and_attaches_code(reviewed: Re
     assert attached() == 409
 
 
-def test_private_photographs_are_shown_to_organizers_alone(reviewed: ReviewedCompetition) -> None:
-    service, private = reviewed.service, noise_images(3, 10, 16)  # as `Service.competition` has them
+def test_only_organizers_see_private_reference_images(reviewed: ReviewedCompetition) -> None:
+    service, private = reviewed.service, noise_images(3, 10, 16)  # the private reference set of `Service.competition`
     reviewed.entries["guessed"] = service.scored("eve", reviewed.slug, grainy(private[:8], 2))["id"]
 
     def references(who: str) -> list[Any]:
@@ -264,7 +261,7 @@ def test_private_photographs_are_shown_to_organizers_alone(reviewed: ReviewedCom
             return []
         return np.split(np.asarray(Image.open(io.BytesIO(answer.content)))[16:], len(pairs), axis=1)
 
-    assert all(any((image == each).all() for each in private) for image in references("organizer"))
+    assert all(any((shown == image).all() for image in private) for shown in references("organizer"))
     assert len(references("organizer")) == 8
     assert references("rita") == []
     assert slug_of(service.call("rita", "GET", f"/submissions/{reviewed.entries['guessed']}/pairs/private")) == (
@@ -274,7 +271,7 @@ def test_private_photographs_are_shown_to_organizers_alone(reviewed: ReviewedCom
     assert reviewed.look("rita", "guessed")["entry"]["measurements"][0]["provenance"] is None
 
 
-def test_admins_give_roles(service: Service) -> None:
+def test_admins_can_change_roles(service: Service) -> None:
     refused = service.browse("organizer", "PUT", "/accounts/ada/role", json={"role": "organizer"})
     assert refused.status_code == 403
     changed = service.browse("admin", "PUT", "/accounts/ADA/role", json={"role": "organizer"})

@@ -1,4 +1,4 @@
-"""Rulings and rebuttals through the API: reasons shown to the team, one rebuttal each, a decision that is a ruling."""
+"""Rulings and rebuttals through the API: reasons, one rebuttal for each ruling, and answers with new rulings."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ REASON = "Its images are training images through a narrow network."
 
 
 def closed_competition(service: Service) -> tuple[str, dict[str, str]]:
-    """Ada is honest, Bob's entry is penalised; the competition has closed a minute ago."""
+    """Create a closed competition: Ada is honest, Bob's entry is penalised."""
     service.hire("rita")
     slug = service.competition(review_days=5)
     entries = {
@@ -31,41 +31,38 @@ kept, service = kept_fixtures(closed_competition)
 
 @pytest.fixture
 def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    """That competition."""
     return ReviewedCompetition(service, *kept.result)
 
 
 def rule(reviewed: ReviewedCompetition, entry: str, kind: str, who: str = "organizer", **body: Any) -> Any:
-    """The answer to a ruling."""
     path = f"/submissions/{reviewed.entries[entry]}/rulings"
     return reviewed.service.call(who, "POST", path, json={"kind": kind, "reason": REASON, **body})
 
 
 def rebut(reviewed: ReviewedCompetition, who: str, entry: str) -> Any:
-    """The answer to a rebuttal."""
     path = f"/submissions/{reviewed.entries[entry]}/rebuttals"
     return reviewed.service.call(who, "POST", path, json={"text": "We trained it ourselves."})
 
 
 def reply(reviewed: ReviewedCompetition, rebuttal: int, ruling: str | None, who: str = "organizer") -> Any:
-    """The answer to an answer."""
+    """Answer a rebuttal, with a new ruling or without."""
     body = {"answer": "We have read the code."} | ({} if ruling is None else {"ruling": ruling})
     return reviewed.service.call(who, "POST", f"/rebuttals/{rebuttal}/answer", json=body)
 
 
 def case(reviewed: ReviewedCompetition, who: str, entry: str) -> Any:
-    """Rulings and rebuttals as a person reads them."""
+    """Return the rulings and rebuttals as a person sees them."""
     return reviewed.service.call(who, "GET", f"/submissions/{reviewed.entries[entry]}/rulings").json()
 
 
-def test_ranks_follow_a_ruling_at_once(reviewed: ReviewedCompetition) -> None:
+def test_ranks_follow_a_ruling_immediately(reviewed: ReviewedCompetition) -> None:
     def board() -> tuple[list[str], list[str], list[bool]]:
         leaderboard = reviewed.service.call("organizer", "GET", f"/competitions/{reviewed.slug}/leaderboard").json()
         places = leaderboard["entries"]
         return (
-            [each["team"] for each in places],
-            [each["team"] for each in leaderboard["disqualified"]],
-            [each["penalised"] for each in places],
+            [place["team"] for place in places],
+            [entry["team"] for entry in leaderboard["disqualified"]],
+            [place["penalised"] for place in places],
         )
 
     before = board()
@@ -80,7 +77,7 @@ def test_ranks_follow_a_ruling_at_once(reviewed: ReviewedCompetition) -> None:
     assert board() == before
 
 
-def test_a_ruling_is_shown_with_its_reason_and_taken_back_by_the_next(reviewed: ReviewedCompetition) -> None:
+def test_a_ruling_is_shown_with_its_reason_and_replaced_by_the_next(reviewed: ReviewedCompetition) -> None:
     assert slug_of(rule(reviewed, "honest", "disqualify", who="rita")) == (403, "wrong-role")
     assert slug_of(rule(reviewed, "honest", "disqualify", who="ada")) == (403, "wrong-role")
     assert slug_of(rule(reviewed, "honest", "disqualify", reason="  ")) == (422, "no-reason")
@@ -88,20 +85,20 @@ def test_a_ruling_is_shown_with_its_reason_and_taken_back_by_the_next(reviewed: 
     assert (made.status_code, made.json()["author"], made.json()["memorising"]) == (201, "organizer", True)
     assert (
         rule(reviewed, "honest", "keep", reason="We were wrong.").json()["memorising"] is True
-    )  # as it was said before
+    )  # the earlier answer stays
     view = case(reviewed, "ada", "honest")
-    assert [(each["kind"], each["reason"]) for each in view["rulings"]] == [
+    assert [(ruling["kind"], ruling["reason"]) for ruling in view["rulings"]] == [
         ("keep", "We were wrong."),
         ("disqualify", REASON),
     ]
-    assert {each["author"] for each in view["rulings"]} == {None}
-    assert {each["memorising"] for each in view["rulings"]} == {None}
-    assert {each["author"] for each in case(reviewed, "rita", "honest")["rulings"]} == {"organizer"}
+    assert {ruling["author"] for ruling in view["rulings"]} == {None}
+    assert {ruling["memorising"] for ruling in view["rulings"]} == {None}
+    assert {ruling["author"] for ruling in case(reviewed, "rita", "honest")["rulings"]} == {"organizer"}
     assert reviewed.service.call("bob", "GET", f"/submissions/{reviewed.entries['honest']}/rulings").status_code == 404
     assert reviewed.notices("ada")[:2] == ["submission.zip in A competition: a ruling"] * 2
     with reviewed.service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="ruling.made").order_by(AuditEntry.id).all()
-        assert [(each.before and each.before["kind"], each.after and each.after["kind"]) for each in logged] == [
+        assert [(entry.before and entry.before["kind"], entry.after and entry.after["kind"]) for entry in logged] == [
             (None, "disqualify"),
             ("disqualify", "keep"),
         ]
@@ -115,7 +112,7 @@ def test_a_team_sees_the_evidence_for_a_ruling(reviewed: ReviewedCompetition) ->
     assert reviewed.service.call("bob", "GET", path.replace("public", "private")).status_code == 404
 
 
-def test_a_team_rebuts_what_speaks_against_its_own_entry_alone(reviewed: ReviewedCompetition) -> None:
+def test_a_team_can_only_rebut_decisions_on_its_entries(reviewed: ReviewedCompetition) -> None:
     assert slug_of(rebut(reviewed, "ada", "honest")) == (409, "nothing-to-rebut")
     assert slug_of(rebut(reviewed, "ada", "near")) == (404, "no-submission")
     assert slug_of(rebut(reviewed, "organizer", "near")) == (403, "not-yours")
@@ -145,16 +142,16 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
     granted = reply(reviewed, second["id"], "waive").json()
     view = case(reviewed, "bob", "near")
     assert (view["rulings"][0]["kind"], view["rulings"][0]["id"]) == ("waive", granted["ruling_id"])
-    assert [each["answer"]["granted"] for each in view["rebuttals"]] == [True, False]
-    # One notice for the answer and the ruling that it brings.
+    assert [rebuttal["answer"]["granted"] for rebuttal in view["rebuttals"]] == [True, False]
+    # One notice covers the answer and its ruling.
     assert reviewed.notices("bob")[0].endswith("your rebuttal has been granted")
     assert reviewed.notices("bob")[1].endswith("a ruling")
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "nothing-to-rebut")
     assert reviewed.service.call("organizer", "GET", path).json()["rebuttals"] == []
 
 
-def test_rebuttals_are_taken_while_the_review_lasts(reviewed: ReviewedCompetition) -> None:
-    reviewed.service.close(reviewed.slug, ago=-timedelta(hours=1))  # it closes in an hour
+def test_rebuttals_are_accepted_during_the_review(reviewed: ReviewedCompetition) -> None:
+    reviewed.service.close(reviewed.slug, ago=-timedelta(hours=1))  # the competition closes in an hour
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-not-begun")
     reviewed.service.close(reviewed.slug, ago=timedelta(days=5))
     assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-over")
@@ -169,7 +166,7 @@ def test_rebuttals_are_taken_while_the_review_lasts(reviewed: ReviewedCompetitio
     assert rebut(reviewed, "bob", "near").status_code == 201
 
 
-def test_the_team_reads_what_a_ruling_did_to_its_score(reviewed: ReviewedCompetition) -> None:
+def test_the_team_sees_the_effect_of_a_ruling_on_its_score(reviewed: ReviewedCompetition) -> None:
     def explained(entry: str, who: str) -> tuple[bool, bool, str]:
         measurement = reviewed.service.call(who, "GET", f"/submissions/{reviewed.entries[entry]}").json()[
             "measurements"
@@ -189,34 +186,40 @@ def test_the_team_reads_what_a_ruling_did_to_its_score(reviewed: ReviewedCompeti
 
 
 def stakes(reviewed: ReviewedCompetition, who: str, entry: str) -> Any:
-    """The impact of a ruling as a person sees it."""
+    """Return the impact of possible rulings as a person sees it."""
     return reviewed.service.call(who, "GET", f"/submissions/{reviewed.entries[entry]}/rulings/stakes")
 
 
-def test_what_hangs_on_a_ruling_is_what_the_ruling_does(reviewed: ReviewedCompetition) -> None:
+def test_the_impact_of_a_ruling_equals_its_effect(reviewed: ReviewedCompetition) -> None:
     def ranks(track: str) -> dict[str, int]:
         leaderboard = reviewed.service.call(
             "organizer", "GET", f"/competitions/{reviewed.slug}/leaderboard?track={track}"
         ).json()
-        return {each["team"]: each["rank"] for each in leaderboard["entries"]}
+        return {place["team"]: place["rank"] for place in leaderboard["entries"]}
 
     assert slug_of(stakes(reviewed, "rita", "honest")) == (403, "wrong-role")
     assert slug_of(stakes(reviewed, "ada", "honest")) == (403, "wrong-role")
     teams = {"honest": "Ada", "near": "Bob"}
     for entry, ruled in (("honest", "disqualify"), ("near", "waive"), ("near", "disqualify"), ("honest", "keep")):
-        effects = [each for each in stakes(reviewed, "organizer", entry).json()["stakes"] if each["kind"] == ruled]
+        effects = [
+            effect for effect in stakes(reviewed, "organizer", entry).json()["stakes"] if effect["kind"] == ruled
+        ]
         before = {track: ranks(track) for track in ("private", "public")}
         rule(reviewed, entry, ruled)
-        for each, track in zip(effects, ("private", "public"), strict=True):
+        for effect, track in zip(effects, ("private", "public"), strict=True):
             after = ranks(track)
             team = teams[entry]
-            assert (each["track"], each["before"], each["after"]) == (track, before[track].get(team), after.get(team))
-            turns = {turn["team"]: (turn["before"]["rank"], turn["after"]["rank"]) for turn in each["turns"]}
-            # Every place of the private board wins a medal here; the public board wins nothing after the close.
+            assert (effect["track"], effect["before"], effect["after"]) == (
+                track,
+                before[track].get(team),
+                after.get(team),
+            )
+            turns = {turn["team"]: (turn["before"]["rank"], turn["after"]["rank"]) for turn in effect["turns"]}
+            # Every place of the private board wins a medal here. After the close, the public board wins nothing.
             gone = before[track].keys() ^ after.keys()
             assert gone <= turns.keys() if track == "private" else not turns
             assert turns == {name: (before[track].get(name), after.get(name)) for name in turns}
-    assert {each["kind"] for each in stakes(reviewed, "organizer", "honest").json()["stakes"]} == {
+    assert {effect["kind"] for effect in stakes(reviewed, "organizer", "honest").json()["stakes"]} == {
         "disqualify",
         "waive",
     }

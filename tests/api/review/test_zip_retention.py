@@ -1,4 +1,4 @@
-"""The zips of a finished competition leave, and everything that would need them says so."""
+"""Kennel deletes the zips of a finished competition and reports it wherever a zip is needed."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -25,32 +25,32 @@ ONE_WINNER = {"gold": 1, "silver": 1, "bronze": 1}
 
 @dataclass
 class Finished:
-    """A competition with a published board, and its entries: ``ada`` wins, ``bob`` does not."""
+    """A competition with a published board. ``entries`` has the winning entry as ``ada``, the other one as ``bob``."""
 
     service: Service
     slug: str
     entries: dict[str, str]
 
     def worker(self, days: float) -> WorkerContext:
-        """A worker so many days after the publication, which keeps zips for ``DAYS``."""
+        """Return a worker at ``days`` after the publication that keeps zips for ``DAYS``."""
         context = self.service.context
         moment = context.now() + timedelta(days=days)
         settings = context.settings.model_copy(update={"kept_zip_days": DAYS})
         return replace(context, settings=settings, now=lambda: moment)
 
     def zip_of(self, who: str) -> tuple[str | None, bool]:
-        """The key of an entry's zip, and whether the store has it."""
+        """Return the key of an entry's zip, and whether the store has it."""
         with self.service.context.sessions() as session:
             key = session.query(Submission.blob_key).filter_by(id=self.entries[who]).scalar()
         return key, key is not None and self.service.context.blobs.exists(key)
 
     def retention(self) -> Any:
-        """What organizers read of it."""
+        """Return the state of the zips as organizers see it."""
         return self.service.call("organizer", "GET", f"/competitions/{self.slug}/publication").json()["zips"]
 
 
 def published(service: Service) -> tuple[str, dict[str, str]]:
-    """The competition, just published."""
+    """Create a competition and publish its final board."""
     slug = service.competition(medals=ONE_WINNER)
     entries = {who: service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 10), ("bob", 11))}
     service.run_jobs(evidence=True)
@@ -67,18 +67,16 @@ kept, service = kept_fixtures(published)
 
 @pytest.fixture
 def finished(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Finished:
-    """A copy of it."""
+    """A copy of the published competition."""
     return Finished(service, *kept.result)
 
 
-def test_zips_leave_after_their_days_and_everything_says_so(
-    finished: Finished, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zips_are_deleted_after_their_days(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     service = finished.service
     key, _ = finished.zip_of("bob")
     assert key is not None
     assert remove_old_zips(finished.worker(DAYS - 1)) == 0
-    assert remove_old_zips(service.context) == 0, "all stay unless the operator sets a time"
+    assert remove_old_zips(service.context) == 0, "zips stay unless the operator sets a retention time"
     assert finished.retention()["kept_days"] is None
     assert remove_old_zips(finished.worker(DAYS + 1)) == 1
     assert remove_old_zips(finished.worker(DAYS + 1)) == 0
@@ -88,38 +86,40 @@ def test_zips_leave_after_their_days_and_everything_says_so(
     seen = finished.retention()
     assert (seen["stored"]["zips"], seen["removed"]["zips"]) == (1, 1)
     view = next(
-        each
-        for each in service.call("organizer", "GET", f"/competitions/{finished.slug}/submissions").json()["submissions"]
-        if each["id"] == finished.entries["bob"]
+        entry
+        for entry in service.call("organizer", "GET", f"/competitions/{finished.slug}/submissions").json()[
+            "submissions"
+        ]
+        if entry["id"] == finished.entries["bob"]
     )
     assert view["zip_removed_at"] is not None
     assert len(view["sha256"]) == 64
-    assert view["measurements"], "its scores stay"
+    assert view["measurements"], "the scores stay"
 
     monkeypatch.setattr(rescore, "settings_of", lambda _: service.context.settings)
     with pytest.raises(Conflict, match="was removed on"):
         rescore.rescore_submission(finished.entries["bob"], data=None, verify=True, progress=lambda *_: None)
 
 
-def test_organizers_and_teams_read_of_it(finished: Finished) -> None:
+def test_organizers_and_teams_see_deleted_zips(finished: Finished) -> None:
     service = finished.service
     service.app.state.settings = finished.worker(0).settings
     enter(service, "organizer")
     page = read(service, f"/competitions/{finished.slug}/publication")
     words = " ".join(page.one("section", **{"aria-labelledby": "zips"}).text.split())
     assert "2 zips of" in words
-    assert "30 days after publication, those leave that no decision rests on: 1 of" in words
+    assert "30 days after publication. Currently these are 1 zip of" in words
     seen = finished.retention()
     assert (seen["kept_days"], seen["leaving"]["zips"]) == (DAYS, 1)
     remove_old_zips(finished.worker(DAYS + 1))
     words = " ".join(read(service, f"/competitions/{finished.slug}/publication").text.split())
     assert "1 zip of" in words
-    assert "has left" in words
+    assert "has been deleted" in words
     page = read(service, f"/submissions/{finished.entries['bob']}")
     assert "zip deleted" in page.text
 
 
-def test_a_job_that_needs_a_removed_zip_fails_once_and_says_why(finished: Finished) -> None:
+def test_a_job_that_needs_a_deleted_zip_fails_once_with_the_reason(finished: Finished) -> None:
     remove_old_zips(finished.worker(DAYS + 1))
     with finished.service.context.sessions.begin() as session:
         ref = session.query(Submission.ref).filter_by(id=finished.entries["bob"]).scalar()
@@ -134,7 +134,7 @@ def test_a_job_that_needs_a_removed_zip_fails_once_and_says_why(finished: Finish
         assert "was removed on" in (failed.error or "")
 
 
-def test_a_worker_that_is_killed_in_between_leaves_no_blob(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_leaves_no_blob_of_a_deleted_zip(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     key, _ = finished.zip_of("bob")
     assert key is not None
 
