@@ -88,7 +88,7 @@ PROMISES = (
     ),
     Promise(
         "A lost message delays its job until the next sweep at most.",
-        f"{BROKER}::test_what_was_not_sent_is_sent_by_the_sweep",
+        f"{BROKER}::test_the_sweep_sends_lost_messages",
         "scorer/jobs/sweeps.py",
         "        if missing > 0:",
         "        if missing < 0:",
@@ -96,7 +96,7 @@ PROMISES = (
     ),
     Promise(
         "Expired leases are freed even while the queue server is away.",
-        f"{BROKER}::test_expired_leases_are_freed_while_redis_is_away",
+        f"{BROKER}::test_expired_leases_are_freed_without_redis",
         "worker/maintenance/sweeper.py",
         "    with context.transaction() as session:\n        done = sweeps",
         "    waiting_messages(context.broker)\n    with context.transaction() as session:\n        done = sweeps",
@@ -120,7 +120,7 @@ PROMISES = (
     ),
     Promise(
         "An absent queue server delays a request by a quarter of a second, once.",
-        f"{BROKER}::test_a_refused_connection_is_not_tried_again_at_once",
+        f"{BROKER}::test_a_refused_connection_is_not_retried_immediately",
         "scorer/jobs/broker.py",
         "                self._breaker.trip()\n",
         "",
@@ -128,7 +128,7 @@ PROMISES = (
     ),
     Promise(
         "An accepted zip survives a lost acknowledgement of its COMMIT.",
-        f"{UPLOADS}::test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged",
+        f"{UPLOADS}::test_an_accepted_zip_stays_if_its_commit_is_not_acknowledged",
         "api/http/received_blobs.py",
         "        except KennelError:\n            store.discard([received.key])",
         "        except Exception:\n            store.discard([received.key])",
@@ -136,7 +136,7 @@ PROMISES = (
     ),
     Promise(
         "Each piece of a resumable upload survives a lost acknowledgement of its COMMIT.",
-        f"{RESUMABLE}::test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost",
+        f"{RESUMABLE}::test_a_piece_is_stored_if_its_commit_is_not_acknowledged",
         "scorer/submissions/upload_bytes.py",
         "        except KennelError:\n            await self._discard()",
         "        except Exception:\n            await self._discard()",
@@ -144,7 +144,7 @@ PROMISES = (
     ),
     Promise(
         "A repeated request with the same Idempotency-Key creates no second entry.",
-        f"{UPLOADS}::test_a_repeated_request_after_the_close_is_still_the_same_submission",
+        f"{UPLOADS}::test_a_request_can_be_repeated_after_the_close",
         "scorer/submissions/intake.py",
         "    earlier = _repeated(acting.session, state, entry, account=acting.actor)\n"
         "    if earlier is not None:\n        if earlier.sha",
@@ -153,7 +153,7 @@ PROMISES = (
     ),
     Promise(
         "Two requests that finish an upload at the same time create one entry.",
-        f"{RESUMABLE}::test_two_who_finish_at_once_make_one_submission",
+        f"{RESUMABLE}::test_two_parallel_finishes_create_one_submission",
         "scorer/submissions/uploads.py",
         '    if not rows.close_upload(session, upload.id, to="done", submission_ref=submission.ref):\n'
         "        raise taken_over_error()\n",
@@ -162,7 +162,7 @@ PROMISES = (
     ),
     Promise(
         "A hanging request adds nothing to an upload that a newer request continues.",
-        f"{RESUMABLE}::test_a_newer_request_takes_over_from_one_that_hangs",
+        f"{RESUMABLE}::test_a_newer_request_takes_over_from_a_hanging_one",
         "scorer/db/submissions/uploads.py",
         "RECEIVING & (Upload.writer == writer) & (Upload.received == offset)",
         "RECEIVING",
@@ -170,7 +170,7 @@ PROMISES = (
     ),
     Promise(
         "An upload that was complete when its web process was killed becomes an entry.",
-        f"{CLEANUP}::test_a_whole_upload_whose_server_was_killed_becomes_a_submission",
+        f"{CLEANUP}::test_a_complete_upload_of_a_killed_server_becomes_a_submission",
         "scorer/submissions/uploads.py",
         "    return rows.next_unfinished_upload(session, now - lease)",
         "    return None",
@@ -178,7 +178,7 @@ PROMISES = (
     ),
     Promise(
         "Blobs without a row are removed, and no others.",
-        f"{CLEANUP}::test_what_no_row_refers_to_goes_and_what_one_does_stays",
+        f"{CLEANUP}::test_blobs_without_a_row_are_deleted_and_others_stay",
         "worker/maintenance/cleanup.py",
         '    for folder in ("uploads", SELF_TESTS, *FOLDERS):',
         '    for folder in ("uploads", SELF_TESTS):',

@@ -9,7 +9,7 @@ import httpx
 
 
 def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """Server-sent events as they come: their data, with their id. Comments and other fields are skipped."""
+    """Yield the data of server-sent events with their id. Skip comments and other fields."""
     event: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(": ")
@@ -23,7 +23,7 @@ def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def listen_to_events(url: str, token: str, submission_id: str, last: str = "") -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of a submission from after the event ``last`` on."""
+    """Yield the events of a submission after the event ``last``."""
     headers = {"Authorization": f"Bearer {token}", **({"Last-Event-ID": last} if last else {})}
     path = f"{url}/api/v1/submissions/{submission_id}/events"
     with httpx.Client(timeout=20, trust_env=False) as client, client.stream("GET", path, headers=headers) as answer:

@@ -1,4 +1,4 @@
-"""Redis that is away or silent: requests go on at once, and nothing is lost."""
+"""Without Redis, or with a silent one, requests do not wait and nothing is lost."""
 
 import os
 import time
@@ -23,7 +23,7 @@ from tests.flaky_proxy import FlakyProxy
 from worker.maintenance import sweeper
 
 MAX_SECONDS = 0.5
-"""What an absent Redis may cost a request."""
+"""The delay that an absent Redis may cause in a request."""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def slug(service: Service) -> str:
 
 @pytest.fixture
 def proxy(service: Service) -> Any:
-    """A proxy before Redis, which the service's messages and rate limits go through."""
+    """A proxy in front of Redis for the service's messages and rate limits."""
     url = urlsplit(service.context.settings.redis_url.get_secret_value())
     proxy = FlakyProxy([f"http://127.0.0.1:{url.port}"], after=0, cuts=0)
     with proxy.running() as address:
@@ -45,31 +45,30 @@ def proxy(service: Service) -> Any:
 
 
 def use_redis(service: Service, url: str) -> None:
-    """Let the web process use this Redis."""
+    """Make the web process use this Redis."""
     settings = service.context.settings
     settings = settings.model_copy(update={"redis_url": type(settings.redis_url)(url)})
     service.app.state.broker = create_celery_app(settings)
     service.app.state.rates = RateLimiter(settings)
-    for each in (service.app.state.rates, broker._sender):
-        each._breaker = CircuitBreaker(pause=3600.0)
+    for client in (service.app.state.rates, broker._sender):
+        client._breaker = CircuitBreaker(pause=3600.0)
 
 
 @pytest.fixture(autouse=True)
 def fresh_sender(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No circuit breaker that an earlier test has tripped."""
+    """A sender with a closed circuit breaker."""
     monkeypatch.setattr(broker, "_sender", MessageSender(broker.RUN_JOB))
 
 
 def submit(service: Service, slug: str, seed: int) -> None:
-    """Upload an entry, which is accepted."""
     answer = service.submit("ada", slug, zip_of(noise_images(seed)))
     assert answer.status_code == 202, answer.text
 
 
-def test_a_silent_redis_is_waited_for_only_once(
+def test_only_the_first_request_waits_for_a_silent_redis(
     service: Service, slug: str, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It cost 2 s for each request, and 40 s for one that queued work."""
+    """Otherwise each request would wait 2 s, or 40 s if it queues jobs."""
     submit(service, slug, 10)
     proxy.silent = True
     submit(service, slug, 11)
@@ -85,7 +84,7 @@ def test_a_silent_redis_is_waited_for_only_once(
         assert session.query(Job).filter_by(queue="check", state="waiting").count() == 4
 
 
-def test_a_refused_connection_is_not_tried_again_at_once(
+def test_a_refused_connection_is_not_retried_immediately(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = []
@@ -97,27 +96,29 @@ def test_a_refused_connection_is_not_tried_again_at_once(
 
     monkeypatch.setattr(Celery, "send_task", record)
     use_redis(service, f"redis://127.0.0.1:{free_port()}/0")
-    # kombu itself would try for six seconds
+    # by default, kombu would try for six seconds
     service.app.state.broker.conf.broker_transport_options |= {"max_retries": 1, "interval_start": 0}
     for seed in (10, 11, 12):
         submit(service, slug, seed)
         while broker._sender._sending_since is not None:
-            time.sleep(0.01)  # until the server has refused it
-    assert len(sent) == 1, "the first one tripped the circuit breaker"
+            time.sleep(0.01)  # until the server has refused the connection
+    assert len(sent) == 1, "the first message tripped the circuit breaker"
 
 
-def test_what_was_not_sent_is_sent_by_the_sweep(
+def test_the_sweep_sends_lost_messages(
     service: Service, slug: str, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy.silent = True
     submit(service, slug, 10)
-    monkeypatch.setattr(broker, "_sender", MessageSender(broker.RUN_JOB))  # the sweep runs in another process
+    monkeypatch.setattr(
+        broker, "_sender", MessageSender(broker.RUN_JOB)
+    )  # the sweep runs in another process, with its own sender
     sweeper.sweep_once(service.context)
     assert waiting_messages(service.context.broker)[Queue.CHECK] == 1
     service.run_jobs()
 
 
-def test_expired_leases_are_freed_while_redis_is_away(service: Service, slug: str) -> None:
+def test_expired_leases_are_freed_without_redis(service: Service, slug: str) -> None:
     context = service.context
     submit(service, slug, 10)
     with context.sessions.begin() as session:
@@ -144,7 +145,7 @@ def test_a_circuit_breaker_opens_for_a_while() -> None:
     assert states == [False, True, True, False]
 
 
-def test_many_messages_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_messages_do_not_trip_the_circuit_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
 
     class SlowCelery:

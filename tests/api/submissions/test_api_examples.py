@@ -23,7 +23,7 @@ needs_tools = pytest.mark.skipif(
 
 
 def run(service: Service, folder: Path, *command: str) -> str:
-    """A program beside a zip, with the service's address, Ada's token and what GitHub sets; what it prints."""
+    """Run a program next to a zip and return its output. The environment has the address, Ada's token and GitHub's names."""
     (folder / "submission.zip").write_bytes(zip_of(noise_images(10)))
     variables = {"KENNEL_TOKEN": service.tokens["ada"], "GITHUB_REPOSITORY": "ada/dogs", "GITHUB_REF_NAME": "entry-7"}
     with serve(service.app) as url, working_worker(service):
@@ -34,37 +34,37 @@ def run(service: Service, folder: Path, *command: str) -> str:
 
 
 def notes(service: Service) -> list[tuple[str, str]]:
-    """Ada's entries, with their notes."""
+    """Return the note and status of each of Ada's entries."""
     listed = service.call("ada", "GET", "/competitions/dogs/submissions").json()["submissions"]
-    return [(each["note"], each["status"]) for each in listed]
+    return [(entry["note"], entry["status"]) for entry in listed]
 
 
 @needs_tools
-def test_curl_of_a_list(service: Service, tmp_path: Path) -> None:
+def test_the_curl_example_reads_a_list(service: Service, tmp_path: Path) -> None:
     slugs = [service.competition() for _ in range(3)]
     program = LISTING.replace("limit=100", "limit=2")
     assert run(service, tmp_path, "bash", "-euo", "pipefail", "-c", program).split() == slugs[::-1]
 
 
 @needs_tools
-def test_curl(service: Service, tmp_path: Path) -> None:
+def test_the_curl_example_submits(service: Service, tmp_path: Path) -> None:
     service.competition(slug="dogs")
-    told = run(service, tmp_path, "bash", "-euo", "pipefail", "-c", PROGRAMS["sh"])
+    output = run(service, tmp_path, "bash", "-euo", "pipefail", "-c", PROGRAMS["sh"])
     assert notes(service) == [("by curl", "scored")]
-    assert '"over":true' in told
-    assert "rank,team" in told
+    assert '"over":true' in output
+    assert "rank,team" in output
 
 
-def test_python(service: Service, tmp_path: Path) -> None:
+def test_the_python_example_submits(service: Service, tmp_path: Path) -> None:
     service.competition(slug="dogs")
-    told = run(service, tmp_path, sys.executable, "-c", PROGRAMS["python"])
-    assert told.startswith("scored None [")
+    output = run(service, tmp_path, sys.executable, "-c", PROGRAMS["python"])
+    assert output.startswith("scored None [")
     assert notes(service) == [("by Python", "scored")]
 
 
 @needs_tools
-def test_the_steps_of_the_workflow(service: Service, tmp_path: Path) -> None:
-    """Those that submit and wait; GitHub runs each step by bash with these options."""
+def test_the_workflow_example_submits(service: Service, tmp_path: Path) -> None:
+    """The named steps submit and wait. GitHub runs each step in bash with these options."""
     service.competition(slug="dogs")
     steps = yaml.safe_load(PROGRAMS["yaml"])["jobs"]["submit"]["steps"]
     commands = [step["run"] for step in steps if "name" in step]

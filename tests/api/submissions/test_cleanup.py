@@ -1,4 +1,4 @@
-"""Cleanup of uploads: leftovers are removed, and a complete upload becomes a submission all the same."""
+"""Cleanup: leftovers are deleted, and complete uploads become submissions."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ def slug(service: Service) -> str:
     return service.competition()
 
 
-def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) -> None:
+def test_an_abandoned_upload_ends_and_its_bytes_are_deleted(service: Service, slug: str) -> None:
     path = begun(service, slug, Idempotency_Key="k")
     other = begun(service, slug)
     send(service, path, 0, ZIP[:50])
@@ -48,12 +48,12 @@ def test_an_abandoned_upload_ends_and_its_bytes_go(service: Service, slug: str) 
     later(service, DAY + timedelta(minutes=5))
     cleanup.clean_up_uploads(service.context)
     assert stored(service, "uploads") == []
-    assert [head(service, each).status_code for each in (path, other)] == [404, 404]
+    assert [head(service, upload).status_code for upload in (path, other)] == [404, 404]
     assert begun(service, slug, Idempotency_Key="k") != path
 
 
 @pytest.mark.parametrize("end", ["done", "refused", "given up"])
-def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) -> None:
+def test_the_parts_of_a_closed_upload_are_deleted(service: Service, slug: str, end: str) -> None:
     content = zip_of(noise_images(1, 7)) if end == "refused" else ZIP
     path = begun(service, slug, content)
     send(service, path, 0, content[:50])
@@ -68,23 +68,23 @@ def test_the_parts_of_a_closed_upload_go(service: Service, slug: str, end: str) 
     cleanup.clean_up_uploads(service.context)
 
 
-def test_all_whole_uploads_become_submissions_in_one_round(
+def test_all_complete_uploads_become_submissions_in_one_round(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One a round made the last of two hundred wait for more than an hour."""
+    """With one upload per round, the last of two hundred would wait for more than an hour."""
     paths = [leave_whole(service, slug, monkeypatch) for _ in range(3)]
     later(service, timedelta(minutes=2))
     cleanup.clean_up_uploads(service.context)
     assert [service.call("ada", "GET", path).json()["state"] for path in paths] == ["done"] * 3
 
 
-def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
+def test_a_complete_upload_of_a_killed_server_becomes_a_submission(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = leave_whole(service, slug, monkeypatch)
     arrived = datetime.now(UTC)
     cleanup.clean_up_uploads(service.context)
-    assert service.call("ada", "GET", path).json()["state"] == "finishing", "somebody may still be at it"
+    assert service.call("ada", "GET", path).json()["state"] == "finishing", "a web process may still be finishing it"
     later(service, timedelta(minutes=2))
     cleanup.clean_up_uploads(service.context)
     upload = service.call("ada", "GET", path).json()
@@ -95,7 +95,7 @@ def test_a_whole_upload_whose_server_was_killed_becomes_a_submission(
 
 
 @pytest.mark.parametrize(("days", "state"), [(6, "done"), (9, None)])
-def test_a_whole_upload_outlives_days_without_a_worker(
+def test_a_complete_upload_survives_days_without_a_worker(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch, days: int, state: str | None
 ) -> None:
     path = leave_whole(service, slug, monkeypatch)
@@ -104,9 +104,7 @@ def test_a_whole_upload_outlives_days_without_a_worker(
     assert service.call("ada", "GET", path).json().get("state") == state
 
 
-def test_bytes_that_were_half_written_are_not_recorded(
-    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partly_written_bytes_are_not_recorded(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:50])
     add = StagedFile.add
@@ -148,7 +146,7 @@ def test_an_upload_becomes_a_submission_once_the_disk_has_room(
     assert service.call("ada", "GET", path).json()["state"] == "done"
 
 
-def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service: Service, slug: str) -> None:
+def test_orphaned_bytes_are_deleted_and_those_of_long_uploads_stay(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:50])
     (part,) = stored(service, "uploads")
@@ -163,8 +161,8 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     assert len(stored(service, "uploads")) == 2
     assert torn.exists()
     old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
-    for each in (*stored(service, "uploads"), torn, whole):
-        os.utime(each, (old, old))
+    for blob in (*stored(service, "uploads"), torn, whole):
+        os.utime(blob, (old, old))
     cleanup.remove_orphaned_blobs(service.context)
     assert stored(service, "uploads") == [part]
     assert stored(service, "submissions") == []
@@ -173,10 +171,8 @@ def test_bytes_that_belong_to_nothing_go_and_those_of_a_long_upload_stay(service
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
 
 
-def test_a_blob_that_is_written_again_meanwhile_stays(
-    service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A retry joins an upload's parts under the same key, and its row is not committed yet."""
+def test_a_rewritten_blob_stays(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A retry joins an upload's parts under the same key before its row is committed."""
     store = service.context.blobs
     store.write("submissions/again.zip", b"first")
     (path,) = stored(service, "submissions")
@@ -196,25 +192,25 @@ def test_a_blob_that_is_written_again_meanwhile_stays(
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_what_no_row_refers_to_goes_and_what_one_does_stays(service: Service, slug: str, folder: str) -> None:
-    """A web process or a worker that is killed between a blob and its row leaves the blob behind."""
+def test_blobs_without_a_row_are_deleted_and_others_stay(service: Service, slug: str, folder: str) -> None:
+    """A web process or worker that is killed between writing a blob and its row leaves the blob behind."""
     service.scored("ada", slug, noise_images(10))
     store = service.context.blobs
     store.write(f"{folder}/lost/1/2.bin", b"lost")
-    kept = [path for path in stored(service, "") if path.is_file() and path.name != "2.bin"]
+    expected = [path for path in stored(service, "") if path.is_file() and path.name != "2.bin"]
     old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
     cleanup.remove_orphaned_blobs(service.context)
-    assert store.exists(f"{folder}/lost/1/2.bin"), "its row may still come"
+    assert store.exists(f"{folder}/lost/1/2.bin"), "its row may follow"
     for path in stored(service, ""):
         os.utime(path, (old, old))
     cleanup.remove_orphaned_blobs(service.context)
-    assert [path for path in stored(service, "") if path.is_file()] == kept
+    assert [path for path in stored(service, "") if path.is_file()] == expected
     assert {"submissions", "measurements", "sprites", "reference-images"} <= {
-        path.relative_to(root_of(service)).parts[0] for path in kept
+        path.relative_to(root_of(service)).parts[0] for path in expected
     }
 
 
-def test_only_files_of_releases_that_failed_are_removed(service: Service, slug: str) -> None:
+def test_only_files_of_failed_releases_are_deleted(service: Service, slug: str) -> None:
     where = f"/competitions/{slug}/releases"
     finished = service.call("organizer", "POST", where, json={}).json()["id"]
     service.run_jobs()
@@ -233,16 +229,15 @@ def test_only_files_of_releases_that_failed_are_removed(service: Service, slug: 
     with service.context.sessions() as session:
         files = {f"{finished}/{file['name']}" for file in session.get_one(Release, finished).files or ()}
     assert files
-    assert names_after_cleanup() == {*files, f"{other}/ranks.parquet"}, "the second one is being made"
+    assert names_after_cleanup() == {*files, f"{other}/ranks.parquet"}, "the second release is in progress"
     with service.context.sessions.begin() as session:
         job = session.query(Job).filter_by(release_id=other).one()
         job.state = "failed"
     assert names_after_cleanup() == files
 
 
-def test_what_was_computed_of_a_reference_set_goes_once_it_is_in_no_use(service: Service, slug: str) -> None:
-    """The file that says that the others are there goes first, even if it alone is not old enough: without the others
-    it would promise what there is not."""
+def test_files_of_an_unused_reference_set_are_deleted(service: Service, slug: str) -> None:
+    """The marker file is deleted first, even if it alone is not old enough. Without the other files it is wrong."""
     markers = [path for path in stored(service, "reference-images") if path.name == NAMES_FILE]
     old = (datetime.now(UTC) - cleanup.LOST_AFTER - DAY).timestamp()
     for path in stored(service, "reference-images"):
@@ -259,7 +254,7 @@ def test_what_was_computed_of_a_reference_set_goes_once_it_is_in_no_use(service:
         session.flush()
         session.query(CompetitionReference).update({"reference_set_id": other.id})
     cleanup.remove_orphaned_blobs(service.context)
-    assert all((marker.parent / "images.npy").exists() for marker in markers), "tracks are measured against it"
+    assert all((marker.parent / "images.npy").exists() for marker in markers), "tracks still use the reference set"
     with service.context.sessions.begin() as session:
         for track in session.query(Track):
             track.preparation_id = None
@@ -268,18 +263,18 @@ def test_what_was_computed_of_a_reference_set_goes_once_it_is_in_no_use(service:
 
 
 def root_of(service: Service) -> Path:
-    """The folder of the blob store."""
+    """Return the folder of the blob store."""
     return Path(service.context.settings.blob_url.removeprefix("file://"))
 
 
-def test_every_stored_key_is_named_by_a_column() -> None:
-    """A new column that refers to blobs is one of those whose blobs are kept."""
+def test_cleanup_knows_every_column_with_blob_keys() -> None:
+    """Cleanup would delete blobs of a new column that is not in ``COLUMNS``."""
     columns = {f"{table.name}.{column.name}" for table in Table.metadata.sorted_tables for column in table.columns}
     referring = {name for name in columns if name.endswith(("blob_key", "sprite_key", "artifact_key", "arrays_key"))}
     assert referring == {f"{column.class_.__tablename__}.{column.key}" for column in COLUMNS.values()}
 
 
-def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service, slug: str) -> None:
+def test_expired_rows_are_deleted_and_the_audit_log_stays(service: Service, slug: str) -> None:
     path = begun(service, slug, Idempotency_Key="k")
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
     cleanup.clean_up_uploads(service.context)
@@ -297,7 +292,7 @@ def test_what_is_long_over_is_removed_and_the_log_of_acts_stays(service: Service
     assert again.status_code == 202
 
 
-def test_zips_of_refused_entries_leave_and_those_of_others_stay(service: Service) -> None:
+def test_zips_of_refused_entries_are_deleted_and_others_stay(service: Service) -> None:
     slug = service.competition(pending_limit=5)
     scored = service.scored("ada", slug, noise_images(1))["id"]
     rejected = service.submit("ada", slug, with_a_wrong_image(noise_images(2))).json()["id"]
@@ -308,13 +303,13 @@ def test_zips_of_refused_entries_leave_and_those_of_others_stay(service: Service
 
     context = service.context
     later = context.now() + timedelta(days=context.settings.kept_days + 1)
-    assert remove_refused_zips(context) == 0, "a team may still ask what was wrong"
+    assert remove_refused_zips(context) == 0, "a team may still ask for the reason"
     assert remove_refused_zips(replace(context, now=lambda: later)) == 2
     assert remove_refused_zips(replace(context, now=lambda: later)) == 0
     with context.sessions() as session:
-        kept = {row.id: row.blob_key for row in session.query(Submission)}
-    assert kept[rejected] is None
-    assert kept[cancelled] is None
-    assert context.blobs.exists(kept[scored] or "")
+        keys = {row.id: row.blob_key for row in session.query(Submission)}
+    assert keys[rejected] is None
+    assert keys[cancelled] is None
+    assert context.blobs.exists(keys[scored] or "")
     assert len([blob for blob in context.blobs.stored() if blob.key.startswith("submissions/")]) == 1
     assert service.call("ada", "GET", f"/submissions/{rejected}").json()["status"] == "rejected"

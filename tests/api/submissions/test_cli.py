@@ -22,14 +22,14 @@ PASSWORD = "correct horse battery"
 
 
 def file_of(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
-    """A zip on the disk."""
+    """Write a zip to a folder."""
     path = folder / name
     path.write_bytes(content)
     return path
 
 
 def saved_login(terminal: CliTerminal) -> dict[str, Any]:
-    """What a login has left on the disk, where only its owner can read it."""
+    """Return the saved login. Require that only its owner can read it."""
     file = terminal.folder / "config" / "kennel" / "login.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -38,7 +38,7 @@ def saved_login(terminal: CliTerminal) -> dict[str, Any]:
 
 
 def remembered(terminal: CliTerminal) -> list[Path]:
-    """Uploads under way."""
+    """Return the saved state of unfinished uploads."""
     return list((terminal.folder / "state" / "kennel" / "uploads").glob("*"))
 
 
@@ -53,7 +53,7 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     assert "4 of 5 entries of this UTC day are left" in done.out
     assert "MiFID" in done.out
     words = (line.split()[0].rstrip(":") for line in done.err.splitlines())
-    steps = dict.fromkeys(word for word in words if word in set(Status))  # a busy service may log beside them
+    steps = dict.fromkeys(word for word in words if word in set(Status))  # a busy service may also log
     assert list(steps) == ["received", "checking", "queued", "scoring", "scored"]
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert f"{terminal.url}/submissions/{entry['id']}" in done.out
@@ -61,7 +61,7 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     assert remembered(terminal) == []
 
     listed = terminal.run("status", "--json")
-    assert [(each["id"], each["status"]) for each in listed.document] == [(entry["id"], "scored")]
+    assert [(entry["id"], entry["status"]) for entry in listed.document] == [(entry["id"], "scored")]
     assert entry["id"] in terminal.run("status", "--competition", slug).out
     one = terminal.run("status", entry["id"], "--watch", "--json")
     assert (one.status, one.document["status"]) == (ExitCode.DONE, "scored")
@@ -70,7 +70,7 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     assert terminal.run("cancel", entry["id"]).status == ExitCode.REFUSED
 
 
-def test_the_same_zip_once_more_is_a_new_entry_and_can_be_cancelled(
+def test_a_repeated_zip_is_a_new_entry_and_can_be_cancelled(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition()
@@ -95,19 +95,19 @@ def test_picks_are_made_shown_and_cleared(terminal: CliTerminal, service: Servic
     assert terminal.run("pick", slug, "-nothing").status == ExitCode.REFUSED
 
 
-def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_faults_are_found_before_the_upload(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     few = file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip")
     wrong = file_of(tmp_path, with_a_wrong_image(noise_images(9)))
     plain = terminal.run("submit", slug, wrong)
     assert plain.status == ExitCode.FAULTY
-    assert "  - " in plain.err, "the first faults, by name"
+    assert "  - " in plain.err, "the output lists the first faults"
     as_json = terminal.run("submit", slug, wrong, "--json")
     assert (as_json.status, as_json.err) == (ExitCode.FAULTY, "")
     assert as_json.document["problem"]["type"] == "urn:kennel:problem:bad-images"
     assert as_json.document["problem"]["faults"]
     assert terminal.run("submit", slug, few).status == ExitCode.FAULTY
-    assert terminal.run("submit", slug, few, "--no-check").status == ExitCode.FAULTY, "the service says it, too"
+    assert terminal.run("submit", slug, few, "--no-check").status == ExitCode.FAULTY, "the service also refuses the zip"
     assert remembered(terminal) == []
     assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
 
@@ -118,7 +118,7 @@ def test_faults_are_found_before_anything_is_sent(terminal: CliTerminal, service
     assert "  - " in rejected.out
 
 
-def test_a_zip_is_checked_for_a_competition_or_a_count_and_a_size(
+def test_a_zip_is_checked_for_a_competition_or_a_specification(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition()
@@ -132,7 +132,7 @@ def test_a_zip_is_checked_for_a_competition_or_a_count_and_a_size(
     assert terminal.run("submit", slug, tmp_path).status == ExitCode.USAGE
 
 
-def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_refusals_have_exit_statuses_and_suggest_a_fix(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     file = file_of(tmp_path, zip_of(noise_images(9)))
     now = datetime.now(UTC)
     slug = service.competition(daily_limit=1)
@@ -140,7 +140,7 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, servic
     full = terminal.run("submit", slug, file)
     assert full.status == ExitCode.LIMIT
     assert "You can submit the next one at" in full.err
-    assert "That is in" in full.err
+    assert "Try again in" in full.err
     assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
 
     over = service.competition(closes_at=now - timedelta(minutes=1))
@@ -148,7 +148,9 @@ def test_refusals_have_statuses_and_say_what_to_do(terminal: CliTerminal, servic
     assert (closed.status, "closed at" in closed.err) == (ExitCode.REFUSED, True)
 
 
-def test_what_is_not_there_or_not_open_to_one_is_said(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_missing_or_forbidden_things_have_exit_statuses(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
     file = file_of(tmp_path, zip_of(noise_images(9)))
     slug = service.competition()
     nobody = terminal.run("submit", slug, file, who=None)
@@ -175,31 +177,35 @@ def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, t
     result = terminal.run("rules", slug)
     assert result.status == ExitCode.DONE
     assert "No copies." in result.out
-    assert "\x1b" not in result.out, "whoever writes rules does not steer terminals"
+    assert "\x1b" not in result.out, "rules cannot control the terminal"
     assert "have not accepted" in result.out
     accepted = terminal.run("rules", slug, "--accept", "--json")
     assert (accepted.status, accepted.document["rules_accepted"]) == (ExitCode.DONE, True)
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
-    assert terminal.run("rules", service.competition(), "--accept").status == ExitCode.REFUSED, "there are none"
-    phases = {each["slug"]: each["phase"] for each in terminal.run("competitions", "--json").document}
+    assert terminal.run("rules", service.competition(), "--accept").status == ExitCode.REFUSED, (
+        "the competition has no rules"
+    )
+    phases = {
+        competition["slug"]: competition["phase"] for competition in terminal.run("competitions", "--json").document
+    }
     assert phases[slug] == "open"
     assert slug in terminal.run("competitions", who=None).out
 
 
-def test_the_board_is_a_table_json_and_csv(terminal: CliTerminal, service: Service) -> None:
+def test_the_board_is_printed_as_table_json_and_csv(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
     for number, who in enumerate(("ada", "bob", "eve")):
         service.scored(who, slug, noise_images(20 + number))
     board = terminal.run("leaderboard", slug, "--json", who=None)
-    teams = [each["team"] for each in board.document["entries"]]
+    teams = [entry["team"] for entry in board.document["entries"]]
     assert len(teams) == 3
     assert board.document["next_after"] is None
     table = terminal.run("leaderboard", slug, who=None).out
     assert all(team in table for team in teams)
     first = terminal.run("leaderboard", slug, "--json", "--limit", 1).document
-    assert ([each["team"] for each in first["entries"]], first["next_after"]) == (teams[:1], 1)
+    assert ([entry["team"] for entry in first["entries"]], first["next_after"]) == (teams[:1], 1)
     leaderboard = terminal.run("leaderboard", slug, "--json", "--search", teams[2].upper()).document
-    assert [each["rank"] for each in leaderboard["entries"]] == [3]
+    assert [entry["rank"] for entry in leaderboard["entries"]] == [3]
     as_csv = terminal.run("leaderboard", slug, "--format", "csv").out
     path = f"{terminal.url}{API}/competitions/{slug}/leaderboard?format=csv"
     assert as_csv == httpx.get(path).text
@@ -208,7 +214,7 @@ def test_the_board_is_a_table_json_and_csv(terminal: CliTerminal, service: Servi
     assert terminal.run("leaderboard", slug, "--format", "csv", "--json").status == ExitCode.USAGE
 
 
-def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
+def test_signing_in_with_a_token(terminal: CliTerminal, service: Service) -> None:
     by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
     assert by_token.status == ExitCode.DONE, by_token.err
     assert "You are bob" in by_token.out
@@ -216,18 +222,18 @@ def test_signing_in_by_token(terminal: CliTerminal, service: Service) -> None:
     assert saved_login(terminal)["token"] == service.tokens["bob"]
     assert terminal.run("status", "--json", who=None).status == ExitCode.DONE
     elsewhere = terminal.run("status", who=None, url="http://127.0.0.1:9")
-    assert elsewhere.status == ExitCode.SIGN_IN, "the token goes nowhere else"
-    assert terminal.run("status", who="a token of nobody").status == ExitCode.SIGN_IN, "the environment wins"
+    assert elsewhere.status == ExitCode.SIGN_IN, "the token is not sent to other services"
+    assert terminal.run("status", who="a token of nobody").status == ExitCode.SIGN_IN, "the environment has priority"
     assert terminal.run("login", "--token-stdin", who=None, stdin="wrong\n").status == ExitCode.SIGN_IN
     assert terminal.run("login", "--token-stdin", who=None, url="gopher://x").status == ExitCode.USAGE
     scarce = terminal.run("login", "--token-stdin", "--organize", who=None, stdin=service.tokens["bob"])
-    assert "no scope organize" in scarce.err
+    assert "lacks the scope organize" in scarce.err
     assert "bob is signed out" in terminal.run("logout", who=None).out
     assert terminal.run("status", who=None).status == ExitCode.SIGN_IN
     assert "Nobody" in terminal.run("logout", who=None).out
 
 
-def test_a_login_that_cannot_be_read_is_replaced_by_the_next(terminal: CliTerminal, service: Service) -> None:
+def test_an_unreadable_login_is_replaced(terminal: CliTerminal, service: Service) -> None:
     broken = terminal.folder / "config" / "kennel" / "login.json"
     broken.parent.mkdir(parents=True, mode=0o700)
     broken.write_text("{")
@@ -236,7 +242,7 @@ def test_a_login_that_cannot_be_read_is_replaced_by_the_next(terminal: CliTermin
     assert saved_login(terminal)["handle"] == "eve"
 
 
-def test_organizers_and_participants_sign_in_alike(terminal: CliTerminal, service: Service) -> None:
+def test_organizers_and_participants_sign_in_the_same_way(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
     assert terminal.run("admin", "role", "list", slug, who=None).status == ExitCode.SIGN_IN
     assert terminal.run("login", "--token-stdin", who=None, stdin=service.tokens["organizer"]).status == ExitCode.DONE
@@ -245,7 +251,7 @@ def test_organizers_and_participants_sign_in_alike(terminal: CliTerminal, servic
     assert terminal.run("admin", "role", "list", slug, who="a token of nobody").status == ExitCode.SIGN_IN
 
 
-def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
+def test_interactive_sign_in_and_acceptance_of_the_rules(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     body = {"handle": "grace", "email": "grace@example.org", "password": PASSWORD}
@@ -259,14 +265,16 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     headers = {"Authorization": f"Bearer {login['token']}"}
     (made,) = httpx.get(f"{terminal.url}{API}/tokens", headers=headers).json()["tokens"]
     assert (made["id"], sorted(made["scopes"])) == (login["token_id"], ["read", "submit"])
-    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json()["sessions"] == [], "the session has ended"
+    assert httpx.get(f"{terminal.url}{API}/sessions", headers=headers).json()["sessions"] == [], (
+        "the command ends its session"
+    )
 
     slug = service.competition(rules="No copies.")
     file = file_of(tmp_path, zip_of(noise_images(9)))
     assert "No copies." in terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "n"})
     assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
     seen = terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "y"})
-    assert "uploading" in seen, "a bar"
+    assert "uploading" in seen, "a progress bar"
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["submitted_by"], entry["id"] in seen) == ("grace", True)
 
@@ -274,7 +282,7 @@ def test_a_person_at_a_terminal_signs_in_and_accepts_the_rules(
     assert httpx.get(f"{terminal.url}{API}/me", headers=headers).status_code == 401, "the token is revoked"
 
 
-def test_ctrl_c_leaves_the_entry_alone(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_ctrl_c_does_not_cancel_the_entry(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     file = file_of(tmp_path, zip_of(noise_images(9)))
     with terminal.started("submit", slug, file, "--watch") as (process, says):

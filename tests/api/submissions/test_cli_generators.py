@@ -1,4 +1,4 @@
-"""``kennel generator``: what is uploaded is read as the worker reads it, which needs torch."""
+"""``kennel generator``. The worker's audit of the upload needs torch."""
 
 from pathlib import Path
 
@@ -17,19 +17,19 @@ __all__ = ["terminal"]
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
-def test_a_generator_is_uploaded_and_its_end_is_shown(
+def test_a_generator_is_uploaded_and_its_result_is_shown(
     terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = service.scored("ada", service.competition(), noise_images(9))["id"]
-    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "none is there"
+    assert terminal.run("generator", entry).status == ExitCode.REFUSED, "the entry has no generator"
     file = tmp_path / "generator.onnx"
     file.write_bytes(b"PK\3\4")
-    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "without its --latent"
+    assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "--latent is missing"
     refused = terminal.run("generator", entry, file, "--latent", "12")
     assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
     file.write_bytes(generator_with_operator("Erf2"))
-    handed = terminal.run("generator", entry, file, "--latent", "12", "--json")
-    assert (handed.status, handed.document["state"], handed.document["latent"]) == (ExitCode.DONE, "waiting", 12)
+    uploaded = terminal.run("generator", entry, file, "--latent", "12", "--json")
+    assert (uploaded.status, uploaded.document["state"], uploaded.document["latent"]) == (ExitCode.DONE, "waiting", 12)
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
     service.run_jobs()
     result = terminal.run("generator", entry)

@@ -1,4 +1,4 @@
-"""The command's uploads and event streams over a network that cuts, and after the command itself was killed."""
+"""Uploads and event streams of the command over an unreliable network, and uploads after the command was killed."""
 
 import os
 import time
@@ -20,7 +20,9 @@ __all__ = ["terminal"]
 COUNT, SIZE = 40, 128
 
 
-def test_an_upload_survives_cuts_and_a_killed_command(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_an_upload_survives_lost_connections_and_a_killed_command(
+    terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
     slug = service.competition(image_count=COUNT, image_size=SIZE)
     file = tmp_path / "big.zip"
     file.write_bytes(zip_of(noise_images(3, COUNT, SIZE)))
@@ -40,24 +42,24 @@ def test_an_upload_survives_cuts_and_a_killed_command(terminal: CliTerminal, ser
             while line.cut == 0:
                 assert process.poll() is None
                 time.sleep(0.01)
-        assert len(list(memory.iterdir())) == 1, "the upload is remembered"
+        assert len(list(memory.iterdir())) == 1, "the upload's state is saved"
         line.silent = False
         other_note = terminal.run("submit", slug, file, "--note", "another", "--json", url=address)
         assert other_note.status == ExitCode.DONE, other_note.err
-        assert "Going on" not in other_note.err, "with another note it is another entry"
+        assert "Continuing" not in other_note.err, "another note makes another entry"
         before = line.bytes_carried
         resumed = terminal.run("submit", slug, file, "--json", url=address)
     assert resumed.status == ExitCode.DONE, resumed.err
     assert "Continuing an earlier upload" in resumed.err
-    assert line.bytes_carried - before < 0.8 * length, "it went on, it did not begin again"
+    assert line.bytes_carried - before < 0.8 * length, "the upload resumed and did not restart"
     assert list(memory.iterdir()) == []
     entries = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    assert {each["id"] for each in entries} == {each.document["id"] for each in (resumed, other_note, cut)}
+    assert {entry["id"] for entry in entries} == {entry.document["id"] for entry in (resumed, other_note, cut)}
     assert len(entries) == 3
-    assert len({each["sha256"] for each in entries}) == 1
+    assert len({entry["sha256"] for entry in entries}) == 1
 
 
-def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service: Service) -> None:
+def test_a_watcher_reconnects_and_misses_nothing(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
     line = FlakyProxy([terminal.url], after=1 << 30, cuts=0)
@@ -73,36 +75,36 @@ def test_a_watcher_comes_back_and_misses_nothing(terminal: CliTerminal, service:
 
         client.run(follow(entry, see), sleep=pauses.append)
     assert seen == ["received", "checking", "queued", "scoring", "scored"]
-    assert pauses, "the line was cut"
+    assert pauses, "the connection was cut"
 
 
-def test_what_is_remembered_is_forgotten_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_uploads_expire_and_can_be_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    def promised(name: str, url: str = "http://127.0.0.1:9") -> resumable.ResumableUpload:
+    def upload_state(name: str, url: str = "http://127.0.0.1:9") -> resumable.ResumableUpload:
         return resumable.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
 
-    first = promised("a.zip")
-    assert promised("a.zip") == first
-    assert promised("b.zip").pending.key != first.pending.key
-    assert promised("a.zip", "http://127.0.0.1:10").pending.key != first.pending.key
+    first = upload_state("a.zip")
+    assert upload_state("a.zip") == first
+    assert upload_state("b.zip").pending.key != first.pending.key
+    assert upload_state("a.zip", "http://127.0.0.1:10").pending.key != first.pending.key
     old = time.time() - resumable.LIFETIME_SECONDS - 1
     os.utime(first.file, (old, old))
-    assert promised("a.zip").pending.key != first.pending.key
-    promised("a.zip").forget()
+    assert upload_state("a.zip").pending.key != first.pending.key
+    upload_state("a.zip").forget()
     assert not first.file.exists()
 
 
-def test_a_pipe_is_refused_in_a_sentence(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
-    """What is checked and sent in parts is read in more than one place."""
+def test_a_pipe_is_refused_with_a_message(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+    """Checks and partial uploads read a file at several positions."""
     slug = service.competition()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for command in (("submit", slug, pipe), ("check", "--competition", slug, pipe)):
-        descriptor = os.open(pipe, os.O_RDWR)  # so that whoever opens it does not wait for a writer
+        descriptor = os.open(pipe, os.O_RDWR)  # otherwise opening it would wait for a writer
         try:
             refused = terminal.run(*command)
         finally:
             os.close(descriptor)
         assert (refused.status, refused.out) == (ExitCode.USAGE, "")
-        assert refused.err.replace("\n", " ").strip().endswith("is a pipe: save what comes from it as a file first.")
+        assert refused.err.replace("\n", " ").strip().endswith("is a pipe: save its content as a file first.")

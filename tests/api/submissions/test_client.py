@@ -28,7 +28,7 @@ SUBMIT = HOW_TO / "submit-from-a-notebook.md"
 
 @pytest.fixture
 def address(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The service's address, for a person who works in a folder of their own and has not signed in."""
+    """The service's address, for a user in an empty folder without a login."""
     for name in ("KENNEL_URL", "KENNEL_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("CONFIG", "STATE"):
@@ -39,7 +39,7 @@ def address(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def programs(address: str, token: str, how_to: Path) -> list[str]:
-    """The programs of a how-to, for this service."""
+    """Return the programs of a how-to, adapted to this service."""
     parts = how_to.read_text().split("```python\n")[1:]
     return [
         part.partition("```")[0].replace("https://kennel.example.org", address).replace("the token", token)
@@ -48,7 +48,7 @@ def programs(address: str, token: str, how_to: Path) -> list[str]:
 
 
 def run_cell(program: str, names: dict[str, Any]) -> Any:
-    """Run a program as a notebook runs a cell: the value of its last line is what it shows."""
+    """Run a program like a notebook cell and return the value of its last line."""
     *lines, last = ast.parse(program).body
     if not isinstance(last, ast.Expr):
         lines, shown = [*lines, last], None
@@ -58,7 +58,7 @@ def run_cell(program: str, names: dict[str, Any]) -> Any:
     return None if shown is None else eval(compile(shown, "a cell", "eval"), names)
 
 
-def test_the_programs_of_the_how_to_submit_and_read_the_board(
+def test_the_how_tos_programs_submit_and_read_the_board(
     service: Service, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slug = service.competition(slug="dogs")
@@ -76,17 +76,17 @@ def test_the_programs_of_the_how_to_submit_and_read_the_board(
         run_cell(large, names)
         run_cell(board, names)
         run_cell(with_a_loop, names)
-    told = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    assert [each["note"] for each in listed] == ["second network", "third network", ""]
+    assert [entry["note"] for entry in listed] == ["second network", "third network", ""]
     (place,) = service.call("ada", "GET", f"/competitions/{slug}/leaderboard").json()["entries"]
-    assert told[0].startswith(f"{place['rank']} {place['team']} ")
-    assert told[2] == f"{entry.id} scored {entry.page}"
-    assert told[3] == f"{listed[0]['id']} scored 1"
+    assert lines[0].startswith(f"{place['rank']} {place['team']} ")
+    assert lines[2] == f"{entry.id} scored {entry.page}"
+    assert lines[3] == f"{listed[0]['id']} scored 1"
     names["client"].close()
 
 
-def test_what_is_refused_is_no_entry(service: Service, address: str) -> None:
+def test_a_refused_zip_is_not_an_entry(service: Service, address: str) -> None:
     slug = service.competition(rules="Be fair.")
     Path("fine.zip").write_bytes(zip_of(noise_images(9)))
     Path("wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
@@ -110,12 +110,12 @@ def test_what_is_refused_is_no_entry(service: Service, address: str) -> None:
         assert client.entries(slug) == []
 
 
-def test_an_entry_from_its_upload_to_the_board(service: Service, address: str) -> None:
+def test_the_client_follows_an_entry_to_the_board(service: Service, address: str) -> None:
     slug = service.competition(final_picks=1)
     Path("fine.zip").write_bytes(zip_of(noise_images(9)))
     steps: list[tuple[str, float]] = []
     with Client(address, service.tokens["ada"]) as client:
-        assert [each.slug for each in client.competitions()] == [slug]
+        assert [competition.slug for competition in client.competitions()] == [slug]
         entry = client.submit(slug, "fine.zip", note="n", progress=lambda *step: steps.append(step))
         assert (entry.status, entry.note, entry.finished) == ("received", "n", False)
         assert dict.fromkeys(stage for stage, _ in steps) == dict.fromkeys(["checking", "uploading"])
@@ -127,12 +127,12 @@ def test_an_entry_from_its_upload_to_the_board(service: Service, address: str) -
         again = client.submit(slug, "fine.zip", check=False)
         assert again.id != entry.id
         assert client.cancel(again.id).status == "cancelled"
-        assert [each.status for each in client.entries(slug)] == ["cancelled", "scored"]
+        assert [entry.status for entry in client.entries(slug)] == ["cancelled", "scored"]
         assert client.api.get("/me")["handle"] == "ada"
-    assert list((user_state_path("kennel") / "uploads").iterdir()) == [], "nothing is under way"
+    assert list((user_state_path("kennel") / "uploads").iterdir()) == [], "no upload is unfinished"
 
 
-def test_an_upload_with_a_loop_survives_cuts(service: Service, address: str) -> None:
+def test_an_asynchronous_upload_survives_lost_connections(service: Service, address: str) -> None:
     slug = service.competition(image_count=40, image_size=128)
     content = zip_of(noise_images(3, 40, 128))
     Path("big.zip").write_bytes(content)
@@ -145,11 +145,11 @@ def test_an_upload_with_a_loop_survives_cuts(service: Service, address: str) -> 
     with proxy.running() as cutting:
         entry = asyncio.run(submit(cutting))
     assert proxy.cut == 2
-    assert proxy.bytes_carried < 2 * len(content), "it went on, it did not begin again"
+    assert proxy.bytes_carried < 2 * len(content), "the upload resumed and did not restart"
     assert (entry.view["bytes"], entry.status) == (len(content), "received")
 
 
-def test_the_login_is_that_of_the_environment_and_no_token_goes_elsewhere(
+def test_the_login_of_the_environment_is_not_sent_elsewhere(
     service: Service, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KENNEL_URL", address)
@@ -164,7 +164,7 @@ def test_the_login_is_that_of_the_environment_and_no_token_goes_elsewhere(
         client.competitions()
 
 
-def test_the_programs_of_the_how_to_tune_review_and_publish(
+def test_the_how_tos_programs_tune_review_and_publish(
     service: Service, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slug = service.competition(slug="dogs")
@@ -176,7 +176,7 @@ def test_the_programs_of_the_how_to_tune_review_and_publish(
         address, service.tokens["organizer"], HOW_TO / "organize-from-python.md"
     )
     names: dict[str, Any] = {}
-    run_cell(tune.replace("tau=0.1", "tau=1.9"), names)  # above the distance of noise, too
+    run_cell(tune.replace("tau=0.1", "tau=1.9"), names)  # also above the distance of noise
     assert capsys.readouterr().out == "penalised then: 1\n"
     run_cell(with_a_loop, names)
     assert capsys.readouterr().out.startswith("1.9 The jury's choice.\n")
@@ -194,20 +194,20 @@ def test_the_programs_of_the_how_to_tune_review_and_publish(
         run_cell(publish, names)
     assert service.call(None, "GET", f"/competitions/{slug}").json()["phase"] == "final"
     made = admin.releases.all(slug)[0]
-    assert (made["shown"], {str(each) for each in names["paths"]}) == (
+    assert (made["shown"], {str(path) for path in names["paths"]}) == (
         True,
         {f"release/{file['name']}" for file in made["files"]},
     )
-    assert [each.name for each in Path("release").iterdir() if each.suffix == ".part"] == []
+    assert [path.name for path in Path("release").iterdir() if path.suffix == ".part"] == []
     names["client"].close()
 
 
 def test_references_people_and_pages(service: Service, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the how-to does not show; a list that has several pages."""
+    """Methods that the how-to does not show, and a list of several pages."""
     slug = service.competition()
     for who in ("ada", "bob"):
         assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
-    said: list[str] = []
+    messages: list[str] = []
     with Client(address, service.tokens["organizer"]) as client:
         admin = client.admin
         Path("extra").mkdir()
@@ -218,14 +218,14 @@ def test_references_people_and_pages(service: Service, address: str, monkeypatch
         with pytest.raises(Refused, match=r"^extra: There is only 1 image \(0.png\); at least 2 are needed"):
             admin.references.attach(slug, "train", "extra", attach=False)
         with working_worker(service):
-            admin.references.prepare(slug, say=said.append)
-        assert said[-1].endswith("reference images are ready.")
-        assert [each["who"] for each in admin.allowlist.invite(slug, ["eve"])] == ["eve"]
+            admin.references.prepare(slug, say=messages.append)
+        assert messages[-1].endswith("reference images are ready.")
+        assert [entry["who"] for entry in admin.allowlist.invite(slug, ["eve"])] == ["eve"]
         admin.allowlist.uninvite(slug, "eve")
         assert admin.allowlist.all(slug) == []
         teams = admin.teams.all(slug)
         admin.teams.write(slug, teams[0]["id"], "Hello.")
-        assert [each["text"] for each in admin.teams.messages(slug, teams[0]["id"])] == ["Hello."]
+        assert [message["text"] for message in admin.teams.messages(slug, teams[0]["id"])] == ["Hello."]
         assert {member["handle"] for team in teams for member in team["members"]} == {"ada", "bob"}
         with pytest.raises(Refused) as damaged:
             admin.rulings.rule("no-such-entry", "keep", "A reason.")
@@ -238,7 +238,7 @@ MAX_BYTES = 25_000_000
 OF_PIP = ("pip", "pkg_resources", "setuptools", "_distutils_hack", "distutils-precedence.pth")
 
 
-def test_a_fresh_environment_submits_with_the_client_alone(service: Service, tmp_path: Path) -> None:
+def test_the_client_alone_submits_in_a_new_environment(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     (tmp_path / "fine.zip").write_bytes(zip_of(noise_images(9)))
     (tmp_path / "receipt.json").write_text('{"receipt": {"issuer": "http://127.0.0.1:9"}, "jws": "a.b.c"}')
@@ -250,7 +250,7 @@ def test_a_fresh_environment_submits_with_the_client_alone(service: Service, tmp
     run(environment / "bin" / "python", *install, folder=tmp_path)
     (packages,) = environment.glob("lib/python3*/site-packages")
     assert bytes_in(packages) < MAX_BYTES
-    assert not list(packages.glob("PIL")), "nothing brings Pillow"
+    assert not list(packages.glob("PIL")), "no dependency installs Pillow"
 
     kennel = environment / "bin" / "kennel"
     assert run(kennel, "--version", folder=tmp_path).stdout.startswith("kennel-client ")
@@ -263,8 +263,8 @@ with Client() as client:
 """
     with serve(service.app) as url:
         login = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["ada"]}
-        told = run(environment / "bin" / "python", "-c", program, folder=tmp_path, login=login)
-        assert told.stdout == "False received\n"
+        done = run(environment / "bin" / "python", "-c", program, folder=tmp_path, login=login)
+        assert done.stdout == "False received\n"
         entry = json.loads(run(kennel, "submit", slug, "fine.zip", "--json", folder=tmp_path, login=login).stdout)
         faulty = run(kennel, "submit", slug, "wrong.zip", folder=tmp_path, status=1, login=login)
         receipt = run(kennel, "verify", "receipt.json", "--keys", "keys.json", folder=tmp_path, status=2, login=login)
@@ -277,7 +277,7 @@ with Client() as client:
 
 
 def bytes_in(packages: Path) -> int:
-    """What the client and all that it needs take, without bytecode and without pip."""
+    """Return the size of the client and its dependencies, without bytecode and pip."""
     files = [path for path in packages.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     return sum(path.stat().st_size for path in files if not path.relative_to(packages).parts[0].startswith(OF_PIP))
 
@@ -285,7 +285,7 @@ def bytes_in(packages: Path) -> int:
 def run(
     command: Path, *arguments: str, folder: Path, login: dict[str, str] | None = None, status: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """A finished command, in an environment without anything of this one's."""
+    """Run a command in a clean environment and return the finished process."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),

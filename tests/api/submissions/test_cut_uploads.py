@@ -1,4 +1,4 @@
-"""A tus client of others on a network that cuts, and many uploads at once."""
+"""A third-party tus client and our client on an unreliable network, and many parallel uploads."""
 
 import hashlib
 import threading
@@ -30,7 +30,7 @@ MEGABYTE = 10**6
 
 
 def ignore(_sent: int, _total: int) -> None:
-    """Nobody follows the progress."""
+    """Ignore the progress."""
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
             )
             uploader.upload()
     assert proxy.cut == CUTS
-    assert proxy.bytes_carried < len(content) + CUTS * PART_BYTES, "it went on, it did not begin again"
+    assert proxy.bytes_carried < len(content) + CUTS * PART_BYTES, "the upload resumed and did not restart"
     (entry,) = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     assert (entry["file_name"], entry["bytes"]) == ("big.zip", len(content))
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
@@ -63,7 +63,7 @@ def test_an_upload_survives_ten_cut_connections(service: Service, count: int, si
     assert response.headers["kennel-submission"] == entry["id"]
 
 
-def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) -> None:
+def test_a_tus_client_sends_checksums_and_sees_refusals(service: Service) -> None:
     slug = service.competition()
     with serve(service.app) as server:
         client = TusClient(
@@ -80,7 +80,7 @@ def test_a_tus_client_sends_checksums_and_learns_of_a_refusal(service: Service) 
     assert entry["sha256"] == hashlib.sha256(good).hexdigest()
 
 
-def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
+def test_our_client_resumes_after_lost_connections(service: Service) -> None:
     count, size = 40, 128
     slug = service.competition(image_count=count, image_size=size)
     content = zip_of(noise_images(3, count, size))
@@ -94,8 +94,8 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
                 promise = PendingUpload(slug, "ours.zip", len(data), key, "n")
                 return client.run(upload(promise, BytesIO(data), progress), sleep=pauses.append)
 
-            made = upload_zip(content, "kept", progress=lambda sent, _: seen.append(sent))
-            assert upload_zip(content, "kept") == made
+            made = upload_zip(content, "same key", progress=lambda sent, _: seen.append(sent))
+            assert upload_zip(content, "same key") == made
             with pytest.raises(Refused, match="zip"):
                 upload_zip(content[:-1], "another")
     assert proxy.cut == 3
@@ -107,7 +107,7 @@ def test_our_own_client_goes_on_after_cuts(service: Service) -> None:
 
 
 class BodyLimit:
-    """An application behind a proxy that refuses bodies above ``limit`` bytes, with a page and no problem."""
+    """An application behind a proxy that refuses bodies over ``limit`` bytes with an HTML page."""
 
     def __init__(self, app: Any, limit: int) -> None:
         self.app = app
@@ -145,21 +145,21 @@ def test_our_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: 
     assert entry["sha256"] == hashlib.sha256(content).hexdigest()
 
 
-def test_our_own_client_gives_up_on_a_service_that_is_gone() -> None:
+def test_our_client_gives_up_on_an_absent_service() -> None:
     pauses: list[float] = []
-    with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No answer"):
+    with ApiClient("http://127.0.0.1:9", "none") as client, pytest.raises(Refused, match="No response"):
         client.run(upload(PendingUpload("any", "x.zip", 1, "key"), BytesIO(b"x"), ignore), sleep=pauses.append)
     assert len(pauses) == MAX_TRIES
     assert pauses[0] < pauses[4] <= RETRY_SECONDS[4] < pauses[-1] <= RETRY_SECONDS[-1]
 
 
 REQUEST_THREADS = 40
-"""anyio's threads, which run everything in a request that blocks."""
+"""anyio's threads. They run all blocking code of requests."""
 PATIENCE = 60
 
 
 class Gate:
-    """Lets uploads be joined only once it is opened, and counts those that wait before it."""
+    """Blocks the joining of uploads until it is opened, and counts the waiting uploads."""
 
     def __init__(self) -> None:
         self.opened = threading.Event()
@@ -194,7 +194,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 
 
 def newcomers(service: Service, count: int) -> list[str]:
-    """The handles of new accounts, each with a token of the same text."""
+    """Create accounts and return their handles. The token of each account is its handle."""
     now = service.context.now()
     with service.context.sessions.begin() as session:
         people = [make_account(session, now) for _ in range(count)]
@@ -206,12 +206,12 @@ def newcomers(service: Service, count: int) -> list[str]:
 
 
 def begun(service: Service, slug: str, who: str) -> str:
-    """The path of a new upload below the API."""
+    """Create an upload and return its path below the API."""
     return str(create(service, slug, len(ZIP), who).headers["location"]).removeprefix(API)
 
 
 @pytest.mark.usefixtures("one_day")
-def test_uploads_that_end_together_leave_threads_to_other_requests(service: Service, gate: Gate) -> None:
+def test_uploads_that_end_together_leave_threads_for_other_requests(service: Service, gate: Gate) -> None:
     slug = service.competition(pending_limit=100, daily_limit=None)
     people = newcomers(service, REQUEST_THREADS)
     paths = [begun(service, slug, who) for who in people]

@@ -1,4 +1,4 @@
-"""Server-sent events of submissions, through a real server with a worker's own code beside it."""
+"""Server-sent events of submissions, from a real server and with the worker's code."""
 
 import asyncio
 import os
@@ -41,17 +41,17 @@ STORY = ["received", "checking", "queued", "scoring", "scored"]
 
 @pytest.fixture
 def url(service: Service) -> Iterator[str]:
-    """A real server over the service's own parts."""
+    """The address of a real server for the service."""
     with serve(service.app) as address:
         yield address
 
 
 def statuses(events: list[dict[str, object]]) -> list[object]:
-    """The steps, each once."""
+    """Return the statuses of the events, once for each id."""
     return [event["status"] for event in {event["id"]: event for event in events}.values()]
 
 
-def test_a_listener_hears_every_step_as_it_happens(service: Service, url: str) -> None:
+def test_a_listener_gets_every_step_as_it_happens(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     heard = []
@@ -63,12 +63,12 @@ def test_a_listener_hears_every_step_as_it_happens(service: Service, url: str) -
             heard.append(next(events))
         assert (heard[-1]["queue_position"], heard[-1]["over"]) == (1, False)
         assert run_next(service.context, Queue.SCORE)
-        heard += events  # it ends by itself
+        heard += events  # the stream ends
     assert statuses(heard) == STORY
     assert [event["over"] for event in heard] == [False] * (len(heard) - 1) + [True]
 
 
-def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service, url: str) -> None:
+def test_a_reconnecting_listener_gets_every_event_once(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     token = service.tokens["ada"]
@@ -78,14 +78,14 @@ def test_who_comes_back_misses_nothing_and_hears_nothing_twice(service: Service,
     with listen_to_events(url, token, entry["id"], last) as events:
         missed = list(events)
     assert [event["status"] for event in missed] == STORY[1:]
-    with listen_to_events(url, token, entry["id"], "from another life") as events:
+    with listen_to_events(url, token, entry["id"], "an unknown id") as events:
         assert [event["status"] for event in events] == STORY
     headers = {"Authorization": f"Bearer {token}", "Last-Event-ID": missed[-1]["id"]}
     answer = httpx.get(f"{url}{API}/submissions/{entry['id']}/events", headers=headers, trust_env=False)
-    assert (answer.status_code, answer.content) == (204, b""), "a browser does not come back after this"
+    assert (answer.status_code, answer.content) == (204, b""), "browsers do not reconnect after a 204"
 
 
-def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> None:
+def test_events_do_not_show_the_private_track(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     assert run_next(service.context, Queue.CHECK)
@@ -102,7 +102,7 @@ def test_nothing_is_heard_of_the_private_track(service: Service, url: str) -> No
     assert before[-1]["paused"] is False
 
 
-def test_a_stage_has_words(service: Service, url: str) -> None:
+def test_a_stage_is_described_in_words(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     assert run_next(service.context, Queue.CHECK)
@@ -116,7 +116,7 @@ def test_a_stage_has_words(service: Service, url: str) -> None:
     assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)
 
 
-def test_only_the_team_and_organizers_may_listen(service: Service, url: str) -> None:
+def test_only_the_team_and_organizers_can_listen(service: Service, url: str) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     path = f"{url}{API}/submissions/{entry['id']}/events"
@@ -132,7 +132,7 @@ def test_only_the_team_and_organizers_may_listen(service: Service, url: str) -> 
     assert unknown.json()["type"] == "urn:kennel:problem:no-submission"
 
 
-def test_a_browser_listens_with_its_cookie_alone(service: Service, url: str) -> None:
+def test_a_browser_can_listen_with_its_cookie(service: Service, url: str) -> None:
     slug = service.competition()
     assert sign_up(service).status_code == 201
     csrf = sign_in(service).json()["csrf_token"]
@@ -150,7 +150,7 @@ def test_a_browser_listens_with_its_cookie_alone(service: Service, url: str) -> 
     assert [event["status"] for event in events_of(iter(answer.text.splitlines()))] == STORY
 
 
-def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url: str) -> None:
+def test_queue_positions_show_fair_turns_and_public_scores_first(service: Service, url: str) -> None:
     slug = service.competition()
     entries = [
         ("ada", noise_images(20)),
@@ -162,22 +162,22 @@ def test_fair_turns_and_public_first_as_shown_over_the_api(service: Service, url
     while run_next(service.context, Queue.CHECK):
         pass
     positions = [
-        service.call(who, "GET", f"/submissions/{each}").json()["queue_position"]
-        for (who, _), each in zip(entries, ids, strict=True)
+        service.call(who, "GET", f"/submissions/{entry_id}").json()["queue_position"]
+        for (who, _), entry_id in zip(entries, ids, strict=True)
     ]
     assert positions == [1, 3, 4, 2], "ada's second entry waits behind bob's first"
     ended: list[str] = []
     while len(ended) < 4:
         assert run_next(service.context, Queue.SCORE)
-        seen = {each: service.call("organizer", "GET", f"/submissions/{each}").json() for each in ids}
-        ended += [each for each in ids if seen[each]["status"] == "scored" and each not in ended]
-        assert {seen[each]["private_state"] for each in ids} <= {None, "waiting"}
+        seen = {entry_id: service.call("organizer", "GET", f"/submissions/{entry_id}").json() for entry_id in ids}
+        ended += [entry_id for entry_id in ids if seen[entry_id]["status"] == "scored" and entry_id not in ended]
+        assert {seen[entry_id]["private_state"] for entry_id in ids} <= {None, "waiting"}
     assert ended == [ids[0], ids[3], ids[1], ids[2]]
     assert len(service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()["entries"]) == 2
     assert waiting_messages(service.context.broker)[Queue.SCORE] > 0
 
 
-def test_a_look_sees_one_moment(service: Service) -> None:
+def test_status_snapshots_show_one_moment(service: Service) -> None:
     slug = service.competition()
     ref = service.entered("ada", slug, zip_of(noise_images(10)))["ref"]
     now = service.context.now()
@@ -195,8 +195,8 @@ def test_a_look_sees_one_moment(service: Service) -> None:
 
 @asynccontextmanager
 async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[list[httpx.Response]]:
-    """A stream for each (token, submission id), each token's from a network address of its own: those of one are
-    limited."""
+    """Open a stream for each (token, submission id). Each token has its own network address, because the streams of an
+    address are limited."""
     limits = httpx.Limits(max_connections=None)
     async with AsyncExitStack() as stack:
         clients = {
@@ -206,9 +206,9 @@ async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[li
             for token, address in zip(dict(wanted), (f"127.0.0.{last}" for last in count(2)), strict=False)
         }
         answers = []
-        for token, each in wanted:
+        for token, submission_id in wanted:
             request = clients[token].build_request(
-                "GET", f"{url}{API}/submissions/{each}/events", headers={"Authorization": f"Bearer {token}"}
+                "GET", f"{url}{API}/submissions/{submission_id}/events", headers={"Authorization": f"Bearer {token}"}
             )
             answers.append(await clients[token].send(request, stream=True))
         try:
@@ -218,7 +218,7 @@ async def followers(url: str, wanted: list[tuple[str, str]]) -> AsyncIterator[li
                 await answer.aclose()
 
 
-def test_many_idle_listeners_cost_next_to_nothing(service: Service, url: str) -> None:
+def test_many_idle_listeners_cost_little(service: Service, url: str) -> None:
     slug = service.competition()
     people = ("ada", "bob", "eve", "organizer")
     entry = {
@@ -244,10 +244,10 @@ def test_many_idle_listeners_cost_next_to_nothing(service: Service, url: str) ->
 
     threads, opening, spent, held = asyncio.run(listen())
     assert len(wanted) == 160
-    # Both are processor time of this process, so that a slow machine is slow in both.
-    assert spent < opening / 2, f"{spent:.2f} s of CPU in 3 s; to begin took {opening:.2f}"
-    assert held < 40, "none holds a connection to the database"
-    assert threads < 50, "none holds a thread"
+    # Both are processor times of this process, so a slow machine affects both.
+    assert spent < opening / 2, f"{spent:.2f} s of CPU time in 3 s; opening took {opening:.2f} s"
+    assert held < 40, "streams hold no database connections"
+    assert threads < 50, "streams hold no threads"
 
 
 def _connections(service: Service) -> int:
@@ -261,16 +261,16 @@ def _connections(service: Service) -> int:
 
 
 class Source:
-    """What a look finds; counts how often it is asked, and of how many."""
+    """The source of status snapshots. Records the number of submissions in each query."""
 
     def __init__(self) -> None:
         self.steps: dict[int, list[SubmissionStep]] = {}
         self.progress = SubmissionProgress()
-        self.asked: list[int] = []
+        self.queries: list[int] = []
         self.broken = False
 
     def __call__(self, seen: Mapping[int, int]) -> dict[int, StatusSnapshot]:
-        self.asked.append(len(seen))
+        self.queries.append(len(seen))
         if self.broken:
             raise ConnectionError("away")
         return {
@@ -280,19 +280,18 @@ class Source:
 
 
 async def _soon(true: Callable[[], bool]) -> None:
-    """Wait until it is true."""
+    """Wait up to 60 s until a condition holds."""
     async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.01)
 
 
 def step(number: int, status: Status = Status.QUEUED) -> SubmissionStep:
-    """A step."""
     return SubmissionStep(number, status, NOW)
 
 
-def test_one_look_for_all_and_none_for_nobody() -> None:
-    async def story() -> None:
+def test_one_query_serves_all_listeners() -> None:
+    async def run() -> None:
         source = Source()
         hub = EventHub(source, seconds=0.01)
         streams = [
@@ -303,37 +302,37 @@ def test_one_look_for_all_and_none_for_nobody() -> None:
         for stream in streams:
             assert await anext(stream)
         assert hub.listeners == 600
-        await _soon(lambda: len(source.asked) >= 3)
-        assert set(source.asked) == {300}
+        await _soon(lambda: len(source.queries) >= 3)
+        assert set(source.queries) == {300}
         for stream in streams:
             await stream.aclose()
         assert hub.listeners == 0
         await _soon(lambda: hub._polling_task is None)
-        asked = len(source.asked)
+        queries = len(source.queries)
         await asyncio.sleep(0.1)
-        assert len(source.asked) == asked, "nobody listens, nobody looks"
+        assert len(source.queries) == queries, "without listeners there are no queries"
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_a_listener_survives_a_database_that_is_away() -> None:
-    async def story() -> None:
+def test_a_listener_survives_an_absent_database() -> None:
+    async def run() -> None:
         source = Source()
         source.broken = True
         hub = EventHub(source, seconds=0.01)
         stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
         assert await anext(stream) == (step(1), SubmissionProgress())
-        assert await anext(stream) is None, "a sign of life"
+        assert await anext(stream) is None, "a heartbeat"
         source.steps[1] = [step(1), step(2, Status.SCORING), step(3), step(4, Status.SCORED)]
         source.broken = False
         heard = [state async for state in stream if state is not None]
-        assert [each.id for each, _ in heard] == [2, 3, 4]
+        assert [step_seen.id for step_seen, _ in heard] == [2, 3, 4]
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_progress_is_sent_when_it_changes_and_only_then() -> None:
-    async def story() -> None:
+def test_progress_is_sent_only_when_it_changes() -> None:
+    async def run() -> None:
         source = Source()
         source.progress = SubmissionProgress(queue_position=2)
         hub = EventHub(source, seconds=0.01)
@@ -344,16 +343,16 @@ def test_progress_is_sent_when_it_changes_and_only_then() -> None:
         assert await anext(stream) == (step(7), SubmissionProgress(queue_position=1))
         again = hub.follow(1, StatusSnapshot((step(7),), source.progress), after=7, account_id=1)
         assert await anext(again) == (step(7), SubmissionProgress(queue_position=1)), (
-            "who comes back sees how far it is"
+            "a reconnecting listener gets the progress"
         )
 
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_streams_of_an_account_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_sent_events, "MAX_STREAMS", 2)
 
-    async def story() -> None:
+    async def run() -> None:
         hub = EventHub(Source())
         for _ in range(2):
             hub.require_free_stream(1)
@@ -365,23 +364,23 @@ def test_one_account_cannot_take_all_streams(monkeypatch: pytest.MonkeyPatch) ->
         hub.require_free_stream(2)
 
     keep: list[object] = []
-    asyncio.run(story())
+    asyncio.run(run())
 
 
-def test_a_stream_ends_in_time_and_when_the_service_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(end: Callable[[EventHub], None]) -> None:
+def test_a_stream_ends_after_its_lifetime_and_with_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(end: Callable[[EventHub], None]) -> None:
         hub = EventHub(Source())
         stream = hub.follow(1, StatusSnapshot((step(1),), SubmissionProgress()), after=0, account_id=1, heartbeat=0.05)
         assert await anext(stream)
         end(hub)
         assert [state async for state in stream if state is not None] == []
 
-    asyncio.run(asyncio.wait_for(story(EventHub.close), 60))
+    asyncio.run(asyncio.wait_for(run(EventHub.close), 60))
     monkeypatch.setattr(server_sent_events, "STREAM_LIFETIME_SECONDS", 0.2)
-    asyncio.run(asyncio.wait_for(story(lambda _: None), 60))
+    asyncio.run(asyncio.wait_for(run(lambda _: None), 60))
 
 
-def test_a_server_that_shuts_down_does_not_wait_for_listeners(service: Service) -> None:
+def test_shutdown_does_not_wait_for_listeners(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     port = free_port()
@@ -406,4 +405,4 @@ def _wait_for(url: str) -> None:
             if httpx.get(url, trust_env=False).status_code == 200:
                 return
         time.sleep(0.1)
-    pytest.fail("the server did not start")
+    pytest.fail("The server did not start.")

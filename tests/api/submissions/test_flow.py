@@ -1,4 +1,4 @@
-"""From upload to score through the API, with a worker's own code doing the work."""
+"""From upload to score through the API, with the worker's code."""
 
 import csv
 import io
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 
 def board(service: Service, slug: str, who: str | None = None, **params: Any) -> Any:
-    """The leaderboard as JSON."""
+    """Return the leaderboard as JSON."""
     answer = service.call(who, "GET", f"/competitions/{slug}/leaderboard", params=params)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_from_a_zip_to_the_board(service: Service) -> None:
+def test_an_entry_gets_a_score_and_a_place(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10), note="first try")
     assert entry["status"] == "scored"
@@ -45,7 +45,7 @@ def test_from_a_zip_to_the_board(service: Service) -> None:
     assert leaderboard["entries"][0]["score"] == pytest.approx(public["mifid"], abs=1e-5)
 
 
-def test_both_tracks_are_measured_once_each_against_their_own_reference(service: Service) -> None:
+def test_each_track_is_measured_against_its_reference_set(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     seen = service.call("organizer", "GET", f"/submissions/{entry['id']}").json()
@@ -59,14 +59,14 @@ def test_both_tracks_are_measured_once_each_against_their_own_reference(service:
 
 
 def features_file(features: NDArray[np.float32]) -> bytes:
-    """As the authors of the 2019 competition published them."""
+    """Return a features file in the format of the 2019 competition's authors."""
     file = io.BytesIO()
     np.savez(file, features=features, m=features.mean(axis=0), s=np.cov(features, rowvar=False))
     return file.getvalue()
 
 
-def test_features_take_the_place_of_a_tracks_reference_images(service: Service) -> None:
-    """Of the private track here, by the extractor that it has; another extractor measures against the images again."""
+def test_features_can_replace_a_tracks_reference_images(service: Service) -> None:
+    """They replace the private track's images for its extractor. Another extractor uses the images again."""
     slug = service.competition()
     path = f"/competitions/{slug}"
     features = load("tiny", options=ExtractorOptions()).features(noise_images(7, 60))
@@ -93,7 +93,7 @@ def test_features_take_the_place_of_a_tracks_reference_images(service: Service) 
             space = FeatureSpace(extractor, signed=False, weights_sha256=None)
             preparation = preparations.preparation_of(session, state, "private", space=space, now=datetime.now(UTC))
             sets = competitions.reference_sets(session, preparation.reference_set_ids)
-            assert [each.holds_features for each in sets] == [*[True][: int(expected)], False, False]
+            assert [reference_set.holds_features for reference_set in sets] == [*[True][: int(expected)], False, False]
 
 
 def test_the_first_threshold_is_half_the_held_out_distance(service: Service) -> None:
@@ -106,7 +106,7 @@ def test_the_first_threshold_is_half_the_held_out_distance(service: Service) -> 
     assert first["tau"] == prepared["held_out_distance"] / 2
 
 
-def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Service) -> None:
+def test_copies_and_mirrored_copies_are_listed_without_a_score(service: Service) -> None:
     slug = service.competition()
     training = noise_images(1, 40, 16)
     service.scored("ada", slug, training[:8])
@@ -122,7 +122,7 @@ def test_copies_and_their_mirrors_are_listed_apart_without_a_score(service: Serv
     }
 
 
-def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
+def test_an_invalid_image_is_named_and_uses_no_slot(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     images = noise_images(10)
     entry = service.submit("ada", slug, with_a_wrong_image(images)).json()
@@ -132,10 +132,10 @@ def test_a_bad_image_is_named_and_costs_no_slot(service: Service) -> None:
     assert len(seen["faults"]) == 1
     assert "3.png" in seen["faults"][0]
     assert "15x16" in seen["faults"][0]
-    assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the slot was given back"
+    assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the rejected entry uses no slot"
 
 
-def test_retuning_reranks_the_next_read_and_runs_no_task(service: Service) -> None:
+def test_a_new_threshold_changes_the_next_board_without_a_job(service: Service) -> None:
     slug = service.competition()
     near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
     close = service.scored("ada", slug, near)
@@ -167,7 +167,7 @@ def test_retuning_reranks_the_next_read_and_runs_no_task(service: Service) -> No
     assert after["tau"] == done["tau"]
 
 
-def test_methods_that_lack_what_they_need_say_so(service: Service) -> None:
+def test_methods_without_their_inputs_are_refused(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     path = f"/competitions/{slug}/tracks/public/thresholds"
@@ -181,7 +181,7 @@ def test_methods_that_lack_what_they_need_say_so(service: Service) -> None:
     )
 
 
-def test_the_board_answers_304_until_something_changes(service: Service) -> None:
+def test_the_board_returns_304_until_it_changes(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     path = f"/competitions/{slug}/leaderboard"
@@ -197,7 +197,7 @@ def test_the_board_answers_304_until_something_changes(service: Service) -> None
     assert service.call(None, "GET", path, headers=known).status_code == 200
 
 
-def test_the_board_as_csv(service: Service) -> None:
+def test_the_board_is_available_as_csv(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     answer = service.call(None, "GET", f"/competitions/{slug}/leaderboard", params={"format": "csv"})
@@ -206,7 +206,7 @@ def test_the_board_as_csv(service: Service) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
 
 
-def test_the_private_board_is_withheld_until_published(service: Service) -> None:
+def test_the_private_board_is_hidden_until_publication(service: Service) -> None:
     slug = service.competition(closes_at=(datetime.now(UTC) + timedelta(days=1)))
     entry = service.scored("ada", slug, noise_images(10))
     for who in (None, "ada", "bob"):
@@ -221,7 +221,7 @@ def test_the_private_board_is_withheld_until_published(service: Service) -> None
     assert early.json()["type"].endswith("not-closed")
 
 
-def test_a_benchmark_is_for_organizers_and_has_no_rank(service: Service) -> None:
+def test_only_organizers_add_benchmarks_which_have_no_rank(service: Service) -> None:
     slug = service.competition()
     refused = service.submit("ada", slug, zip_of(noise_images(2)), benchmark="Held-out")
     assert refused.status_code == 403
@@ -246,7 +246,7 @@ def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: 
     assert refused.json()["type"].endswith("references-fixed")
 
 
-def test_a_new_held_out_set_moves_the_threshold_until_a_person_chooses(service: Service) -> None:
+def test_new_held_out_images_change_only_an_automatic_threshold(service: Service) -> None:
     slug = service.competition()
     thresholds, public = f"/competitions/{slug}/tracks/public/thresholds", f"/competitions/{slug}/tracks/public"
 
@@ -264,7 +264,7 @@ def test_a_new_held_out_set_moves_the_threshold_until_a_person_chooses(service: 
     assert service.call("organizer", "GET", thresholds).json()["thresholds"][0]["tau"] == 0.07
 
 
-def test_a_list_takes_as_many_queries_for_four_entries_as_for_two(service: Service) -> None:
+def test_longer_lists_take_no_more_queries(service: Service) -> None:
     slug = service.competition()
     for number, who in enumerate(("ada", "bob", "ada")):
         service.submit(who, slug, zip_of(noise_images(number)), note=f"number {number}")

@@ -1,4 +1,4 @@
-"""Where the blob store is S3 (moto's): presigned uploads, data files that are redirects, files of an entry."""
+"""A blob store in S3 (moto): presigned uploads, redirects to data files, files of an entry."""
 
 import hashlib
 import io
@@ -32,7 +32,7 @@ ZIP = zip_of(noise_images(9))
 
 @pytest.fixture
 def settings(settings: Settings, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings of a service whose store participants reach."""
+    """Settings of a service with a store that participants can reach."""
     values = {"ENDPOINT": s3, "ALLOW_HTTP": "true", "REGION": "us-east-1"}
     for name, value in {**values, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
@@ -50,23 +50,22 @@ def slug(service: Service) -> str:
 
 
 def create(service: Service, slug: str, **body: Any) -> Any:
-    """A creation in JSON."""
+    """Create an upload with a JSON body."""
     headers = {"Idempotency-Key": body.pop("key")} if "key" in body else {}
     path = f"/competitions/{slug}/uploads"
     return service.call("ada", "POST", path, json={"length": len(ZIP), **body}, headers=headers)
 
 
 def put(view: dict[str, Any], content: bytes = ZIP) -> None:
-    """Send the zip to the signed address, without credentials of the store."""
+    """Send a zip to the signed address, without the store's credentials."""
     assert httpx.put(view["url"], content=content).status_code == 200
 
 
 def complete(service: Service, view: dict[str, Any], who: str = "ada") -> Any:
-    """Report the upload as complete."""
     return service.call(who, "POST", f"/uploads/{view['id']}/complete")
 
 
-def test_a_zip_goes_straight_to_the_store(service: Service, slug: str) -> None:
+def test_a_zip_is_uploaded_directly_to_the_store(service: Service, slug: str) -> None:
     sha256 = hashlib.sha256(ZIP).hexdigest()
     answer = create(service, slug, file_name="mine.zip", note="by put", sha256=sha256)
     view = answer.json()
@@ -82,8 +81,8 @@ def test_a_zip_goes_straight_to_the_store(service: Service, slug: str) -> None:
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
 
 
-def test_the_address_takes_the_bytes_that_were_announced_and_no_others(service: Service, slug: str) -> None:
-    """moto does not look at signatures; that they are right is seen in tests/pure/archive/test_presigning.py."""
+def test_the_address_accepts_only_the_announced_length(service: Service, slug: str) -> None:
+    """moto does not check signatures. tests/pure/archive/test_presigning.py does."""
     signed = parse_qs(urlsplit(create(service, slug).json()["url"]).query)
     assert signed["X-Amz-SignedHeaders"] == ["content-length;host"]
 
@@ -95,15 +94,15 @@ def test_without_the_stores_key_uploads_go_through_the_service(service: Service,
 
 
 def used(service: Service, slug: str) -> tuple[int, int]:
-    """The bytes of the team that are stored, and those that uploads may bring."""
+    """Return the team's stored bytes and the bytes reserved for uploads."""
     limits = service.call("ada", "GET", f"/competitions/{slug}/limits").json()
     return limits["stored_bytes"], limits["staged_bytes"]
 
 
-def test_an_upload_that_was_given_up_counts_while_its_address_takes_bytes(service: Service, slug: str) -> None:
+def test_an_abandoned_upload_counts_while_its_address_works(service: Service, slug: str) -> None:
     view = create(service, slug).json()
     assert service.call("ada", "DELETE", f"/uploads/{view['id']}", headers=TUS).status_code == 204
-    put(view)  # all the same
+    put(view)  # the address still works
     cleanup.clean_up_uploads(service.context)
     assert used(service, slug) == (0, len(ZIP))
     later = service.context.now() + timedelta(seconds=service.context.settings.upload_life_seconds)
@@ -112,7 +111,7 @@ def test_an_upload_that_was_given_up_counts_while_its_address_takes_bytes(servic
     assert list(service.context.blobs.older_than("uploads", later)) == []
 
 
-def test_an_address_keeps_its_reservation_and_shares_the_free_bytes(
+def test_an_address_keeps_its_reservation_of_free_bytes(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(service, monkeypatch, max_competition_bytes=SHARE * len(ZIP))
@@ -128,7 +127,7 @@ def test_an_address_keeps_its_reservation_and_shares_the_free_bytes(
     assert "kennel-submission" in send(service, f"/uploads/{beyond['id']}", 0, ZIP).headers
 
 
-def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
+def test_bytes_sent_after_completion_change_nothing(service: Service, slug: str) -> None:
     view = create(service, slug).json()
     put(view)
     entry = complete(service, view).json()["submission"]
@@ -139,7 +138,7 @@ def test_what_is_put_later_changes_nothing(service: Service, slug: str) -> None:
     assert list(service.context.blobs.older_than("uploads", service.context.now())) == []
 
 
-def test_completing_needs_the_bytes_that_were_promised(service: Service, slug: str) -> None:
+def test_completion_requires_the_announced_bytes(service: Service, slug: str) -> None:
     view = create(service, slug).json()
     refused(complete(service, view), 409, "not-complete")
     put(view, ZIP[:-1])
@@ -149,7 +148,7 @@ def test_completing_needs_the_bytes_that_were_promised(service: Service, slug: s
     assert complete(service, view).json()["state"] == "done"
 
 
-def test_wrong_bytes_are_refused_for_good(service: Service, slug: str) -> None:
+def test_wrong_bytes_are_refused_permanently(service: Service, slug: str) -> None:
     view = create(service, slug, sha256="0" * 64).json()
     put(view)
     refused(complete(service, view), 422, "wrong-sha256")
@@ -160,7 +159,7 @@ def test_wrong_bytes_are_refused_for_good(service: Service, slug: str) -> None:
     assert list(service.context.blobs.older_than("submissions", service.context.now())) == []
 
 
-def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
+def test_a_repeated_key_returns_the_same_upload(service: Service, slug: str) -> None:
     first, again = create(service, slug, key="once").json(), create(service, slug, key="once").json()
     assert first["id"] == again["id"]
     put(again)
@@ -169,7 +168,7 @@ def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
     refused(create(service, slug, key="once", note="another"), 409, "key-reused")
 
 
-def test_tus_works_on_s3_too_and_ways_are_not_mixed(service: Service, slug: str) -> None:
+def test_tus_works_with_s3_and_methods_are_not_mixed(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:100])
     assert "kennel-submission" in send(service, path, 100, ZIP[100:]).headers
@@ -179,13 +178,13 @@ def test_tus_works_on_s3_too_and_ways_are_not_mixed(service: Service, slug: str)
     assert (asked["method"], asked["url"]) == ("tus", f"{API}/uploads/{asked['id']}")
 
 
-def test_a_bad_creation_says_what_is_wrong(service: Service, slug: str) -> None:
+def test_invalid_creations_are_refused(service: Service, slug: str) -> None:
     refused(create(service, slug, length=0), 422, "bad-request")
     refused(create(service, slug, lenght=1), 422, "bad-request")
     refused(create(service, slug, length=1 << 30), 413, "too-large")
 
 
-def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug: str) -> None:
+def test_our_client_uses_presigned_uploads_if_offered(service: Service, slug: str) -> None:
     seen: list[int] = []
     with serve(service.app) as url, ApiClient(url, service.tokens["ada"]) as client:
         promise = PendingUpload(slug, "put.zip", len(ZIP), "key", sha256=hashlib.sha256(ZIP).hexdigest())
@@ -196,7 +195,7 @@ def test_our_own_client_puts_where_the_service_offers_it(service: Service, slug:
     assert seen[-1] == len(ZIP)
 
 
-def test_a_sprite_and_code_go_to_the_store_and_come_back(service: Service) -> None:
+def test_sprites_and_code_are_stored_and_downloaded(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(9))
     sprite = service.call("ada", "GET", entry["sprite"].removeprefix("/api/v1"))
@@ -214,7 +213,7 @@ def test_a_sprite_and_code_go_to_the_store_and_come_back(service: Service) -> No
 SAMPLE = bytes(range(256)) * 4000
 
 
-def test_a_data_file_is_a_redirect_and_many_are_a_stream(service: Service) -> None:
+def test_one_data_file_is_a_redirect_and_many_are_a_stream(service: Service) -> None:
     slug = service.competition()
     data = f"/competitions/{slug}/data"
     service.call("organizer", "PUT", f"{data}/sample.bin", content=SAMPLE)
@@ -224,7 +223,7 @@ def test_a_data_file_is_a_redirect_and_many_are_a_stream(service: Service) -> No
     assert answer.headers["location"].split("?")[0].endswith("/sample.bin")
     fetched = httpx.get(answer.headers["location"], headers={"Range": "bytes=10-19"})
     assert (fetched.status_code, fetched.content) == (206, SAMPLE[10:20])
-    # The kaggle client would ask its proxy, which is us, for an address without TLS.
+    # The kaggle client would request an address without TLS from its proxy, which is Kennel.
     assert service.call("ada", "GET", f"/kaggle/files/{slug}/sample.bin").content == SAMPLE
     service.call("organizer", "PUT", f"{data}/train.zip", params={"source": "train"})
     assert service.call("ada", "GET", f"{data}/train.zip").status_code == 200

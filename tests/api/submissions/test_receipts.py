@@ -1,4 +1,4 @@
-"""Receipts: signed scores, private ones once published, checked by other libraries and by the command."""
+"""Receipts: signed scores (private scores after publication) that other libraries and the command verify."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -28,8 +28,8 @@ def receipt_of(service: Service, submission: str, who: str = "ada") -> Any:
     return answer.json()
 
 
-def test_a_receipt_says_what_was_measured_and_is_signed(service: Service) -> None:
-    assert service.http.get(KEYS).json() == {"keys": []}, "nothing was signed yet"
+def test_a_receipt_has_the_measurements_and_a_signature(service: Service) -> None:
+    assert service.http.get(KEYS).json() == {"keys": []}, "there is no key before the first receipt"
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     document = receipt_of(service, entry["id"])
@@ -54,20 +54,20 @@ def test_a_receipt_says_what_was_measured_and_is_signed(service: Service) -> Non
     assert json.loads(payload) == receipt
 
 
-def test_private_scores_are_in_it_once_published(service: Service) -> None:
+def test_a_receipt_has_private_scores_after_publication(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     for who in ("ada", "organizer"):
-        assert [each["track"] for each in receipt_of(service, entry["id"], who)["receipt"]["scores"]] == ["public"]
+        assert [score["track"] for score in receipt_of(service, entry["id"], who)["receipt"]["scores"]] == ["public"]
     body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
     act = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
     receipt = receipt_of(service, entry["id"])["receipt"]
-    assert (receipt["phase"], [each["track"] for each in receipt["scores"]]) == ("final", ["public", "private"])
+    assert (receipt["phase"], [score["track"] for score in receipt["scores"]]) == ("final", ["public", "private"])
 
 
-def test_only_who_sees_an_entry_with_a_score_gets_its_receipt(service: Service) -> None:
+def test_receipts_need_access_to_a_scored_entry(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     rejected = service.scored("ada", slug, noise_images(11, 8, 15))
@@ -80,7 +80,7 @@ def test_only_who_sees_an_entry_with_a_score_gets_its_receipt(service: Service) 
     assert (refused.status_code, refused.json()["type"]) == (404, "urn:kennel:problem:no-score")
 
 
-def test_a_new_key_signs_after_a_rotation_and_the_old_one_still_checks(service: Service) -> None:
+def test_after_a_key_rotation_old_receipts_stay_valid(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     before = receipt_of(service, entry["id"])["jws"]
@@ -91,12 +91,12 @@ def test_a_new_key_signs_after_a_rotation_and_the_old_one_still_checks(service: 
     after = receipt_of(service, entry["id"])["jws"]
     keys = KeySet.import_key_set(service.http.get(KEYS).json())
     signed_by = [
-        jws.deserialize_compact(each, keys, algorithms=["Ed25519"]).headers()["kid"] for each in (before, after)
+        jws.deserialize_compact(token, keys, algorithms=["Ed25519"]).headers()["kid"] for token in (before, after)
     ]
     assert signed_by == [service.http.get(KEYS).json()["keys"][1]["kid"], made["kid"]]
 
 
-def test_the_command_prints_a_receipt_and_checks_it(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
+def test_the_command_prints_and_verifies_a_receipt(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     state = service.app.state
     state.settings = state.settings.model_copy(update={"public_url": terminal.url})
     entry = service.scored("ada", service.competition(), noise_images(10))
@@ -124,7 +124,7 @@ def test_the_command_prints_a_receipt_and_checks_it(terminal: CliTerminal, servi
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"receipt": {"issuer": 1}, "jws": ""}'])
-def test_what_is_no_receipt_is_no_valid_receipt(terminal: CliTerminal, tmp_path: Path, content: str) -> None:
+def test_malformed_receipts_are_invalid(terminal: CliTerminal, tmp_path: Path, content: str) -> None:
     file = tmp_path / "receipt.json"
     file.write_text(content)
     assert terminal.run("verify", file).status in {ExitCode.FAULTY, ExitCode.USAGE}

@@ -1,4 +1,4 @@
-"""Resumable uploads: tus as its specification has it, what is stored after a cut, and what is refused when."""
+"""Resumable uploads: the tus protocol, stored bytes after a lost connection, and refusals."""
 
 import hashlib
 from base64 import b64encode
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 
 def words(**values: str) -> str:
-    """Upload-Metadata."""
+    """Return an Upload-Metadata header."""
     return ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in values.items())
 
 
@@ -36,7 +36,7 @@ def slug(service: Service) -> str:
     return service.competition()
 
 
-def test_pieces_become_a_submission_with_the_last_byte(service: Service, slug: str) -> None:
+def test_the_last_byte_turns_an_upload_into_a_submission(service: Service, slug: str) -> None:
     path = begun(service, slug, Upload_Metadata=words(filename="my entry.zip", note="third try"))
     half = len(ZIP) // 2
     first = send(service, path, 0, ZIP[:half])
@@ -71,7 +71,7 @@ def test_a_repeated_request_gets_the_same_submission(service: Service, slug: str
     assert len(service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]) == 1
 
 
-def test_discovery_says_what_is_spoken(service: Service, slug: str) -> None:
+def test_discovery_lists_versions_and_extensions(service: Service, slug: str) -> None:
     for path in (f"/competitions/{slug}/uploads", "/uploads/any"):
         answer = service.call(None, "OPTIONS", path)
         assert answer.status_code == 204
@@ -81,7 +81,7 @@ def test_discovery_says_what_is_spoken(service: Service, slug: str) -> None:
         assert "sha1" in answer.headers["tus-checksum-algorithm"].split(",")
 
 
-def test_every_answer_names_the_version_and_other_versions_are_refused(service: Service, slug: str) -> None:
+def test_responses_name_the_version_and_others_are_refused(service: Service, slug: str) -> None:
     path = begun(service, slug)
     answers = [head(service, path), send(service, path, 7, b"x"), head(service, "/uploads/none")]
     assert [answer.status_code for answer in answers] == [200, 409, 404]
@@ -101,7 +101,7 @@ def test_every_answer_names_the_version_and_other_versions_are_refused(service: 
         ({"Content-Type": "application/offset+octet-stream"}, "creation-with-upload"),
     ],
 )
-def test_an_extension_that_is_not_offered_is_refused_at_the_creation(
+def test_unsupported_extensions_are_refused_at_creation(
     service: Service, slug: str, headers: dict[str, str], extension: str
 ) -> None:
     answer = create(service, slug, len(ZIP), **headers)
@@ -128,14 +128,14 @@ def test_an_extension_that_is_not_offered_is_refused_at_the_creation(
         ),
     ],
 )
-def test_a_piece_that_is_not_one_is_refused(service: Service, slug: str, headers: dict[str, str], status: int) -> None:
+def test_malformed_pieces_are_refused(service: Service, slug: str, headers: dict[str, str], status: int) -> None:
     path = begun(service, slug)
     answer = service.call("ada", "PATCH", path, headers={**TUS, **headers}, content=b"abc")
     assert answer.status_code == status, answer.text
     assert head(service, path).headers["upload-offset"] == "0"
 
 
-def test_a_wrong_offset_is_answered_with_the_right_one(service: Service, slug: str) -> None:
+def test_the_refusal_of_a_wrong_offset_has_the_right_one(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:10])
     answer = send(service, path, 0, ZIP[:10])
@@ -144,7 +144,7 @@ def test_a_wrong_offset_is_answered_with_the_right_one(service: Service, slug: s
 
 
 def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appender:
-    """A request that has taken the upload over and adds bytes from ``offset`` on."""
+    """Return the appender of a request that has taken over the upload at ``offset``."""
     begin = service.context.sessions.begin
     upload_id = path.rsplit("/", 1)[1]
     with begin() as session:
@@ -156,13 +156,13 @@ def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appen
 
 
 async def torn(*pieces: bytes) -> AsyncIterator[bytes]:
-    """A body that breaks off."""
+    """A body that ends with a lost connection."""
     for piece in pieces:
         yield piece
     raise ConnectionError
 
 
-def test_what_came_before_a_cut_is_kept(service: Service, slug: str) -> None:
+def test_bytes_before_a_lost_connection_are_stored(service: Service, slug: str) -> None:
     path = begun(service, slug)
     with pytest.raises(ConnectionError):
         anyio.run(appender(service, path, "w").append, torn(ZIP[:100], ZIP[100:150]))
@@ -170,10 +170,10 @@ def test_what_came_before_a_cut_is_kept(service: Service, slug: str) -> None:
     assert "kennel-submission" in send(service, path, 150, ZIP[150:]).headers
 
 
-def test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost(
+def test_a_piece_is_stored_if_its_commit_is_not_acknowledged(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row named it and its bytes were deleted: the upload could never become an entry."""
+    """Otherwise the row would name a deleted part, and the upload could never become an entry."""
     record = Appender._record
 
     def lose(self: Appender, *args: Any) -> None:
@@ -189,7 +189,7 @@ def test_a_piece_is_kept_when_the_acknowledgement_of_its_commit_is_lost(
     assert "kennel-submission" in send(service, path, offset, ZIP[offset:]).headers
 
 
-def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str) -> None:
+def test_no_more_than_the_announced_bytes_are_stored(service: Service, slug: str) -> None:
     path = begun(service, slug)
     with pytest.raises(TooLarge):
         anyio.run(appender(service, path, "w").append, torn(ZIP[:50], ZIP[50:] + b"x"))
@@ -197,7 +197,7 @@ def test_what_was_promised_is_kept_and_no_byte_more(service: Service, slug: str)
     assert "kennel-submission" in send(service, path, 50, ZIP[50:]).headers
 
 
-def test_parts_are_bounded_in_size_and_age(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_and_age_of_parts_are_limited(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
     monkeypatch.setattr(upload_bytes, "MIN_PART_BYTES", 50)
     path = begun(service, slug)
@@ -228,7 +228,7 @@ def test_small_pieces_become_one_part(service: Service, slug: str, monkeypatch: 
     assert entry["sha256"] == hashlib.sha256(ZIP).hexdigest()
 
 
-def test_a_request_whose_small_part_was_replaced_is_taken_over(service: Service, slug: str) -> None:
+def test_a_request_with_a_replaced_small_part_is_taken_over(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:10])
     older = appender(service, path, "older", 10)
@@ -240,7 +240,7 @@ def test_a_request_whose_small_part_was_replaced_is_taken_over(service: Service,
     assert "kennel-submission" in send(service, path, 20, ZIP[20:]).headers
 
 
-def test_a_newer_request_takes_over_from_one_that_hangs(service: Service, slug: str) -> None:
+def test_a_newer_request_takes_over_from_a_hanging_one(service: Service, slug: str) -> None:
     path = begun(service, slug)
     older = appender(service, path, "older")
 
@@ -257,13 +257,13 @@ def test_a_newer_request_takes_over_from_one_that_hangs(service: Service, slug: 
     assert "kennel-submission" in send(service, path, 70, ZIP[70:]).headers
 
 
-def test_more_than_was_promised_is_refused_before_it_is_read(service: Service, slug: str) -> None:
+def test_more_than_the_announced_bytes_are_refused_early(service: Service, slug: str) -> None:
     path = begun(service, slug)
     refused(send(service, path, 0, ZIP + b"x"), 413, "too-long")
     assert head(service, path).headers["upload-offset"] == "0"
 
 
-def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str) -> None:
+def test_a_piece_with_a_wrong_checksum_is_not_stored(service: Service, slug: str) -> None:
     path = begun(service, slug)
     refused(send(service, path, 0, ZIP[:60], Upload_Checksum=checksum("sha1", ZIP[:61])), 460, "checksum-mismatch")
     assert head(service, path).headers["upload-offset"] == "0"
@@ -274,7 +274,7 @@ def test_a_piece_with_the_wrong_checksum_is_not_kept(service: Service, slug: str
     assert "kennel-submission" in last.headers
 
 
-def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
+def test_a_piece_with_a_checksum_can_be_longer_than_a_part(service: Service) -> None:
     slug = service.competition(image_count=500, image_size=64)
     content = zip_of(noise_images(9, 500, 64))
     assert len(content) > upload_bytes.PART_BYTES
@@ -282,14 +282,14 @@ def test_a_checked_piece_may_be_longer_than_a_part(service: Service) -> None:
     wrong = content[:-1] + bytes([content[-1] ^ 1])
     refused(send(service, path, 0, content, Upload_Checksum=checksum("sha1", wrong)), 460, "checksum-mismatch")
     assert head(service, path).headers["upload-offset"] == "0"
-    assert stored(service, "uploads") == [], "nothing of the piece is left"
+    assert stored(service, "uploads") == [], "no byte of the piece is stored"
     whole = send(service, path, 0, content, Upload_Checksum=checksum("sha1", content))
     assert (whole.status_code, whole.headers["upload-offset"]) == (204, str(len(content)))
     made = service.call("ada", "GET", f"/submissions/{whole.headers['kennel-submission']}").json()
     assert made["sha256"] == hashlib.sha256(content).hexdigest()
 
 
-def test_a_checked_piece_in_many_parts_counts_at_its_end(
+def test_a_piece_with_a_checksum_counts_at_its_end(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_bytes, "PART_BYTES", 100)
@@ -298,7 +298,7 @@ def test_a_checked_piece_in_many_parts_counts_at_its_end(
     async def broken() -> AsyncIterator[bytes]:
         for start in range(0, 1000, 50):
             yield ZIP[start : start + 50]
-            assert head_of(service, path) == 0, "nothing counts before the checksum is known"
+            assert head_of(service, path) == 0, "nothing counts before the checksum is verified"
         raise ConnectionResetError
 
     def head_of(service: Service, path: str) -> int:
@@ -318,7 +318,7 @@ def test_a_checked_piece_in_many_parts_counts_at_its_end(
     assert "kennel-submission" in last.headers
 
 
-def test_the_zip_is_checked_with_the_last_byte_and_the_result_stays(service: Service, slug: str) -> None:
+def test_the_zip_is_checked_once_with_the_last_byte(service: Service, slug: str) -> None:
     wrong = zip_of(noise_images(1, 7))
     path = begun(service, slug, wrong, Idempotency_Key="k")
     problem = refused(send(service, path, 0, wrong), 422, "wrong-count")
@@ -333,17 +333,17 @@ def test_the_zip_is_checked_with_the_last_byte_and_the_result_stays(service: Ser
         "faults": problem.get("faults", []),
     }
     assert stored(service, "submissions") == []
-    assert begun(service, slug, Idempotency_Key="k") != path, "the key is free again"
+    assert begun(service, slug, Idempotency_Key="k") != path, "the key can be used again"
 
 
-def test_a_promised_hash_is_checked(service: Service, slug: str) -> None:
+def test_an_announced_hash_is_checked(service: Service, slug: str) -> None:
     right = begun(service, slug, Upload_Metadata=words(sha256=hashlib.sha256(ZIP).hexdigest()))
     assert "kennel-submission" in send(service, right, 0, ZIP).headers
     wrong = begun(service, slug, Upload_Metadata=words(sha256="0" * 64))
     refused(send(service, wrong, 0, ZIP), 422, "wrong-sha256")
 
 
-def test_what_cannot_be_accepted_is_refused_before_a_byte(service: Service) -> None:
+def test_impossible_uploads_are_refused_at_creation(service: Service) -> None:
     now = datetime.now(UTC)
     over = service.competition(opens_at=now - timedelta(days=9), closes_at=now - timedelta(minutes=1))
     refused(create(service, over, 10), 409, "closed")
@@ -359,7 +359,7 @@ def test_what_cannot_be_accepted_is_refused_before_a_byte(service: Service) -> N
     refused(create(service, slug, len(ZIP)), 429, "pending-limit")
 
 
-def test_limits_are_decided_again_at_the_end(service: Service) -> None:
+def test_limits_are_checked_again_at_the_end(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     paths = [begun(service, slug), begun(service, slug)]
     assert send(service, paths[0], 0, ZIP).status_code == 204
@@ -367,7 +367,7 @@ def test_limits_are_decided_again_at_the_end(service: Service) -> None:
     assert len(stored(service, "submissions")) == 1
 
 
-def test_an_upload_is_its_owners_alone(service: Service, slug: str) -> None:
+def test_only_the_owner_can_use_an_upload(service: Service, slug: str) -> None:
     path = begun(service, slug)
     for who in ("bob", "organizer"):
         assert head(service, path, who).status_code == 404
@@ -378,7 +378,7 @@ def test_an_upload_is_its_owners_alone(service: Service, slug: str) -> None:
     assert head(service, path).headers["upload-offset"] == "0"
 
 
-def test_an_upload_can_be_given_up(service: Service, slug: str) -> None:
+def test_an_upload_can_be_abandoned(service: Service, slug: str) -> None:
     path = begun(service, slug)
     send(service, path, 0, ZIP[:50])
     answer = service.call("ada", "DELETE", path, headers=TUS)
@@ -390,7 +390,7 @@ def test_an_upload_can_be_given_up(service: Service, slug: str) -> None:
     refused(service.call("ada", "DELETE", done, headers=TUS), 409, "upload-closed")
 
 
-def test_the_accepted_moment_is_when_the_last_byte_arrived(service: Service, slug: str) -> None:
+def test_an_entry_is_accepted_when_the_last_byte_arrives(service: Service, slug: str) -> None:
     path = begun(service, slug)
     before = datetime.now(UTC)
     made = send(service, path, 0, ZIP).headers["kennel-submission"]
@@ -403,7 +403,7 @@ def test_the_accepted_moment_is_when_the_last_byte_arrived(service: Service, slu
 
 
 @pytest.mark.parametrize(("ago", "accepted"), [(timedelta(minutes=1), True), (timedelta(minutes=20), False)])
-def test_who_began_in_time_may_finish_within_the_grace(
+def test_an_upload_begun_in_time_can_finish_in_the_grace_period(
     service: Service, slug: str, ago: timedelta, accepted: bool
 ) -> None:
     path = begun(service, slug)
@@ -420,7 +420,7 @@ def test_who_began_in_time_may_finish_within_the_grace(
         refused(answer, 409, "closed")
 
 
-def test_unfinished_uploads_are_listed_to_whoever_began_them(service: Service, slug: str) -> None:
+def test_unfinished_uploads_are_listed_for_their_owner(service: Service, slug: str) -> None:
     described = words(filename="mine.zip", note="first words", lastmodified="7")
     path = begun(service, slug, Upload_Metadata=described)
     send(service, path, 0, ZIP[:10])
@@ -433,24 +433,24 @@ def test_unfinished_uploads_are_listed_to_whoever_began_them(service: Service, s
     assert (upload["described"], upload["url"]) == (described, API + path)
     assert listed("bob") == []
     changed = service.call("ada", "PUT", f"{path}/note", json={"note": "better words"})
-    assert (changed.status_code, changed.json()["offset"]) == (200, 10), "the bytes stay"
+    assert (changed.status_code, changed.json()["offset"]) == (200, 10), "the bytes are unchanged"
     closed = {"closes_at": datetime.now(UTC).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=closed).is_success
-    assert len(listed()) == 1, "it may finish in the grace period"
+    assert len(listed()) == 1, "the upload can still finish in the grace period"
     made = send(service, path, 10, ZIP[10:]).headers["kennel-submission"]
     assert service.call("ada", "GET", f"/submissions/{made}").json()["note"] == "better words"
-    refused(service.call("ada", "PUT", f"{path}/note", json={"note": "too late"}), 409, "upload-closed")
+    refused(service.call("ada", "PUT", f"{path}/note", json={"note": "a late note"}), 409, "upload-closed")
     assert listed() == []
 
 
-def test_after_the_grace_period_no_unfinishable_upload_is_listed(service: Service, slug: str) -> None:
+def test_after_the_grace_period_unfinished_uploads_are_not_listed(service: Service, slug: str) -> None:
     begun(service, slug)
     change = {"closes_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).is_success
     assert service.call("ada", "GET", f"/competitions/{slug}/uploads").json()["uploads"] == []
 
 
-def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) -> None:
+def test_an_upload_expires_later_after_progress(service: Service, slug: str) -> None:
     answer = create(service, slug, len(ZIP))
     life = timedelta(seconds=service.context.settings.upload_life_seconds)
     first = parsedate_to_datetime(answer.headers["upload-expires"])
@@ -466,14 +466,14 @@ def test_an_upload_expires_and_progress_moves_that(service: Service, slug: str) 
     refused(send(service, path, 5, ZIP[5:]), 404, "no-upload")
 
 
-def test_the_sixth_upload_ends_the_one_that_rested_longest(service: Service, slug: str) -> None:
+def test_the_sixth_upload_ends_the_longest_idle_one(service: Service, slug: str) -> None:
     paths = [begun(service, slug) for _ in range(uploads.MAX_OPEN_UPLOADS)]
     send(service, paths[0], 0, ZIP[:5])
     paths.append(begun(service, slug))
     assert [head(service, path).status_code for path in paths] == [200, 404, 200, 200, 200, 200]
 
 
-def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
+def test_a_repeated_key_returns_the_same_upload(service: Service, slug: str) -> None:
     path = begun(service, slug, Idempotency_Key="once")
     send(service, path, 0, ZIP[:5])
     assert begun(service, slug, Idempotency_Key="once") == path
@@ -488,31 +488,31 @@ def test_the_same_key_is_the_same_upload(service: Service, slug: str) -> None:
     assert begun(service, elsewhere, Idempotency_Key="once") != path
 
 
-def test_a_straight_upload_and_a_resumable_one_share_their_keys(service: Service, slug: str) -> None:
-    straight = f"/competitions/{slug}/submissions"
+def test_direct_and_resumable_uploads_share_idempotency_keys(service: Service, slug: str) -> None:
+    direct = f"/competitions/{slug}/submissions"
     once = {"Idempotency-Key": "once"}
-    made = service.call("ada", "POST", straight, content=ZIP, headers=once).json()["id"]
+    made = service.call("ada", "POST", direct, content=ZIP, headers=once).json()["id"]
     path = begun(service, slug, Idempotency_Key="once")
     assert head(service, path).headers["kennel-submission"] == made
     assert send(service, path, len(ZIP), b"").headers["kennel-submission"] == made
     refused(create(service, slug, len(ZIP) - 1, Idempotency_Key="once", Upload_Metadata="note"), 409, "key-reused")
-    other = service.call("ada", "POST", straight, content=zip_of(noise_images(10)), headers=once)
+    other = service.call("ada", "POST", direct, content=zip_of(noise_images(10)), headers=once)
     refused(other, 409, "key-reused")
-    same = service.call("ada", "POST", straight, content=ZIP, headers=once)
+    same = service.call("ada", "POST", direct, content=ZIP, headers=once)
     assert same.json()["id"] == made
     assert len(stored(service, "submissions")) == 1
 
 
-def test_a_repetition_with_other_bytes_is_refused_even_without_a_length(service: Service, slug: str) -> None:
-    straight = f"/competitions/{slug}/submissions"
+def test_a_key_with_other_bytes_is_refused_without_a_length(service: Service, slug: str) -> None:
+    direct = f"/competitions/{slug}/submissions"
     once = {"Idempotency-Key": "once"}
-    assert service.call("ada", "POST", straight, content=ZIP, headers=once).status_code == 202
-    other = service.call("ada", "POST", straight, content=iter([zip_of(noise_images(10))]), headers=once)
+    assert service.call("ada", "POST", direct, content=ZIP, headers=once).status_code == 202
+    other = service.call("ada", "POST", direct, content=iter([zip_of(noise_images(10))]), headers=once)
     refused(other, 409, "key-reused")
     assert len(stored(service, "submissions")) == 1
 
 
-def test_a_fault_of_ours_leaves_the_upload_to_be_finished_later(
+def test_after_an_internal_error_an_upload_can_be_finished(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = begun(service, slug)
@@ -528,10 +528,10 @@ def test_a_fault_of_ours_leaves_the_upload_to_be_finished_later(
     assert "kennel-submission" in send(service, path, len(ZIP), b"").headers
 
 
-def test_two_who_finish_at_once_make_one_submission(
+def test_two_parallel_finishes_create_one_submission(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second claims while the first still works, as after a lease that ran out."""
+    """The second request claims the upload while the first still works, as after an expired lease."""
     path = begun(service, slug)
     upload_id = path.rsplit("/", 1)[1]
     done: list[int] = []
@@ -561,7 +561,7 @@ def _count(session: Session) -> int:
     return session.query(Submission).count()
 
 
-def test_a_post_may_stand_for_a_patch(service: Service, slug: str) -> None:
+def test_a_post_can_replace_a_patch(service: Service, slug: str) -> None:
     path = begun(service, slug)
     piece = {**TUS, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"}
     assert service.call("ada", "POST", path, headers=piece, content=ZIP).status_code == 405
@@ -569,7 +569,7 @@ def test_a_post_may_stand_for_a_patch(service: Service, slug: str) -> None:
     assert (answer.status_code, "kennel-submission" in answer.headers) == (204, True)
 
 
-def test_json_creates_for_tus_where_the_store_is_a_folder(service: Service, slug: str) -> None:
+def test_json_creates_a_tus_upload_if_the_store_is_a_folder(service: Service, slug: str) -> None:
     answer = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": len(ZIP), "note": "n"})
     view = answer.json()
     assert (answer.status_code, view["method"], view["offset"], view["note"]) == (201, "tus", 0, "n")

@@ -1,4 +1,4 @@
-"""Uploads: what is refused, with which error, and that nothing of it is stored."""
+"""Refused uploads: the errors, and that nothing is stored."""
 
 import struct
 import zipfile
@@ -23,7 +23,7 @@ NUL_IN_UTF_16 = r'{"login": "a\u0000b", "password": "wrong"}'.encode("utf-16")
 
 
 def with_names(names: list[str]) -> bytes:
-    """A zip of empty members."""
+    """Return a zip of tiny members with these names."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in names:
@@ -32,7 +32,7 @@ def with_names(names: list[str]) -> bytes:
 
 
 def encrypted(content: bytes) -> bytes:
-    """The same zip with the encryption flag set in its directory."""
+    """Return the zip with the encryption flag of its first member set."""
     changed = bytearray(content)
     at = changed.index(b"PK\x01\x02")
     struct.pack_into("<H", changed, at + 8, 1)
@@ -40,7 +40,7 @@ def encrypted(content: bytes) -> bytes:
 
 
 def bomb() -> bytes:
-    """Eight images' worth of names that would unpack to far more than images need."""
+    """Return a zip of eight names that unpacks to far more bytes than eight images."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(8):
@@ -60,15 +60,15 @@ def bomb() -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_cheap_faults_are_answered_at_once(service: Service, content: bytes, slug: str) -> None:
+def test_simple_faults_are_refused_immediately(service: Service, content: bytes, slug: str) -> None:
     where = service.competition(daily_limit=1)
     refused(service.submit("ada", where, content), 422, slug)
     assert stored(service, "submissions") == []
-    assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "no slot was spent"
+    assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "the refused upload uses no slot"
 
 
 @pytest.mark.parametrize("minutes", [-2, 2])
-def test_a_server_with_a_wrong_clock_takes_no_entries(
+def test_a_server_with_a_wrong_clock_accepts_no_entries(
     service: Service, monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
     slug, other = service.competition(), service.competition()
@@ -85,7 +85,7 @@ def test_a_server_with_a_wrong_clock_takes_no_entries(
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
 
 
-def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
+def test_the_response_to_an_upload_has_its_location(service: Service) -> None:
     slug = service.competition()
     answer = service.submit("ada", slug, zip_of(noise_images(9)), file_name="my entry.zip")
     assert answer.status_code == 202
@@ -94,7 +94,7 @@ def test_an_accepted_upload_says_where_it_is(service: Service) -> None:
     assert service.call("ada", "GET", f"/submissions/{answer.json()['id']}").json()["file_name"] == "my entry.zip"
 
 
-def test_the_answer_names_ignored_files(service: Service) -> None:
+def test_the_response_names_ignored_files(service: Service) -> None:
     slug = service.competition()
     content = BytesIO(zip_of(noise_images(9)))
     with zipfile.ZipFile(content, "a") as archive:
@@ -108,7 +108,7 @@ def test_the_answer_names_ignored_files(service: Service) -> None:
     assert (attached.status_code, attached.json()["ignored"]) == (200, entry["ignored"])
 
 
-def test_a_token_is_needed_and_must_be_known(service: Service) -> None:
+def test_an_upload_needs_a_valid_token(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/submissions"
     answer = service.call(None, "POST", path, content=zip_of(noise_images(9)))
@@ -118,7 +118,7 @@ def test_a_token_is_needed_and_must_be_known(service: Service) -> None:
     refused(wrong, 401, "bad-token")
 
 
-def test_a_zip_larger_than_its_images_can_be_is_refused_before_it_is_read(service: Service) -> None:
+def test_a_zip_over_the_possible_size_is_refused_early(service: Service) -> None:
     slug = service.competition()
     promised = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=bytes(1 << 20))
     problem = refused(promised, 413, "too-large")
@@ -128,14 +128,14 @@ def test_a_zip_larger_than_its_images_can_be_is_refused_before_it_is_read(servic
     assert stored(service, "submissions") == []
 
 
-def test_a_form_is_answered_with_the_way_that_works(service: Service) -> None:
+def test_the_refusal_of_a_form_shows_a_working_command(service: Service) -> None:
     slug = service.competition()
     form = {"file": ("entry.zip", zip_of(noise_images(9)))}
     problem = refused(service.call("ada", "POST", f"/competitions/{slug}/submissions", files=form), 422, "not-a-form")
     assert "curl" in problem["title"]
 
 
-def test_nobody_enters_before_the_start_or_after_the_close(service: Service) -> None:
+def test_nobody_can_enter_before_the_start_or_after_the_close(service: Service) -> None:
     now = datetime.now(UTC)
     later = service.competition(opens_at=now + timedelta(days=1))
     refused(service.submit("ada", later, zip_of(noise_images(9))), 404, "no-competition")
@@ -146,10 +146,10 @@ def test_nobody_enters_before_the_start_or_after_the_close(service: Service) -> 
     assert service.submit("organizer", over, zip_of(noise_images(9)), benchmark="A line").status_code == 202
 
 
-def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
+def test_parallel_posts_do_not_exceed_the_daily_limit(service: Service) -> None:
     slug = service.competition(daily_limit=3, pending_limit=100)
     content = zip_of(noise_images(9))
-    with ThreadPoolExecutor(MAX_FILES_OF_AN_ACCOUNT) as pool:  # more files at once are refused as such
+    with ThreadPoolExecutor(MAX_FILES_OF_AN_ACCOUNT) as pool:  # more parallel files of an account are refused
         answers = list(pool.map(lambda _: service.submit("ada", slug, content), range(24)))
     assert [answer.status_code for answer in answers].count(202) == 3
     late = [answer for answer in answers if answer.status_code != 202]
@@ -159,7 +159,7 @@ def test_limits_hold_when_posts_come_at_once(service: Service) -> None:
     assert len(stored(service, "submissions")) == 3
 
 
-def test_only_so_many_wait_at_once(service: Service) -> None:
+def test_the_number_of_pending_entries_is_limited(service: Service) -> None:
     slug = service.competition(pending_limit=1)
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     second = service.submit("ada", slug, zip_of(noise_images(9)))
@@ -169,7 +169,7 @@ def test_only_so_many_wait_at_once(service: Service) -> None:
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
 
 
-def test_a_repeated_request_is_the_same_submission(service: Service) -> None:
+def test_a_repeated_request_returns_the_same_submission(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     first, second = (
         service.call(
@@ -185,7 +185,7 @@ def test_a_repeated_request_is_the_same_submission(service: Service) -> None:
     assert len(stored(service, "submissions")) == 1
 
 
-def test_a_submission_is_its_teams_and_the_organizers_only(service: Service) -> None:
+def test_only_the_team_and_organizers_see_a_submission(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
     path = f"/submissions/{entry['id']}"
@@ -196,7 +196,7 @@ def test_a_submission_is_its_teams_and_the_organizers_only(service: Service) -> 
     assert service.call("bob", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
 
 
-def test_organizing_is_for_organizers(service: Service) -> None:
+def test_only_organizers_can_organize(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
     attempts = [
@@ -213,7 +213,7 @@ def test_organizing_is_for_organizers(service: Service) -> None:
         assert service.call(None, method, path, json=body).status_code == 401, path
 
 
-def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> None:
+def test_the_error_of_a_broken_reference_set_names_the_file(service: Service) -> None:
     slug = service.competition()
     broken = BytesIO()
     with zipfile.ZipFile(broken, "w") as archive:
@@ -229,14 +229,14 @@ def test_a_broken_reference_set_says_which_file_is_wrong(service: Service) -> No
     assert service.submit("ada", slug, zip_of(noise_images(9))).json()["type"] == "urn:kennel:problem:not-ready"
 
 
-def test_a_draft_does_not_exist_for_participants(service: Service) -> None:
+def test_participants_cannot_see_a_draft(service: Service) -> None:
     draft = service.competition(opens_at=None)
     for path in (f"/competitions/{draft}", f"/competitions/{draft}/submissions", f"/competitions/{draft}/leaderboard"):
         refused(service.call("ada", "GET", path), 404, "no-competition")
         assert service.call("organizer", "GET", path).status_code == 200
 
 
-def test_a_draft_is_opened_by_a_change(service: Service) -> None:
+def test_a_change_opens_a_draft(service: Service) -> None:
     draft = service.competition(opens_at=None, closes_at=None)
     path = f"/competitions/{draft}"
     now = datetime.now(UTC)
@@ -249,7 +249,7 @@ def test_a_draft_is_opened_by_a_change(service: Service) -> None:
     refused(service.call("organizer", "PATCH", path, json=wrong), 422, "bad-times")
 
 
-def test_a_repeated_request_after_the_close_is_still_the_same_submission(service: Service) -> None:
+def test_a_request_can_be_repeated_after_the_close(service: Service) -> None:
     slug = service.competition()
     now = datetime.now(UTC)
     path = f"/competitions/{slug}/submissions"
@@ -293,8 +293,8 @@ def test_half_a_surrogate_pair_is_refused(service: Service, body: bytes) -> None
 
 
 @pytest.mark.parametrize("body", [b'{"login": "\xff"}', b"[" * 100_000, b"1" * 5000], ids=["not-utf-8", "deep", "long"])
-def test_a_body_that_cannot_be_read_is_refused_as_any_other(service: Service, body: bytes) -> None:
-    """FastAPI has another answer for these, 400, which is in no document."""
+def test_an_unreadable_body_is_refused_as_documented(service: Service, body: bytes) -> None:
+    """By default FastAPI responds with 400, which is not documented."""
     refused(service.call(None, "POST", "/session", content=body, headers=JSON), 422, "bad-request")
 
 
@@ -309,7 +309,7 @@ def test_a_file_name_with_a_line_break_is_refused(service: Service, name: str) -
     refused(upload, 422, "bad-file-name")
 
 
-def test_a_slug_ends_where_it_ends(service: Service) -> None:
+def test_a_slug_cannot_end_with_a_line_break(service: Service) -> None:
     body = make_spec(datetime.now(UTC)).model_dump(mode="json") | {"slug": "dogs\n"}
     refused(service.call("organizer", "POST", "/competitions", json=body), 422, "bad-request")
 
@@ -320,7 +320,7 @@ def test_an_enormous_page_number_is_refused(service: Service) -> None:
     assert service.call("ada", "GET", f"/competitions/{slug}/submissions?after={10**20}").status_code == 422
 
 
-def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_stays_if_the_broker_accepts_no_message(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
 
     def broken(*_: object, **__: object) -> None:
@@ -331,8 +331,8 @@ def test_a_blob_stays_when_the_broker_takes_no_message(service: Service, monkeyp
     assert len(stored(service, "submissions")) == 1
 
 
-def test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged(service: Service) -> None:
-    """In a fail-over the row is there although COMMIT has raised; its zip was deleted, and scoring failed later."""
+def test_an_accepted_zip_stays_if_its_commit_is_not_acknowledged(service: Service) -> None:
+    """In a failover, the row can exist although COMMIT raised an error. Without its zip, scoring would fail."""
     slug = service.competition()
     content = zip_of(noise_images(10))
     headers = {"Idempotency-Key": "once"}
@@ -344,4 +344,4 @@ def test_an_accepted_zip_is_kept_if_its_commit_is_not_acknowledged(service: Serv
     assert again.status_code == 202
     service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{again.json()['id']}").json()["status"] == "scored"
-    assert len(stored(service, "submissions")) == 1, "the second upload of the same bytes is not needed"
+    assert len(stored(service, "submissions")) == 1, "the second upload of the same bytes is not stored"
