@@ -1,4 +1,4 @@
-"""Runs the ``kennel`` command of one person against a running service."""
+"""Runs a person's ``kennel`` command against a running service."""
 
 import json
 import os
@@ -36,13 +36,13 @@ class CommandResult(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """Standard output, which is one JSON document."""
+        """The JSON document on standard output."""
         return json.loads(self.out)
 
 
 @dataclass
 class CliTerminal:
-    """One person's environment, state and configuration, in which commands run."""
+    """A person's environment, state and configuration for commands."""
 
     service: Service
     url: str
@@ -51,13 +51,13 @@ class CliTerminal:
     capsys: pytest.CaptureFixture[str]
 
     def environment(self, who: str | None, url: str | None = None) -> dict[str, str]:
-        """The environment variables; without ``who`` there is no token."""
+        """Return the environment variables. Without ``who``, there is no token."""
         folders = {f"XDG_{name}_HOME": str(self.folder / name.lower()) for name in ("CONFIG", "STATE")}
         token = {"KENNEL_TOKEN": self.service.tokens.get(who, who)} if who else {}
         return {**folders, **token, "KENNEL_URL": self.url if url is None else url}
 
     def run(self, *argv: object, who: str | None = "ada", stdin: str = "", url: str | None = None) -> CommandResult:
-        """Run a command to its end, in this process."""
+        """Run a command in this process and return its result."""
         with self.monkeypatch.context() as patch:
             patch.delenv("KENNEL_TOKEN", raising=False)
             for name, value in self.environment(who, url).items():
@@ -73,8 +73,8 @@ class CliTerminal:
     def started(
         self, *argv: object, who: str = "ada", url: str | None = None
     ) -> "Iterator[tuple[subprocess.Popen[str], IO[str]]]":
-        """Start a command in its own process, with its standard error; it is killed at the end."""
-        # A test run in the background inherits an ignored Ctrl-C; a person's shell does not.
+        """Start a command in its own process and yield it with its standard error. Kill it at the end."""
+        # A test run in the background inherits an ignored Ctrl-C, unlike a command in a shell.
         listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
         code = f"{listens}; from deploy.cli.main import main; main()"
         command = [sys.executable, "-c", code, *map(str, argv)]
@@ -89,9 +89,9 @@ class CliTerminal:
                 process.kill()
 
     def run_interactively(self, command: str, answers: dict[str, str], *, hidden: Collection[str] = ()) -> str:
-        """Run a command at a pseudo-terminal and return all of its output.
+        """Run a command at a pseudo-terminal and return its output.
 
-        Each question in ``answers`` gets its answer typed, without echo for those in ``hidden``.
+        Type the answer to each question in ``answers``. Questions in ``hidden`` must not echo it.
         """
         mine, theirs = pty.openpty()
         its: int | None = theirs
@@ -100,7 +100,7 @@ class CliTerminal:
         seen = ""
         kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
         with subprocess.Popen(
-            # The shell opens the terminal itself, so that passwords are asked for there.
+            # The shell opens the terminal itself, so the command asks for passwords there.
             ["/bin/sh", "-c", f"exec <{tty} >{tty} 2>&1; {kennel}"],
             env={**os.environ, **self.environment(None), "TERM": "xterm"},
             start_new_session=True,
@@ -108,12 +108,12 @@ class CliTerminal:
             try:
                 while data := _read(mine):
                     if its is not None:
-                        os.close(its)  # the command has opened it by now
+                        os.close(its)  # the command has opened the terminal
                         its = None
                     seen += data.decode(errors="replace")
-                    for question in [each for each in answers if each in seen]:
+                    for question in [text for text in answers if text in seen]:
                         while question in hidden and termios.tcgetattr(mine)[3] & termios.ECHO:
-                            sleep(0.01)  # input typed before it reads is discarded
+                            sleep(0.01)  # the command discards input before it reads
                         os.write(mine, answers.pop(question).encode() + b"\n")
             finally:
                 process.kill()
@@ -123,9 +123,9 @@ class CliTerminal:
 
 
 def _read(terminal: int) -> bytes:
-    """Output waiting at a terminal; empty at its end."""
+    """Return the waiting output of a terminal, or no bytes at its end."""
     ready, _, _ = select.select([terminal], [], [], 30)
-    assert ready, "it says nothing"
+    assert ready, "the command prints nothing"
     try:
         return os.read(terminal, 4096)
     except OSError:
@@ -143,7 +143,7 @@ def terminal(
 
 @contextmanager
 def working_worker(service: Service) -> Iterator[None]:
-    """A worker in a thread that does all jobs as they come."""
+    """A worker in a thread that runs all jobs as they arrive."""
     end = Event()
 
     def run_jobs() -> None:
@@ -161,7 +161,7 @@ def working_worker(service: Service) -> Iterator[None]:
 
 @pytest.fixture
 def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """``kennel admin`` against the service, as the admin."""
+    """Runs ``kennel admin`` against the service as the admin."""
     monkeypatch.setattr(ApiClient, "send_once", _through(service))
     monkeypatch.setenv("KENNEL_TOKEN", service.tokens["admin"])
 

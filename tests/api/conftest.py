@@ -1,4 +1,4 @@
-"""The real application on a database, a Redis and a blob folder of its own."""
+"""The real application with its own database, Redis and blob folder."""
 
 import itertools
 import secrets
@@ -46,17 +46,17 @@ from worker.runtime.context import WorkerContext
 API = "/api/v1"
 _WAITING_QUEUES = select(Job.queue).where(Job.state == JobState.WAITING).distinct()
 _idle: list[FastAPI] = []
-"""Applications that no test uses now. A new one would build its routes again at its first request."""
+"""Unused applications. A new application would build its routes again at its first request."""
 
 
 def refuse_second_connections(app: FastAPI) -> None:
-    """Let a request that takes a second connection to the database while it holds one fail."""
+    """Make requests fail that take a second database connection while they hold one."""
     held: dict[object, str] = {}
 
     def check_out(_: object, record: object, __: object) -> None:
         request = logs.request_id()
         if request is not None:
-            assert request not in held.values(), "a request takes a second connection while it holds one"
+            assert request not in held.values(), "a request takes a second database connection while it holds one"
             held[record] = request
 
     def check_in(_: object, record: object) -> None:
@@ -69,7 +69,7 @@ def refuse_second_connections(app: FastAPI) -> None:
 
 @contextmanager
 def application(settings: Settings) -> Iterator[FastAPI]:
-    """The application with these settings; reused between tests, since building routes is slow."""
+    """The application with these settings. Tests share applications because building routes is slow."""
     if _idle:
         app = _idle.pop()
         set_up_state(app, settings)
@@ -89,7 +89,7 @@ class Service:
     context: WorkerContext
     tokens: dict[str, str]
     judges: dict[str, str] = field(default_factory=dict)
-    """The roles, by handle, that people have in every competition."""
+    """The roles that people have in every competition, by handle."""
 
     @property
     def app(self) -> FastAPI:
@@ -104,7 +104,7 @@ class Service:
         return self.http.request(method, f"{API}{path}", headers=headers, **options)
 
     def browse(self, who: str, method: str, path: str, **options: Any) -> Any:
-        """Make a request with a new session of ``who``, for what no token may do."""
+        """Make a request with a new session of ``who``, for actions that tokens cannot do."""
         secret = secrets.token_urlsafe(32)
         with self.context.sessions.begin() as session:
             account = session.query(Account).filter_by(handle=who).one()
@@ -114,18 +114,18 @@ class Service:
         return http.request(method, f"{API}{path}", headers={"X-CSRF-Token": csrf_token(secret)}, **options)
 
     def run_jobs(self, *, evidence: bool = False) -> None:
-        """Do all due jobs in a worker's order; those of evidence only on request, or if jobs behind them wait."""
+        """Run all due jobs in a worker's order. Evidence jobs run only with ``evidence``, or if jobs wait for them."""
         while any(run_next(self.context, queue) for queue in self._waiting_queues(evidence=evidence)):
             pass
 
     def _waiting_queues(self, *, evidence: bool) -> list[Queue]:
-        """The queues that have waiting jobs: to ask a worker for a job costs as much as a small request."""
+        """Return the queues with waiting jobs, because asking a worker costs as much as a small request."""
         with self.context.sessions() as session:
             waiting = set(session.scalars(_WAITING_QUEUES))
         return [queue for queue in Queue if queue in waiting and (evidence or queue != Queue.EVIDENCE)]
 
     def hire(self, *handles: str, role: str = "reviewer") -> None:
-        """New people with tokens who have a role in every competition, those to come included."""
+        """Create people with tokens and a role in every competition, including later ones."""
         for handle in handles:
             answer = self.browse("admin", "POST", "/admin/accounts", json={"handle": handle})
             self.tokens[handle] = answer.json()["token"]
@@ -143,18 +143,17 @@ class Service:
                     give_role(session, competition.id, account, role, datetime.now(UTC))
 
     def submit(self, who: str, slug: str, content: bytes | Iterator[bytes], **params: str) -> Any:
-        """Upload a zip."""
         return self.call(who, "POST", f"/competitions/{slug}/submissions", content=content, params=params)
 
     def entered(self, who: str, slug: str, content: bytes, **params: str) -> Any:
-        """Upload a zip; the submission as its owner sees it."""
+        """Upload a zip and return the submission as its owner sees it."""
         answer = self.submit(who, slug, content, **params)
         assert answer.status_code == 202, answer.text
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
 
     def competition(self, references: dict[str, Any] | None = None, **changes: Any) -> str:
-        """An open competition with the usual references, prepared before; or with the images given by role, prepared
-        by a worker."""
+        """Create an open competition. It has the usual prepared references, or the images in ``references`` by role,
+        which a worker prepares."""
         body = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug: str = body["slug"]
         assert self.call("organizer", "POST", "/competitions", json=body).status_code == 201
@@ -177,22 +176,22 @@ class Service:
         assert answer.status_code == 200, answer.text
 
     def close(self, slug: str, *, ago: timedelta = timedelta(hours=2)) -> None:
-        """Let a competition have closed."""
+        """Set a competition's close to a time in the past."""
         self.change(slug, closes_at=(datetime.now(UTC) - ago).isoformat())
 
     def publish(self, slug: str, **act: Any) -> None:
-        """Publish a competition's final board as its organizer, whatever is open."""
+        """Publish a competition's final board as its organizer, despite open points."""
         body = {"published": True, "reason": "Done.", "override": "a test", **act}
         answer = self.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
         assert answer.status_code == 201, answer.text
 
     def notices(self, who: str) -> list[dict[str, Any]]:
-        """A person's notices, newest first."""
+        """Return a person's notices, newest first."""
         rows: list[dict[str, Any]] = self.call(who, "GET", "/notices").json()["notices"]
         return rows
 
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
-        """Submit an entry and run all jobs; the submission as its owner sees it."""
+        """Submit an entry, run all jobs and return the submission as its owner sees it."""
         answer = self.submit(who, slug, zip_of(images), **params)
         assert answer.status_code == 202, answer.text
         self.run_jobs()
@@ -201,7 +200,7 @@ class Service:
 
 @contextmanager
 def cheap_passwords() -> Iterator[None]:
-    """Cheap password hashes, since tests sign in often; real ones: ``tests/pure/accounts/test_password_hashing.py``."""
+    """Use cheap password hashes. ``tests/pure/accounts/test_password_hashing.py`` tests real ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             password_hashing, "_hashing", PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),))
@@ -213,7 +212,7 @@ def cheap_passwords() -> Iterator[None]:
 
 @contextmanager
 def running_service(settings: Settings) -> Iterator[Service]:
-    """A service with an admin, an organizer, and the participants ada, bob and eve."""
+    """Run a service with an admin, an organizer and the participants ada, bob and eve."""
     engine = engine_of(settings)
     with sessions_of(engine).begin() as session:
         create_people(session)
@@ -226,24 +225,24 @@ def running_service(settings: Settings) -> Iterator[Service]:
 
 @pytest.fixture
 def service(settings: Settings) -> Iterator[Service]:
-    """The service, with an admin, an organizer, and the participants ada, bob and eve."""
-    with running_service(settings) as each:
-        yield each
+    """A service with an admin, an organizer and the participants ada, bob and eve."""
+    with running_service(settings) as started:
+        yield started
 
 
 def rated(service: Service, monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
-    """The service with other rates."""
+    """Set rate limits of the service."""
     settings = service.context.settings.model_copy(update={"rates": {k.replace("_", "-"): v for k, v in rates.items()}})
     monkeypatch.setattr(service.app.state, "rates", RateLimiter(settings))
 
 
 def limited(service: Service, monkeypatch: pytest.MonkeyPatch, **limits: int | None) -> None:
-    """The service with other limits."""
+    """Set other limits of the service."""
     monkeypatch.setattr(service.app.state, "settings", service.app.state.settings.model_copy(update=limits))
 
 
 def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
-    """The problem, after a look at its form."""
+    """Require a refusal with this status and slug. Return the problem."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem: dict[str, Any] = answer.json()
@@ -255,12 +254,12 @@ def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
 
 
 def slug_of(answer: Any) -> tuple[int, str]:
-    """How a request was refused."""
+    """Return the status and the problem's slug of a refusal."""
     return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
 
 
 def audit_entries(service: Service, action: str) -> list[tuple[str | None, str, Any, Any]]:
-    """Who did it, to what, before and after; oldest first."""
+    """Return (actor, subject, before, after) of the entries for an action, oldest first."""
     with service.context.sessions() as session:
         rows = session.query(AuditEntry).filter_by(action=action).order_by(AuditEntry.id).all()
         people = {account.id: account.handle for account in session.query(Account)}
@@ -269,7 +268,7 @@ def audit_entries(service: Service, action: str) -> list[tuple[str | None, str, 
 
 @pytest.fixture
 def operator(service: Service, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    """The operator at the machine, with the service's own settings."""
+    """Runs server commands with the service's settings."""
     settings = service.context.settings
     monkeypatch.setenv("DATABASE_URL", settings.database_url.get_secret_value())
     monkeypatch.setenv("REDIS_URL", settings.redis_url.get_secret_value())
@@ -291,7 +290,7 @@ def s3() -> Iterator[str]:
 
 
 def rows_by_table(service: Service) -> dict[str, str]:
-    """All rows of each table, as text in lower case."""
+    """Return the rows of each table as text in lower case."""
     names = [table.name for table in Table.metadata.sorted_tables]
     with service.context.sessions() as session:
         return {name: "\n".join(session.scalars(text(f"SELECT {name}::text FROM {name}"))).lower() for name in names}

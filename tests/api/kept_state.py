@@ -1,4 +1,4 @@
-"""A state of the service that is slow to reach: reached once for a module, and copied for each of its tests."""
+"""A state of the service that is slow to reach. It is reached once for a module and copied for each test."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class KeptState(Generic[T]):
-    """A service in this state, which no longer runs, and what reaching it returned."""
+    """A stopped service in this state, and the result of the function that reached it."""
 
     service: Service
     result: T
 
 
 def kept_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
-    """A module's fixtures ``kept``, the :class:`KeptState` that ``reach`` leaves behind, and ``service``, a copy of it
-    for each test."""
+    """Return a module's fixtures: ``kept``, the :class:`KeptState` after ``reach``, and ``service``, a copy for each
+    test."""
 
     @pytest.fixture(scope="module")
     def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[T]]:
@@ -63,7 +63,7 @@ def _copied_settings(servers: Servers, folder: Path, kept: Settings) -> Iterator
 
 
 def _disconnect(servers: Servers, database: str) -> None:
-    """End what is still connected to a database: it cannot be copied otherwise."""
+    """End all connections to a database, because PostgreSQL cannot copy it otherwise."""
     engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :database"

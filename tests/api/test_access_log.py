@@ -1,4 +1,4 @@
-"""One line, one id and one count for each request, whatever fails; ids join it to the work that follows."""
+"""Each request has one line, one id and one count, even if it fails. Ids connect it to the jobs that follow."""
 
 import io
 import json
@@ -28,11 +28,11 @@ from tests.factories import noise_images, zip_of
 from worker.dispatch import run_next
 
 STATEMENT = "SELECT secret_column"
-CAUSE = sqlite3.Error("it went away")
+CAUSE = sqlite3.Error("the database went away")
 
 
 def lost(kind: type[DatabaseError]) -> DatabaseError:
-    """An error of the driver by which a connection was lost."""
+    """Return a driver's error for a lost connection."""
     return kind(STATEMENT, {"password": "hunter2"}, CAUSE, connection_invalidated=True)
 
 
@@ -51,13 +51,13 @@ def http(app: FastAPI) -> Iterator[TestClient]:
 
 @pytest.fixture(autouse=True)
 def from_info_on(caplog: pytest.LogCaptureFixture) -> None:
-    """As the service logs."""
+    """Use the service's log level."""
     caplog.set_level(logging.INFO)
 
 
 def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
-    """The only record that was logged, which is that of a request; but for the rate limits, which say that Redis is
-    away."""
+    """Return the only log record, which is the request's. Records of rate limits about the absent Redis do not
+    count."""
     ours = [record for record in caplog.records if record.name.startswith(("kennel", "api", "scorer.db"))]
     ours = [record for record in ours if record.name != "api.http.rate_limits"]
     assert [record.getMessage() for record in ours] == ["request"]
@@ -65,7 +65,7 @@ def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     return vars(ours[0])
 
 
-def test_a_request_is_one_line_with_the_id_of_its_answer(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_is_one_line_with_the_id_of_its_response(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     answer = http.get("/healthz?next=/account&invitation=word")
     line = line_of(caplog)
     assert (line["method"], line["status"], line["client"]) == ("GET", 200, "testclient")
@@ -75,13 +75,13 @@ def test_a_request_is_one_line_with_the_id_of_its_answer(http: TestClient, caplo
     assert http.get("/healthz").headers["X-Request-ID"] != answer.headers["X-Request-ID"]
 
 
-def test_what_the_endpoint_says_is_in_the_line(
+def test_the_line_has_the_endpoints_annotations(
     app: FastAPI, http: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[str | None] = []
 
     @app.get("/noted")
-    def noted() -> None:  # in a thread of its own
+    def noted() -> None:  # in its own thread
         seen.append(request_id())
         annotate_request(submission_id="abc")
 
@@ -92,7 +92,7 @@ def test_what_the_endpoint_says_is_in_the_line(
     assert request_id() is None
 
 
-def test_a_problem_has_the_id_too(http: TestClient) -> None:
+def test_a_problem_also_has_the_request_id(http: TestClient) -> None:
     answer = http.get("/api/v1/nowhere")
     assert answer.status_code == 404
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
@@ -135,8 +135,8 @@ def test_a_database_that_refuses_connections_is_503_and_one_line(
     assert "OperationalError" in line_of(caplog)["error"]
 
 
-def test_an_error_of_ours_is_500_and_raised_to_the_server_once(app: FastAPI) -> None:
-    """The server logs its traceback; here nothing does."""
+def test_an_internal_error_is_500_and_raised_to_the_server_once(app: FastAPI) -> None:
+    """The server logs the traceback; in this test nothing does."""
 
     @app.get("/read")
     def read() -> None:
@@ -148,10 +148,12 @@ def test_an_error_of_ours_is_500_and_raised_to_the_server_once(app: FastAPI) -> 
         answer = http.get("/read")
     assert answer.status_code == 500
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
-    assert [each for each in ("secret_column", "it went away", "DataError", "Traceback") if each in answer.text] == []
+    assert [
+        word for word in ("secret_column", "the database went away", "DataError", "Traceback") if word in answer.text
+    ] == []
 
 
-def test_a_request_is_counted_by_its_route_and_not_by_its_address(http: TestClient) -> None:
+def test_a_request_is_counted_by_its_route(http: TestClient) -> None:
     route = "/api/v1/competitions/{slug}/leaderboard"
     counted = HTTP_REQUESTS.labels("GET", route, 503)
     before = counted._value.get()
@@ -164,24 +166,24 @@ def test_a_request_is_counted_by_its_route_and_not_by_its_address(http: TestClie
 
 
 @pytest.mark.parametrize(
-    ("port", "claimed", "taken"),
+    ("port", "claimed", "accepted"),
     [
-        (0, "f00dfeed-1234", True),  # by a trusted proxy, as uvicorn marks it
+        (0, "f00dfeed-1234", True),  # from a trusted proxy, as uvicorn marks it
         (0, "a b", False),
         (0, "x" * 129, False),
         (0, "abc\nlevel=error", False),
-        (50_000, "f00dfeed-1234", False),  # by anybody
+        (50_000, "f00dfeed-1234", False),  # from anybody else
     ],
 )
-def test_only_a_trusted_proxy_may_give_the_id(port: int, claimed: str, taken: bool) -> None:
+def test_only_a_trusted_proxy_can_set_the_request_id(port: int, claimed: str, accepted: bool) -> None:
     scope = {"client": ("192.0.2.1", port), "headers": [(b"x-request-id", claimed.encode())]}
-    assert (request_id_of(scope) == claimed) is taken
+    assert (request_id_of(scope) == claimed) is accepted
     assert request_id_of({"client": None, "headers": []})
 
 
 @pytest.fixture
 def out() -> Iterator[io.StringIO]:
-    """What is logged, as a process without a terminal writes it."""
+    """The log in the format of a process without a terminal."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logs._formatter(as_json=True, colours=False))
@@ -195,14 +197,14 @@ def out() -> Iterator[io.StringIO]:
 
 
 def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
-    """What has been logged since the last call."""
+    """Return the log lines since the last call."""
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     out.seek(0)
     out.truncate()
     return lines
 
 
-def test_an_entry_is_followed_from_its_request_to_its_score(service: Service, out: io.StringIO) -> None:
+def test_ids_connect_a_request_to_its_jobs(service: Service, out: io.StringIO) -> None:
     slug = service.competition()
     lines_of(out)
     answer = service.submit("ada", slug, zip_of(noise_images(9)))

@@ -1,5 +1,5 @@
-"""``kennel admin`` held to the API's document: each command is run against a service that accepts and answers what the
-document says, and every operation for organizers, reviewers and admins is used by one of them."""
+"""``kennel admin`` matches the OpenAPI document. Each command runs against a service that is built from the document,
+and every operation for organizers, reviewers and admins has a command."""
 
 import csv
 import hashlib
@@ -28,7 +28,7 @@ from kennel_client.cli.main import make_admin
 from scorer.settings import Settings
 
 PREFIX = "/api/v1"
-CONTENT = b"What a file holds."
+CONTENT = b"The content of a file."
 FINISHED = ("done", "measured")
 """States that commands wait for."""
 TIME = "2026-03-14T12:00:00Z"
@@ -39,21 +39,19 @@ ROLES = {
     dependencies.organizer,
     dependencies.reviewer,
 }
-A_PICTURE = "a picture, which the pages show"
-BY_PASSWORD = (
-    "not by an API token: `account create` and `set-role` do it in the database, the page /admin/accounts does it"
-)
+AN_IMAGE = "an image on a page"
+NEEDS_SESSION = "needs a session: use `account create` and `set-role` on the server, or the page /admin/accounts"
 WITHOUT_COMMAND = {
-    "POST /admin/accounts": BY_PASSWORD,
-    "PUT /accounts/{handle}/role": BY_PASSWORD,
-    "GET /competitions/{slug}/gallery": "names the pictures of the gallery, which the pages show",
-    "GET /competitions/{slug}/gallery/{submission_id}": A_PICTURE,
-    "GET /competitions/{slug}/tracks/{kind}/thresholds/impact/{name}": "the whole lists of a preview, for its page",
-    "GET /submissions/{submission_id}/shared-images/{other_ref}": A_PICTURE,
+    "POST /admin/accounts": NEEDS_SESSION,
+    "PUT /accounts/{handle}/role": NEEDS_SESSION,
+    "GET /competitions/{slug}/gallery": "names the images of the gallery on a page",
+    "GET /competitions/{slug}/gallery/{submission_id}": AN_IMAGE,
+    "GET /competitions/{slug}/tracks/{kind}/thresholds/impact/{name}": "the complete lists of a preview, for its page",
+    "GET /submissions/{submission_id}/shared-images/{other_ref}": AN_IMAGE,
 }
-"""What organizers may do that has no command, and why."""
+"""Operations for organizers without a command, and the reason."""
 NEED_NUMBERS = {"reference attach"}
-"""Commands that wait for something whose numbers stand in the answer then."""
+"""Commands that wait for a job and print numbers from its response."""
 COMPETITION = """
 slug = "dogs"
 title = "Dogs"
@@ -65,8 +63,8 @@ private = { extractor = "nasnetalarge" }
 
 @dataclass
 class DocumentedService:
-    """Answers as an OpenAPI document says, with as much or as little as it allows; requests that it does not know are
-    ``AssertionError``."""
+    """Responds as in an OpenAPI document, with all fields (``generous``) or as few as allowed. Raises
+    ``AssertionError`` for unknown requests."""
 
     app: FastAPI
     document: Mapping[str, Any]
@@ -74,13 +72,15 @@ class DocumentedService:
     used: set[str] = field(default_factory=set)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        """The answer to a request, which is noted."""
+        """Record a request and return the response."""
         path, operation = self._operation(request.method, request.url.path)
         self.used.add(f"{request.method} {path.removeprefix(PREFIX)}")
-        known = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+        known = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
         assert set(request.url.params) <= known, f"{request.url} has parameters that the API does not know"
         self._check_body(operation, request)
-        status, answer = next((code, each) for code, each in operation["responses"].items() if code.startswith("2"))
+        status, answer = next(
+            (code, response) for code, response in operation["responses"].items() if code.startswith("2")
+        )
         contents = answer.get("content", {})
         if "application/json" not in contents:
             return httpx.Response(int(status), content=CONTENT if contents else b"", request=request)
@@ -93,7 +93,7 @@ class DocumentedService:
             if method.lower() in methods and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), unquote(path))
         ]
         assert fitting, f"{method} {path} is not in the API's document"
-        return min(fitting, key=lambda each: each[0].count("{"))
+        return min(fitting, key=lambda operation: operation[0].count("{"))
 
     def _check_body(self, operation: Mapping[str, Any], request: httpx.Request) -> None:
         contents = operation.get("requestBody", {}).get("content", {})
@@ -102,17 +102,19 @@ class DocumentedService:
             Draft202012Validator(schema).validate(json.loads(request.read()))
 
     def _sample(self, schema: Mapping[str, Any], name: str = "") -> Any:
-        """A value of a schema; ``name``: of the field."""
+        """Return a value of a schema for the field ``name``."""
         if "$ref" in schema:
             return self._sample(self.document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], name)
         if "anyOf" in schema:
             is_bare = name.startswith("next_") or name == "missing_weights" or not self.generous
-            nothing = [each for each in schema["anyOf"] if each.get("type") == "null"]
+            nothing = [option for option in schema["anyOf"] if option.get("type") == "null"]
             return None if is_bare and nothing else self._sample(schema["anyOf"][0], name)
         if "enum" in schema:
-            return next((each for each in FINISHED if each in schema["enum"]), schema["enum"][0])
+            return next((state for state in FINISHED if state in schema["enum"]), schema["enum"][0])
         if schema.get("type") == "object":
-            return {each: self._sample(part, each) for each, part in schema.get("properties", {}).items()}
+            return {
+                field_name: self._sample(part, field_name) for field_name, part in schema.get("properties", {}).items()
+            }
         if schema.get("type") == "array":
             return [self._sample(schema["items"], name)] if self.generous and "items" in schema else []
         plain = {"boolean": self.generous, "integer": 7, "number": 0.25, "string": _text(schema, name)}
@@ -127,13 +129,13 @@ def _text(schema: Mapping[str, Any], name: str) -> str:
     return name if name in {"id", "name"} else f"{name}\x1b[31m"
 
 
-def leaves(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
-    """The commands of a group, by their full names."""
-    for name, each in command.commands.items():
-        if hasattr(each, "commands"):
-            yield from leaves(each, *names, name)
+def leaves(group: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    """Yield the commands of a group with their full names."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from leaves(command, *names, name)
         else:
-            yield " ".join([*names, name]), each
+            yield " ".join([*names, name]), command
 
 
 ADMIN = typer.main.get_command(make_admin({}))
@@ -141,7 +143,7 @@ COMMANDS = dict(leaves(ADMIN))
 
 
 def annotation_of(parameter: Any) -> Any:
-    """The type of an argument or an option; Typer's older versions, which the project allows, have click's."""
+    """Return the type of an argument or option. Older supported versions of Typer have click's types."""
     if hasattr(parameter, "type_descriptor"):
         return parameter.type_descriptor.annotation
     if hasattr(parameter.type, "choices"):
@@ -151,7 +153,7 @@ def annotation_of(parameter: Any) -> Any:
 
 
 def value_for(parameter: Any, folder: Path) -> list[str]:
-    """What stands for an argument or an option's value."""
+    """Return words for the value of an argument or option."""
     annotation = annotation_of(parameter)
     if get_origin(annotation) is Literal:
         return [str(get_args(annotation)[0])]
@@ -167,7 +169,7 @@ def value_for(parameter: Any, folder: Path) -> list[str]:
 
 
 def words_for(name: str, folder: Path, *, complete: bool) -> list[str]:
-    """A command line with what must be given, or with all that can be."""
+    """Return a command line with the required arguments, or with all arguments and options."""
     excluded = {"--train"} if name == "file offer" and complete else ()
     words = ["--train"] if name == "file offer" and not complete else []
     (folder / "zip").write_bytes(CONTENT)
@@ -182,7 +184,7 @@ def words_for(name: str, folder: Path, *, complete: bool) -> list[str]:
 
 
 def run(words: Sequence[str]) -> tuple[int, str]:
-    """A command's exit status and what it prints."""
+    """Run a command and return its exit status and output."""
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(io.StringIO()):
         status = ADMIN.main([*words], prog_name="kennel admin", standalone_mode=False)
@@ -191,7 +193,7 @@ def run(words: Sequence[str]) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentedService]:
-    """A service that the commands of this module talk to."""
+    """A service for the commands of this module."""
     folder = tmp_path_factory.mktemp("blobs")
     addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": folder.as_uri()}
     app = create_app(Settings.model_validate(addresses))
@@ -204,7 +206,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentedServ
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_asks_and_answers_as_the_document_says(
+def test_a_command_matches_the_document(
     name: str, service: DocumentedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -214,7 +216,7 @@ def test_a_command_asks_and_answers_as_the_document_says(
         status, text = run(words)
         assert status in {ExitCode.DONE, ExitCode.FAULTY}
         assert text.strip()
-        assert "\x1b" not in text, "text of others is printed as it came"
+        assert "\x1b" not in text, "text of other people is printed without escaping"
     service.generous = True
     document = json.loads(run([*words, "--json"])[1])
     if any(parameter.name == "form" for parameter in COMMANDS[name].params):
@@ -223,7 +225,7 @@ def test_a_command_asks_and_answers_as_the_document_says(
         assert len({len(row) for row in rows}) == 1
 
 
-def test_every_act_of_organizers_and_admins_has_a_command(
+def test_every_privileged_operation_has_a_command(
     service: DocumentedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -232,13 +234,13 @@ def test_every_act_of_organizers_and_admins_has_a_command(
         service.generous = True
         for name in COMMANDS:
             run([*name.split(), *words_for(name, tmp_path, complete=complete)])
-    theirs = set(operations_for_roles(service))
-    assert theirs - service.used == set(WITHOUT_COMMAND)
-    assert {"GET /competitions/{slug}/audit", "POST /rebuttals/{rebuttal_id}/answer"} <= theirs
+    privileged = set(operations_for_roles(service))
+    assert privileged - service.used == set(WITHOUT_COMMAND)
+    assert {"GET /competitions/{slug}/audit", "POST /rebuttals/{rebuttal_id}/answer"} <= privileged
 
 
 def operations_for_roles(service: DocumentedService) -> Iterator[str]:
-    """The operations of the API that ask for one of the roles."""
+    """Yield the operations of the API that require one of the roles."""
     for route in iter_route_contexts(service.app.routes):
         path = route.path or ""
         if path.startswith(PREFIX) and ROLES & set(calls_of(getattr(route, "dependant", None))):
@@ -246,7 +248,7 @@ def operations_for_roles(service: DocumentedService) -> Iterator[str]:
 
 
 def calls_of(dependant: Any) -> Iterator[Any]:
-    """The functions that a route depends on."""
-    for each in dependant.dependencies if dependant is not None else ():
-        yield each.call
-        yield from calls_of(each)
+    """Yield the functions that a route depends on."""
+    for dependency in dependant.dependencies if dependant is not None else ():
+        yield dependency.call
+        yield from calls_of(dependency)

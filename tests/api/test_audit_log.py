@@ -1,4 +1,4 @@
-"""The audit log: what organizers and the operator did, with the values before."""
+"""The audit log: actions of organizers and the operator, with the earlier values."""
 
 from typer.testing import CliRunner
 
@@ -8,7 +8,7 @@ from tests.api.conftest import API, Service, audit_entries
 from tests.factories import noise_images, zip_of
 
 
-def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
+def test_every_action_of_an_organizer_is_logged(service: Service) -> None:
     slug = service.competition(title="First")
     entry = service.scored("ada", slug, noise_images(10))["id"]
     where = f"/competitions/{slug}"
@@ -24,11 +24,11 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
 
     ((who, what, before, after),) = audit_entries(service, "competition.created")
     assert (who, what, before, after["title"]) == ("organizer", f"competition:{slug}", None, "First")
-    assert [each[2:] for each in audit_entries(service, "competition.changed")] == [
+    assert [entry_row[2:] for entry_row in audit_entries(service, "competition.changed")] == [
         ({"title": "First"}, {"title": "Second"}),
         ({"rules": ""}, {"rules": "Be kind."}),
     ]
-    assert [each[2:] for each in audit_entries(service, "label.decided")] == [
+    assert [entry_row[2:] for entry_row in audit_entries(service, "label.decided")] == [
         (None, {"label": "aug", "note": "seen"}),
         ({"label": "aug", "note": "seen"}, {"label": "legitimate", "note": "seen"}),
     ]
@@ -40,7 +40,7 @@ def test_every_act_of_an_organizer_is_written_down(service: Service) -> None:
     assert audit_entries(service, "account.created") == [("admin", "account:rev", None, {"role": "organizer"})]
 
 
-def test_what_people_do_with_tokens_and_benchmarks_is_written_down(service: Service) -> None:
+def test_actions_with_tokens_and_benchmarks_are_logged(service: Service) -> None:
     made = service.browse("ada", "POST", "/tokens", json={"name": "laptop", "scopes": ["read"]}).json()
     service.browse("ada", "DELETE", f"/tokens/{made['id']}")
     assert audit_entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
@@ -52,14 +52,14 @@ def test_what_people_do_with_tokens_and_benchmarks_is_written_down(service: Serv
     assert audit_entries(service, "benchmark.entered") == [("organizer", f"submission:{entry}", None, after)]
 
 
-def test_admins_read_it_page_by_page(service: Service) -> None:
+def test_admins_read_the_log_in_pages(service: Service) -> None:
     slug = service.competition()
     service.http.post(f"{API}/session", json={"login": "ada", "password": "wrong"})
     first = service.call("admin", "GET", "/admin/audit", params={"limit": 2}).json()
     (newest, _) = first["entries"]
     assert (newest["action"], newest["subject"], newest["actor"]) == ("sign-in.failed", "account:ada", None)
     rest = service.call("admin", "GET", "/admin/audit", params={"after": first["next_after"]}).json()
-    ids = [each["id"] for each in first["entries"] + rest["entries"]]
+    ids = [entry["id"] for entry in first["entries"] + rest["entries"]]
     assert ids == sorted(ids, reverse=True)
     assert rest["next_after"] is None
     wanted = {"subject": f"competition:{slug}", "action": "competition.created"}
@@ -69,14 +69,14 @@ def test_admins_read_it_page_by_page(service: Service) -> None:
         assert service.call(who, "GET", "/admin/audit").status_code == status
 
 
-def test_a_refused_act_is_no_act(service: Service) -> None:
+def test_a_refused_action_is_not_logged(service: Service) -> None:
     slug = service.competition()
     answer = service.call("organizer", "PATCH", f"/competitions/{slug}", json={"closes_at": "2001-01-01T00:00:00Z"})
     assert answer.status_code == 422
     assert audit_entries(service, "competition.changed") == []
 
 
-def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) -> None:
+def test_the_operator_can_create_a_reset_link(service: Service, operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["reset-link", "Ada"])
     assert printed.exit_code == 0
     link = printed.output.strip()
@@ -88,18 +88,20 @@ def test_the_operator_makes_a_reset_link(service: Service, operator: CliRunner) 
     assert audit_entries(service, "reset-link.made")[0][:2] == (None, "account:ada")
 
 
-def test_there_is_no_link_for_nobody(operator: CliRunner) -> None:
+def test_an_unknown_account_gets_no_reset_link(operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["reset-link", "nobody"])
     assert printed.exit_code == 1
     assert "no account 'nobody'" in str(printed.exception)
 
 
-def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service, operator: CliRunner) -> None:
+def test_the_operator_gives_roles_and_tokens(service: Service, operator: CliRunner) -> None:
     assert operator.invoke(admin.app, ["set-role", "eve", "organizer"]).output == "eve is now organizer.\n"
     assert audit_entries(service, "role.changed") == [
         (None, "account:eve", {"role": "participant"}, {"role": "organizer"}),
     ]
-    assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 403, "by a token of before"
+    assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 403, (
+        "the token is older than the role"
+    )
     service.tokens["eve"] = operator.invoke(admin.app, ["token", "eve"]).output.strip()
     assert service.call("eve", "POST", "/admin/invitations", json={}).status_code == 201
     service.tokens["new"] = operator.invoke(admin.app, ["create", "new"]).output.strip()
@@ -108,16 +110,16 @@ def test_the_operator_gives_roles_and_tokens_that_can_use_them(service: Service,
     assert "last admin" in str(refused.exception)
 
 
-def test_the_operator_makes_a_new_key_for_receipts(service: Service, operator: CliRunner) -> None:
+def test_the_operator_can_rotate_the_key_for_receipts(service: Service, operator: CliRunner) -> None:
     made = [operator.invoke(admin_installation.app, ["rotate-signing-key"]).output.strip() for _ in range(2)]
     published = service.http.get("/.well-known/kennel-keys.json").json()["keys"]
-    assert [each["kid"] for each in published] == made[::-1]
+    assert [key["kid"] for key in published] == made[::-1]
     assert [subject for _, subject, *_ in audit_entries(service, "signing-key.made")] == [
         f"signing-key:{kid}" for kid in made
     ]
 
 
-def test_the_operator_makes_an_admin_whose_token_can_do_everything(service: Service, operator: CliRunner) -> None:
+def test_the_operator_creates_an_admin_with_a_full_token(service: Service, operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["create-admin", "root"])
     service.tokens["root"] = printed.output.strip()
     assert service.call("root", "GET", "/me").json()["scopes"] == ["read", "submit", "organize"]

@@ -1,4 +1,4 @@
-"""Backups: made while the service runs, restored into another database and store, incremental, verified."""
+"""Backups: created while the service runs, restored into another database and store, incremental, verified."""
 
 import errno
 import gzip
@@ -39,7 +39,7 @@ BOARDS: Mapping[str, Mapping[str, str]] = {
 
 @pytest.fixture
 def new_settings(servers: Servers, settings: Settings, tmp_path: Path) -> Iterator[Settings]:
-    """Settings of an installation that nobody has started: an empty database, an empty folder of blobs."""
+    """Settings of a new installation: an empty database and an empty blob folder."""
     with empty_database(servers) as (app_url, owner_url):
         yield settings.model_copy(
             update={
@@ -53,11 +53,11 @@ def new_settings(servers: Servers, settings: Settings, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def kennel(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs ``kennel admin`` with settings in place of the environment's."""
+    """Runs ``kennel admin`` with the given settings instead of the environment's."""
 
     def run(settings: Settings, *arguments: object) -> Result:
         monkeypatch.setattr(data_folder, "settings_of", lambda _: settings)
-        result = CliRunner().invoke(admin_backups.app, [str(each) for each in arguments])
+        result = CliRunner().invoke(admin_backups.app, [str(argument) for argument in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -66,7 +66,7 @@ def kennel(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def judged_competition(service: Service) -> str:
-    """A competition with three entries, a label, and a tau."""
+    """Create a competition with three entries and a chosen tau."""
     slug = service.competition()
     for number, who in enumerate(("ada", "bob", "eve")):
         entry = service.scored(who, slug, noise_images(20 + number), note="ä\t\\N\nbackslash")
@@ -78,7 +78,7 @@ def judged_competition(service: Service) -> str:
 
 
 def boards_of(service: Service, slug: str) -> dict[str, bytes]:
-    """The bytes of every board."""
+    """Return the bytes of every board."""
     answers = {
         name: service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=dict(query))
         for name, query in BOARDS.items()
@@ -92,7 +92,7 @@ def stored_blobs(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("store", ["file", "s3"])
-def test_a_restored_installation_shows_the_same_boards_and_goes_on(
+def test_a_restored_installation_has_the_same_boards_and_works(
     service: Service,
     new_settings: Settings,
     kennel: Any,
@@ -123,10 +123,10 @@ def test_a_restored_installation_shows_the_same_boards_and_goes_on(
         )
         assert equal
         path = f"/competitions/{slug}/tracks/public/thresholds"
-        body = {"method": "manual", "tau": 0.9, "reason": "another"}
+        body = {"method": "manual", "tau": 0.9, "reason": "another tau"}
         assert other.call("organizer", "POST", path, json=body).status_code == 201
         after = other.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
-        assert after["tau"] == 0.9, "the change feed goes on"
+        assert after["tau"] == 0.9, "the change feed continues"
         assert other.scored("ada", slug, noise_images(31))["status"] == "scored"
         with other.context.sessions() as session:
             old = session.execute(text("SELECT count(*) FROM board_changes WHERE xid <> 3")).scalar_one()
@@ -136,7 +136,7 @@ def test_a_restored_installation_shows_the_same_boards_and_goes_on(
 
 
 @pytest.mark.root
-def test_what_root_restores_is_the_service_s(
+def test_files_that_root_restores_belong_to_the_service(
     service: Service, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:
     service.competition()
@@ -151,10 +151,10 @@ def test_what_root_restores_is_the_service_s(
     restored = [path.stat() for path in folder.rglob("*")]
     assert len(restored) > 3
     assert {status.st_uid for status in restored} == {account.uid}
-    assert {stat.S_IMODE(status.st_mode) & 0o077 for status in restored} == {0}, "nobody else reads entries"
+    assert {stat.S_IMODE(status.st_mode) & 0o077 for status in restored} == {0}, "other users cannot read entries"
 
 
-def test_a_further_backup_copies_what_is_new_alone(service: Service, kennel: Any, tmp_path: Path) -> None:
+def test_a_second_backup_copies_only_new_blobs(service: Service, kennel: Any, tmp_path: Path) -> None:
     slug = judged_competition(service)
     folder, settings = tmp_path / "backups", service.context.settings
     assert kennel(settings, "backup", folder).exit_code == 0
@@ -181,11 +181,11 @@ def test_a_further_backup_copies_what_is_new_alone(service: Service, kennel: Any
 
 
 def rename_as_older(folder: Path, name: str) -> None:
-    """Give a backup an earlier name: they are named by the second."""
+    """Give a backup an earlier name. Names of backups are times in seconds."""
     (folder / name).rename(folder / f"{int(name[:4]) - 1}{name[4:]}")
 
 
-def test_damage_is_found_and_nothing_is_restored_from_it(
+def test_a_damaged_backup_is_not_restored(
     service: Service, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:
     judged_competition(service)
@@ -222,16 +222,16 @@ def test_damage_is_found_and_nothing_is_restored_from_it(
 
 @pytest.fixture
 def later_tables(tmp_path: Path) -> Iterator[None]:
-    """A further migration, which adds a column."""
+    """Add a migration that adds a column."""
     with planted(tmp_path, 'op.execute("ALTER TABLE jobs ADD COLUMN planted TEXT")'):
         yield
 
 
 @pytest.mark.usefixtures("later_tables")
-def test_a_backup_of_earlier_tables_is_restored_into_a_running_service(
+def test_a_backup_of_earlier_tables_can_be_restored(
     servers: Servers, new_settings: Settings, kennel: Any, tmp_path: Path
 ) -> None:
-    """The first start has made the newest tables and an admin, which give way."""
+    """The first start has created the newest tables and an admin. The restore replaces them."""
     folder = tmp_path / "backups"
     with empty_database(servers) as (app_url, owner_url):
         migrations.upgrade(owner_url, APP, migrations.FIRST)
@@ -241,7 +241,7 @@ def test_a_backup_of_earlier_tables_is_restored_into_a_running_service(
     migrations.upgrade(new_settings.migration_url, APP)
     with running_service(new_settings):
         pass
-    with pytest.raises(Conflict, match="people have accounts"):
+    with pytest.raises(Conflict, match="has accounts of people"):
         kennel(new_settings, "restore", folder)
     engine = sqlalchemy.create_engine(new_settings.migration_url)
     with engine.begin() as connection:
@@ -252,7 +252,7 @@ def test_a_backup_of_earlier_tables_is_restored_into_a_running_service(
     engine.dispose()
 
 
-def test_two_backups_at_a_time_are_refused_and_unfinished_ones_removed(
+def test_parallel_backups_are_refused_and_unfinished_ones_deleted(
     service: Service, kennel: Any, tmp_path: Path
 ) -> None:
     folder = BackupFolder(tmp_path / "backups")
@@ -264,7 +264,7 @@ def test_two_backups_at_a_time_are_refused_and_unfinished_ones_removed(
     assert not unfinished.exists()
 
 
-def test_a_backup_onto_a_full_disk_is_one_sentence_and_no_backup(
+def test_a_backup_to_a_full_disk_fails_with_one_sentence(
     service: Service, kennel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_descriptor: int) -> None:

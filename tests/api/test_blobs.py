@@ -1,4 +1,4 @@
-"""The blob store in a folder and in S3 as moto imitates it, and a service whose store cannot be used."""
+"""The blob store in a folder and in moto's S3, and a service with an unusable store."""
 
 import errno
 import shutil
@@ -30,14 +30,14 @@ from tests.api.unusable_store import refusing_s3, unusable_folder
 from tests.factories import noise_images, zip_of
 from tests.privacy.requests import CODE
 
-__all__ = ["terminal"]  # a fixture is found by its name here
+__all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 
 MIB = 1 << 20
 
 
 @pytest.fixture(params=["file", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Blobs:
-    """A store."""
+    """A store in a folder or in S3."""
     if request.param == "file":
         return Blobs((tmp_path / "blobs").as_uri())
     settings = {"ENDPOINT": request.getfixturevalue("s3"), "ALLOW_HTTP": "true", "REGION": "us-east-1"}
@@ -47,12 +47,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def stream(mebibytes: int) -> AsyncIterator[bytes]:
-    """Chunks of one MiB, each of its own number."""
+    """Yield chunks of one MiB. All bytes of a chunk are its number."""
     for number in range(mebibytes):
         yield bytes([number]) * MIB
 
 
-def test_a_stream_is_stored_whole_and_read_piecewise(store: Blobs) -> None:
+def test_a_stream_is_stored_completely_and_read_in_parts(store: Blobs) -> None:
     received = anyio.run(lambda: store.receive("a/b.zip", stream(24), limit=24 * MIB))
     assert received.bytes == 24 * MIB
     with store.open("a/b.zip") as file:
@@ -68,7 +68,7 @@ def test_a_stream_over_the_limit_leaves_no_blob(store: Blobs) -> None:
     assert not store.exists("a/b.zip")
 
 
-def test_a_stream_that_breaks_off_leaves_nothing(store: Blobs, tmp_path: Path) -> None:
+def test_an_interrupted_stream_leaves_nothing(store: Blobs, tmp_path: Path) -> None:
     async def broken() -> AsyncIterator[bytes]:
         yield bytes(MIB)
         raise ConnectionError
@@ -79,13 +79,13 @@ def test_a_stream_that_breaks_off_leaves_nothing(store: Blobs, tmp_path: Path) -
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_bytes_of_a_slow_upload_wait_on_the_disk(store: Blobs) -> None:
-    """A hundred idle uploads of some MB had a GB of the web process."""
+def test_bytes_of_slow_uploads_are_buffered_on_the_disk(store: Blobs) -> None:
+    """Otherwise a hundred idle uploads of some MB would take a GB of the web process's memory."""
 
     async def peak() -> int:
         writer = store.writer("a/b.zip")
         tracemalloc.start()
-        for number in range(7 * 16):  # less than a part, as slow senders leave it
+        for number in range(7 * 16):  # less than a part, as from slow senders
             await writer.write(bytes([number]) * (MIB // 16))
         size = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
@@ -113,7 +113,7 @@ def test_a_full_disk_refuses_new_bytes_and_keeps_the_old(
     assert store.read("a/old.zip") == b"old"
 
 
-def test_a_disk_is_full_before_its_last_bytes(tmp_path: Path) -> None:
+def test_a_disk_keeps_its_reserve_free(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     with pytest.raises(OutOfSpace):
         anyio.run(lambda: Blobs(tmp_path.as_uri(), min_free_bytes=2 * free).receive("a", stream(1), limit=MIB))
@@ -121,8 +121,7 @@ def test_a_disk_is_full_before_its_last_bytes(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A disk of 100 MiB and 1,000 inodes, on which ten MiB and ``free_files`` inodes were free before this test's
-    files."""
+    """A disk of 100 MiB and 1,000 inodes. Before this test's files, 10 MiB and ``free_files`` inodes are free."""
     disk = SimpleNamespace(free_files=1000)
 
     def statvfs(_: Path) -> SimpleNamespace:
@@ -135,7 +134,7 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespa
     return disk
 
 
-def test_inodes_count_as_disk(tmp_path: Path, small_disk: SimpleNamespace) -> None:
+def test_free_inodes_count_as_free_space(tmp_path: Path, small_disk: SimpleNamespace) -> None:
     store = Blobs(tmp_path.as_uri(), min_free_bytes=6 * MIB)
     small_disk.free_files = 62
     for key in ("one", "two"):
@@ -146,7 +145,7 @@ def test_inodes_count_as_disk(tmp_path: Path, small_disk: SimpleNamespace) -> No
 
 
 @pytest.mark.usefixtures("small_disk")
-def test_free_space_is_watched_while_bytes_come(tmp_path: Path) -> None:
+def test_free_space_is_checked_while_bytes_arrive(tmp_path: Path) -> None:
     store = Blobs(tmp_path.as_uri(), min_free_bytes=7 * MIB)
     anyio.run(lambda: store.receive("small", stream(2), limit=9 * MIB))
     with pytest.raises(OutOfSpace):
@@ -155,7 +154,7 @@ def test_free_space_is_watched_while_bytes_come(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_disk")
-def test_parts_are_joined_where_there_is_room(tmp_path: Path) -> None:
+def test_parts_are_joined_if_there_is_space(tmp_path: Path) -> None:
     store = Blobs(tmp_path.as_uri(), min_free_bytes=6 * MIB)
     for key in ("one", "two"):
         anyio.run(partial(store.receive, key, stream(1), limit=MIB))
@@ -163,17 +162,17 @@ def test_parts_are_joined_where_there_is_room(tmp_path: Path) -> None:
     with pytest.raises(OutOfSpace):
         store.join(["one", "two"], "more")
     assert sorted(blob.key for blob in store.stored()) == ["both", "one", "two"]
-    assert len(list(tmp_path.iterdir())) == 3, "nor is anything left of it"
+    assert len(list(tmp_path.iterdir())) == 3, "the refused join leaves no files"
 
 
-def test_a_join_of_what_is_not_there_stores_nothing(store: Blobs) -> None:
+def test_joining_a_missing_part_stores_nothing(store: Blobs) -> None:
     store.write("a/one", b"1")
     with pytest.raises(NotFound):
         store.join(["a/one", "a/two"], "a/both")
     assert [blob.key for blob in store.stored()] == ["a/one"]
 
 
-def test_parts_for_s3_leave_the_disk_its_last_bytes(
+def test_parts_for_s3_keep_the_disks_reserve_free(
     settings: Settings, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"ENDPOINT": s3, "ALLOW_HTTP": "true", "REGION": "us-east-1", "ACCESS_KEY_ID": "key"}.items():
@@ -185,13 +184,13 @@ def test_parts_for_s3_leave_the_disk_its_last_bytes(
             anyio.run(partial(blobs_of(settings.model_copy(update=update)).receive, "a", stream(1), limit=MIB))
 
 
-def test_a_file_is_stored_whole(store: Blobs, tmp_path: Path) -> None:
+def test_a_file_is_stored_completely(store: Blobs, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(range(256)) * 4096 * 12)
     store.write_file("f", tmp_path / "large")
     assert store.read("f") == (tmp_path / "large").read_bytes()
 
 
-def test_blobs_come_and_go(store: Blobs, tmp_path: Path) -> None:
+def test_blobs_can_be_replaced_and_deleted(store: Blobs, tmp_path: Path) -> None:
     store.write("k", b"one")
     store.write("k", b"two")
     assert store.read("k") == b"two"
@@ -205,7 +204,7 @@ def test_blobs_come_and_go(store: Blobs, tmp_path: Path) -> None:
 
 
 def uses(store: Blobs, file: Path) -> dict[str, Callable[[], object]]:
-    """Everything that is done with a store, by name."""
+    """Return all operations on a store, by name."""
     now = datetime.now(UTC)
     return {
         "size": lambda: store.size("k"),
@@ -233,7 +232,7 @@ def uses(store: Blobs, file: Path) -> dict[str, Callable[[], object]]:
     ("status", "code"),
     [(503, "SlowDown"), (403, "InvalidAccessKeyId"), (400, "ExpiredToken"), (301, "PermanentRedirect"), (500, "")],
 )
-def test_a_store_that_refuses_is_unavailable(
+def test_a_refusing_store_is_unavailable(
     status: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_store, "MAX_RETRIES", 0)
@@ -251,7 +250,7 @@ def test_a_store_that_refuses_is_unavailable(
     assert address not in error.value.message
 
 
-def test_a_bucket_that_does_not_exist_is_unavailable(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bucket_is_unavailable(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"ENDPOINT": s3, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "k", "SECRET_ACCESS_KEY": "s"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     (tmp_path / "file").write_bytes(b"x")
@@ -261,13 +260,13 @@ def test_a_bucket_that_does_not_exist_is_unavailable(s3: str, tmp_path: Path, mo
             uses(store, tmp_path / "file")[name]()
 
 
-def test_a_folder_that_cannot_be_used_is_unavailable(settings: Settings, tmp_path: Path) -> None:
+def test_an_unusable_folder_is_unavailable(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     store = blobs_of(settings)
     store.write("k", b"x")
     with unusable_folder(settings):
         for name, use in uses(store, tmp_path / "file").items():
-            if name not in {"stored", "older_than"}:  # to obstore, a folder that is none has no blobs
+            if name not in {"stored", "older_than"}:  # for obstore, a missing folder has no blobs
                 with pytest.raises(StoreUnavailable):
                     use()
     assert store.read("k") == b"x"
@@ -278,12 +277,14 @@ ZIP = zip_of(noise_images(9))
 
 
 def require_unavailable(answer: Any) -> None:
-    """The answer is 503 with the sentence and when to try again."""
+    """Require a 503 with the sentence and the time to retry."""
     assert (answer.status_code, answer.headers.get("Retry-After")) == (503, str(RETRY_SECONDS)), answer.text
     assert (answer.json()["type"], answer.json()["title"]) == ("urn:kennel:problem:blob-store", SENTENCE)
 
 
-def test_what_needs_the_store_is_503_and_goes_on_afterwards(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_that_need_the_store_are_503_until_it_is_back(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(8))
     sprite = entry["sprite"].removeprefix("/api/v1")
@@ -312,7 +313,7 @@ def test_what_needs_the_store_is_503_and_goes_on_afterwards(service: Service, ca
     assert service.call("ada", "GET", data).content == b"read me"
 
 
-def test_the_client_says_that_the_store_cannot_be_used(
+def test_the_client_reports_an_unusable_store(
     terminal: CliTerminal, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()

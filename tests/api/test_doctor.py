@@ -1,4 +1,4 @@
-"""``kennel admin installation doctor``: nothing is wrong with an installation that is well; a fault is found."""
+"""``kennel admin installation doctor`` finds each fault, and none in a healthy installation."""
 
 import json
 import os
@@ -83,13 +83,13 @@ def running(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def service(running: tuple[Service, Servers]) -> Service:
-    """The service of all tests of this module."""
+    """The service for all tests of this module."""
     return running[0]
 
 
 @pytest.fixture
 def installation(service: Service) -> Iterator[Installation]:
-    """The installation as the service's own role sees it, with workers; what tests write is rolled back."""
+    """The installation as the service's database role sees it, with workers. Writes of tests are rolled back."""
     engine = engine_of(service.context.settings)
     with engine.connect() as connection, connection.begin() as outer:
         sessions = sessionmaker(connection, join_transaction_mode="create_savepoint", expire_on_commit=False)
@@ -99,7 +99,7 @@ def installation(service: Service) -> Iterator[Installation]:
 
 
 def with_workers(installation: Installation, **changes: object) -> Installation:
-    """The installation with a worker for all queues, of this version."""
+    """Add a worker of this version for all queues."""
     report = {
         "version": product_version(),
         "migration": migrations.newest_revision(),
@@ -112,7 +112,7 @@ def with_workers(installation: Installation, **changes: object) -> Installation:
 
 @contextmanager
 def answering(status: int, body: bytes = b"{}") -> Iterator[str]:
-    """A server that answers everything alike; its address."""
+    """The address of a server with the same response to all requests."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -125,7 +125,7 @@ def answering(status: int, body: bytes = b"{}") -> Iterator[str]:
         do_GET = do_POST = do_PUT = _answer  # noqa: N815
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
@@ -136,7 +136,7 @@ def answering(status: int, body: bytes = b"{}") -> Iterator[str]:
 
 
 def changed(installation: Installation, **settings: Any) -> Installation:
-    """The installation with other settings."""
+    """Return the installation with other settings."""
     made = replace(installation, settings=installation.settings.model_copy(update=settings))
     return with_workers(made)
 
@@ -145,7 +145,7 @@ def changed(installation: Installation, **settings: Any) -> Installation:
 def as_superuser(
     running: tuple[Service, Servers], installation: Installation, *statements: str
 ) -> Iterator[Installation]:
-    """The installation as a superuser sees it, after statements that are rolled back."""
+    """The installation as a superuser sees it, after these statements. They are rolled back."""
     service, servers = running
     name = make_url(service.context.settings.database_url.get_secret_value()).database
     engine = create_engine(make_url(servers.postgres.admin_url).set(database=name))
@@ -159,7 +159,7 @@ def as_superuser(
 
 @contextmanager
 def configured(installation: Installation, name: str, value: str) -> Iterator[Installation]:
-    """The installation while its queue server has another configuration."""
+    """The installation with another configuration of its queue server."""
     with installation.queue_server() as client:
         before = client.config_get(name)[name]
         client.config_set(name, value)
@@ -184,7 +184,7 @@ def without_zip(service: Service, installation: Installation) -> Iterator[Instal
 
 @contextmanager
 def readable_secret(installation: Installation) -> Iterator[Installation]:
-    """The installation with a file of secrets that everybody reads."""
+    """The installation with a secret file that everybody can read."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "redis_password"
         file.write_text("secret")
@@ -194,7 +194,7 @@ def readable_secret(installation: Installation) -> Iterator[Installation]:
 
 
 def with_rows(installation: Installation, *rows: Any) -> Installation:
-    """The installation with these rows, each of which may need those before it."""
+    """Add rows to the installation. A row may refer to earlier ones."""
     with installation.sessions() as session:
         for row in rows:
             session.add(row)
@@ -204,14 +204,14 @@ def with_rows(installation: Installation, *rows: Any) -> Installation:
 
 
 def job(**values: Any) -> Job:
-    """A job of nothing, that was due long ago."""
+    """Return a job without a submission that was due long ago."""
     then = datetime.now(UTC) - LONG_AGO
     usual = {"queue": "check", "state": "waiting", "priority": 0, "turn": 0, "attempts": 0}
     return Job(**{**usual, "due_at": then, "created_at": then, **values})
 
 
 def overdue(**values: Any) -> dict[str, Any]:
-    """What a mail and a call of a webhook have in common."""
+    """Return the common fields of a mail and a webhook delivery."""
     then = datetime.now(UTC) - LONG_AGO
     return {
         "subject": "",
@@ -225,13 +225,13 @@ def overdue(**values: Any) -> dict[str, Any]:
 
 
 def refused_mail() -> Mail:
-    """A mail that the server has refused for good."""
+    """Return a mail that the server has refused permanently."""
     refused = {"state": "failed", "error": "550 no such user", "due_at": datetime.now(UTC)}
     return Mail(recipient="ada@example.org", **overdue(**refused))
 
 
 def with_late_delivery(installation: Installation) -> Installation:
-    """The installation with a webhook whose call is late."""
+    """Add a late webhook delivery to the installation."""
     with installation.sessions() as session:
         account = session.execute(text("SELECT min(id) FROM accounts")).scalar_one()
     hook = Webhook(account_id=account, url="https://example.org", secret="s", created_at=datetime.now(UTC))
@@ -240,40 +240,39 @@ def with_late_delivery(installation: Installation) -> Installation:
 
 
 class Case:
-    """What a break may use."""
+    """Tools for breaking an installation."""
 
     def __init__(self, running: tuple[Service, Servers], installation: Installation, patch: Patch) -> None:
         self.running, self.installation, self.patch = running, installation, patch
 
     def with_server_settings(self, **values: Any) -> Installation:
-        """The installation on a database server with other settings."""
+        """The installation with other settings of the database server."""
         self.patch.setattr(database, "server_settings", lambda session: server_settings(session)._replace(**values))
         return self.installation
 
     def with_info(self, **values: Any) -> Installation:
-        """The installation with a queue server that says other things of itself."""
+        """The installation with other information from the queue server."""
         info = queue_server._info(self.installation)
         self.patch.setattr(queue_server, "_info", lambda _: {**info, **values})
         return self.installation
 
     def patched(self, owner: object, name: str, value: object) -> Installation:
-        """The installation with something else in place of an attribute."""
+        """The installation with a replaced attribute."""
         self.patch.setattr(owner, name, value)
         return self.installation
 
     def changed(self, **settings: Any) -> Installation:
-        """The installation with other settings."""
         return changed(self.installation, **settings)
 
 
 def fail(*_: object, **__: object) -> Any:
-    """Do what a store does that forbids it."""
+    """Raise the error of a store that forbids access."""
     raise PermissionError("403 Forbidden")
 
 
 @contextmanager
 def refusing_store(case: Case) -> Iterator[Installation]:
-    """The installation with a store whose public address refuses."""
+    """The installation with a refusing public address of the store."""
     with answering(403) as url:
 
         def sign(*_: object) -> str:
@@ -287,14 +286,14 @@ def refusing_store(case: Case) -> Iterator[Installation]:
 
 @contextmanager
 def public(case: Case, status: int, **settings: Any) -> Iterator[Installation]:
-    """The installation behind something that answers like this."""
+    """The installation behind a server with this status."""
     with answering(status) as url:
         yield case.changed(public_url=url, **settings)
 
 
 @contextmanager
 def blind_scanner(case: Case) -> Iterator[Installation]:
-    """The installation with a clamd that has no signatures."""
+    """The installation with a clamd without signatures."""
     with running_clamd() as server:
         server.signature = b"something else"
         yield case.changed(clamd=server.address)
@@ -302,7 +301,7 @@ def blind_scanner(case: Case) -> Iterator[Installation]:
 
 @contextmanager
 def other_issuer(case: Case) -> Iterator[Installation]:
-    """The installation with an issuer that calls itself otherwise."""
+    """The installation with an issuer of another name."""
     with answering(200, b'{"issuer": "https://other.example.org"}') as url:
         yield case.changed(oidc_issuer=url)
 
@@ -317,7 +316,7 @@ def away(case: Case) -> Installation:
 
 
 def swept(case: Case) -> Installation:
-    """The installation whose last sweep began an hour ago."""
+    """The installation with a last sweep that began an hour ago."""
     with case.installation.sessions() as session:
         sweeps.begin_sweep(session)
         session.execute(text("UPDATE last_sweep SET swept_at = now() - interval '1 hour'"))
@@ -427,7 +426,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
 }
 
 
-def test_every_check_has_a_test_that_breaks_it() -> None:
+def test_every_check_has_a_fault_to_find() -> None:
     assert list(BREAKS) == [check.name for check in CHECKS]
     assert len(CHECKS) >= 20
 
@@ -436,8 +435,8 @@ def test_every_check_has_a_test_that_breaks_it() -> None:
 def test_a_check_finds_its_fault(
     check: Check, running: tuple[Service, Servers], installation: Installation, monkeypatch: Patch
 ) -> None:
-    break_it, words = BREAKS[check.name]
-    broken = break_it(Case(running, installation, monkeypatch))
+    break_installation, words = BREAKS[check.name]
+    broken = break_installation(Case(running, installation, monkeypatch))
     with nullcontext(broken) if isinstance(broken, Installation) else broken as seen:
         outcome = outcome_of(check, seen)
     assert outcome.state == "wrong"
@@ -453,13 +452,13 @@ def test_too_few_inodes_are_a_fault(installation: Installation, monkeypatch: Pat
     assert (outcome.state, "too few bytes or inodes" in outcome.finding) == ("wrong", True)
 
 
-def test_addresses_that_nobody_can_confirm_are_a_fault(installation: Installation) -> None:
+def test_unconfirmable_addresses_are_a_fault(installation: Installation) -> None:
     (check,) = (check for check in surroundings.CHECKS if check.name == "mail server")
     outcome = outcome_of(check, changed(installation, require_confirmed_address=True, smtp_url=None))
     assert (outcome.state, "KENNEL_SMTP_URL" in outcome.finding) == ("wrong", True)
 
 
-def test_what_it_may_not_ask_is_no_fault(installation: Installation, monkeypatch: Patch) -> None:
+def test_forbidden_queries_are_not_a_fault(installation: Installation, monkeypatch: Patch) -> None:
     def refuse(*_: object) -> None:
         raise NoPermissionError("this user has no permissions to run the 'info' command")
 
@@ -470,7 +469,7 @@ def test_what_it_may_not_ask_is_no_fault(installation: Installation, monkeypatch
 
 @pytest.fixture
 def healthy(service: Service, installation: Installation, monkeypatch: Patch) -> Iterator[Installation]:
-    """The installation with everything that tests leave out: a server that survives a power cut, sweeps, web."""
+    """The installation with everything that tests leave out: a durable database server, sweeps and a web process."""
 
     def durable(session: Session) -> ServerSettings:
         return server_settings(session)._replace(fsync="on", full_page_writes="on", synchronous_commit="on")
@@ -482,7 +481,7 @@ def healthy(service: Service, installation: Installation, monkeypatch: Patch) ->
         yield changed(installation, public_url=url, sweep_seconds=60, min_free_bytes=0)
 
 
-def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
+def test_a_healthy_installation_has_no_faults(healthy: Installation) -> None:
     before = _probes(healthy)
     outcomes = list(examine(healthy))
     assert [outcome for outcome in outcomes if outcome.state == "wrong"] == []
@@ -502,15 +501,15 @@ def test_nothing_is_wrong_where_all_is_well(healthy: Installation) -> None:
 
 
 def _probes(installation: Installation) -> set[str]:
-    """The objects that the doctor has left in the blob store."""
+    """Return the doctor's leftover objects in the blob store."""
     return set(chain.from_iterable(installation.blobs.older_than("uploads/", datetime.now(UTC) + timedelta(days=1))))
 
 
 @pytest.mark.parametrize(("queues", "state"), [(["sweep", "uploads", "check"], "ok"), (["check", "score"], "wrong")])
-def test_workers_that_start_with_what_waits_are_no_fault(
+def test_workers_that_start_on_demand_are_not_a_fault(
     installation: Installation, queues: list[str], state: str
 ) -> None:
-    """But those that check and sweep are always there."""
+    """Only workers that check and sweep must always run."""
     from_zero = with_workers(changed(installation, workers_from_zero=True), queues=queues)
     assert {outcome.name: outcome for outcome in examine(from_zero)}["workers"].state == state
 
@@ -522,11 +521,11 @@ OUTSIDE = {
     "oidc_issuer": f"http://{CLOSED_PORT}",
     "clamd": CLOSED_PORT,
 }
-"""What lies outside of the service, and cannot be reached."""
+"""Unreachable addresses outside the service."""
 
 
 def outside(installation: Installation, commands: Sequence[Command], names: Iterable[str]) -> set[str]:
-    """The states of these checks on a machine with these processes, where nothing outside can be reached."""
+    """Return the states of these checks on a machine with these processes that cannot reach other machines."""
     here = with_workers(replace(changed(installation, **OUTSIDE), commands=lambda: commands))
     outcomes = [outcome_of(of_name(name), here) for name in names]
     assert [outcome.remedy for outcome in outcomes if outcome.state == "skipped" and outcome.remedy] == []
@@ -546,20 +545,20 @@ def outside(installation: Installation, commands: Sequence[Command], names: Iter
     ],
     ids=["gpu", "cpu", "gpu and web", "gpu and sweep", "unknown queues", "no worker", "nothing"],
 )
-def test_what_lies_outside_is_checked_unless_only_workers_run(
+def test_outside_addresses_are_checked_unless_only_workers_run(
     commands: Sequence[Command], state: str, installation: Installation
 ) -> None:
-    """A container or pod that scores has no way out; where web runs, the same is a fault."""
+    """A container or pod that scores cannot reach other machines. On a machine with a web process, that is a fault."""
     assert outside(installation, commands, ("public address", "malware scanner", "OpenID Connect")) == {state}
 
 
-def test_a_worker_that_checks_needs_a_way_to_the_malware_scanner_alone(installation: Installation) -> None:
+def test_a_checking_worker_must_only_reach_the_malware_scanner(installation: Installation) -> None:
     checking = [GPU, worker_command("check", CHECKING_QUEUES)]
     assert outside(installation, checking, ("public address", "OpenID Connect")) == {"skipped"}
     assert outside(installation, checking, ("malware scanner",)) == {"wrong"}
 
 
-def test_a_wrong_answer_is_a_fault_where_only_workers_run(installation: Installation, monkeypatch: Patch) -> None:
+def test_a_wrong_response_is_a_fault_if_only_workers_run(installation: Installation, monkeypatch: Patch) -> None:
     with answering(404) as url:
         here = replace(changed(installation, public_url=url), commands=lambda: [GPU])
         assert outcome_of(of_name("public address"), here).state == "wrong"
@@ -572,14 +571,12 @@ def test_a_wrong_answer_is_a_fault_where_only_workers_run(installation: Installa
     assert outcome_of(of_name("public address"), here).state == "wrong"
 
 
-def test_command_lines_are_those_of_processes() -> None:
+def test_command_lines_are_read_from_processes() -> None:
     assert [sys.executable, *sys.orig_argv[1:]][1:] in [list(command)[1:] for command in command_lines()]
 
 
-def test_the_web_process_names_the_metrics_folder_if_the_shell_does_not(
-    installation: Installation, tmp_path: Path
-) -> None:
-    """Units name it for the service's processes alone: a command that had it would add files to it."""
+def test_the_metrics_folder_is_read_from_the_web_process(installation: Installation, tmp_path: Path) -> None:
+    """systemd units set the folder only for the service's processes, because a command would add files to it."""
     here = changed(installation, metrics_port=9100)
     web = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)", *web_command("127.0.0.1", 1, 2)]
     environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
@@ -591,11 +588,11 @@ def test_the_web_process_names_the_metrics_folder_if_the_shell_does_not(
     assert outcome.state == "ok"
 
 
-def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> None:
+def test_checks_of_an_absent_database_are_skipped(healthy: Installation) -> None:
     broken = replace(healthy, sessions=away(Case((None, None), healthy, None)).sessions)  # type: ignore[arg-type]
     outcomes = {outcome.name: outcome for outcome in examine(with_workers(broken))}
     assert outcomes["clock"] == Outcome("clock", "skipped", "not checked, because of database")
-    # That of migrations is skipped itself, and what needs it is, too.
+    # The check of migrations is skipped, and so are the checks that need it.
     assert outcomes["rights"].state == "skipped"
     assert {name for name, outcome in outcomes.items() if outcome.state == "wrong"} == {"database"}
 
@@ -604,7 +601,7 @@ def test_what_cannot_be_reached_has_no_other_faults(healthy: Installation) -> No
     ("method", "words"),
     [("write", "written to"), ("read", "read"), ("older_than", "listed"), ("delete_all", "deleted from")],
 )
-def test_the_blob_store_says_what_it_does_not_allow(
+def test_the_finding_names_what_the_blob_store_forbids(
     method: str, words: str, installation: Installation, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(Blobs, method, fail)
@@ -613,7 +610,7 @@ def test_the_blob_store_says_what_it_does_not_allow(
     assert finding == f"The blob store cannot be {words}: PermissionError: 403 Forbidden"
 
 
-def test_the_blob_store_says_why_s3_refuses(installation: Installation, monkeypatch: Patch) -> None:
+def test_the_finding_has_the_reason_of_s3(installation: Installation, monkeypatch: Patch) -> None:
     with refusing_s3(403, "RequestTimeTooSkewed") as address:
         for name, value in {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "key"}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
@@ -625,14 +622,14 @@ def test_the_blob_store_says_why_s3_refuses(installation: Installation, monkeypa
 
 
 def of_name(name: str) -> Check:
-    """The check of that name."""
+    """Return a check by name."""
     (check,) = (check for check in CHECKS if check.name == name)
     return check
 
 
 @contextmanager
 def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount]]:
-    """A folder of the account that parts run as under root."""
+    """A folder of the service's account, which parts use when root starts them."""
     account = system_account(SERVICE)
     assert account is not None
     folder = Path(tempfile.mkdtemp(prefix="kennel-test-"))
@@ -645,8 +642,8 @@ def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount
 
 
 @pytest.mark.root
-def test_root_leaves_no_folders_that_the_service_cannot_write_to(installation: Installation) -> None:
-    """The doctor comes before the first entry: what it makes is what the service writes to."""
+def test_folders_that_root_creates_belong_to_the_service(installation: Installation) -> None:
+    """The doctor can run before the first entry, so the service must be able to write to its folders."""
     with folder_of_the_service() as (folder, account):
         asked = changed(installation, blob_url=(folder / "blobs").as_uri(), scratch=folder / "scratch")
         for check in (*blob_store.CHECKS[:2], of_name("scratch")):
@@ -656,7 +653,7 @@ def test_root_leaves_no_folders_that_the_service_cannot_write_to(installation: I
 
 
 @pytest.mark.root
-def test_root_does_not_find_writable_what_the_service_cannot_write_to(installation: Installation) -> None:
+def test_root_finds_folders_that_the_service_cannot_write_to(installation: Installation) -> None:
     with folder_of_the_service(0o500) as (folder, _):
         asked = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")
         store, scratch = (outcome_of(check, asked) for check in (blob_store.CHECKS[0], of_name("scratch")))
@@ -664,14 +661,16 @@ def test_root_does_not_find_writable_what_the_service_cannot_write_to(installati
     assert "Permission denied" in scratch.finding
 
 
-def test_later_tables_are_no_fault(running: tuple[Service, Servers], installation: Installation) -> None:
+def test_later_tables_are_not_a_fault(running: tuple[Service, Servers], installation: Installation) -> None:
     (check,) = (check for check in database.CHECKS if check.name == "migrations")
     with as_superuser(running, installation, "UPDATE alembic_version SET version_num = '9999'") as later:
         outcome = outcome_of(check, later)
     assert (outcome.state, "9999, later than this version's" in outcome.finding) == ("ok", True)
 
 
-def test_an_installation_without_any_sweep(running: tuple[Service, Servers], installation: Installation) -> None:
+def test_an_installation_without_a_sweep_is_a_fault(
+    running: tuple[Service, Servers], installation: Installation
+) -> None:
     (check,) = (check for check in CHECKS if check.name == "sweeps")
     with as_superuser(running, installation, "DELETE FROM last_sweep") as never_swept:
         assert outcome_of(check, never_swept).finding.startswith("No sweep has ever run")
@@ -684,7 +683,7 @@ def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
     assert "can claim any address" in outcome_of(check, trusting).finding
 
 
-def test_weights_of_another_machine_are_those_that_its_workers_report(installation: Installation) -> None:
+def test_weights_on_other_machines_are_read_from_worker_reports(installation: Installation) -> None:
     (check,) = (check for check in machine.CHECKS if check.name == "weights")
     elsewhere = changed(installation, weights_dir=Path("/no/weights"))
     assert outcome_of(check, elsewhere).state == "ok"
@@ -697,7 +696,7 @@ def test_weights_of_another_machine_are_those_that_its_workers_report(installati
     assert outcome_of(check, with_workers(elsewhere, queues=["check"])).state == "skipped"
 
 
-def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, monkeypatch: Patch) -> None:
+def test_the_command_prints_remedies_and_sets_its_status(healthy: Installation, monkeypatch: Patch) -> None:
     monkeypatch.setattr(data_folder, "settings_of", lambda _: healthy.settings)
     monkeypatch.setattr(Installation, "workers", [])
     result = CliRunner().invoke(admin_installation.app, ["doctor"])
@@ -707,7 +706,7 @@ def test_the_command_prints_remedies_and_has_a_status(healthy: Installation, mon
     assert "\n         Start a worker for these queues" in result.stdout
     result = CliRunner().invoke(admin_installation.app, ["doctor", "--json"])
     assert result.exit_code == 1
-    wrong = {each["name"]: each["remedy"] for each in json.loads(result.stdout) if each["state"] == "wrong"}
+    wrong = {check["name"]: check["remedy"] for check in json.loads(result.stdout) if check["state"] == "wrong"}
     assert set(wrong) == {"workers"}
     monkeypatch.setattr(Installation, "workers", with_workers(healthy).workers)
     assert CliRunner().invoke(admin_installation.app, ["doctor"]).exit_code == 0

@@ -1,4 +1,4 @@
-"""Liveness, readiness, and the metrics of a service that works, those of KEDA's triggers too."""
+"""Liveness, readiness and metrics of a working service, including the metrics of KEDA's triggers."""
 
 import os
 import re
@@ -38,43 +38,47 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def bearing(service: Service, token: str = TOKEN) -> Any:
-    """The answer of ``/metrics`` to a token."""
+    """Request ``/metrics`` with a token."""
     return service.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
 
 
 def samples_of(text: str) -> Samples:
-    """The samples of an exposition, by name and labels."""
+    """Return the samples of an exposition by name and labels."""
     families = text_string_to_metric_families(text)
-    return {(each.name, frozenset(each.labels.items())): each.value for family in families for each in family.samples}
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
 
 
 def changes(before: Samples, after: Samples, name: str, **labels: str) -> float:
-    """By how much a sample has grown."""
+    """Return the growth of a sample."""
     key = (name, frozenset(labels.items()))
     return after.get(key, 0) - before.get(key, 0)
 
 
 @pytest.fixture
 def metrics(service: Service) -> Any:
-    """Reads the metrics as Prometheus does, those of the queues without a cache."""
+    """Reads the metrics like Prometheus, without the cache for queues."""
     state: Any = service.app.state
     state.settings = state.settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
     state.queue_metrics._load = TimedValue(state.queue_metrics._read, 0)
     return lambda: samples_of(bearing(service).text)
 
 
-def test_a_process_lives_and_is_ready(service: Service) -> None:
+def test_a_working_process_is_live_and_ready(service: Service) -> None:
     assert service.http.get("/healthz").json() == {"status": "ok"}
     answer = service.http.get("/readyz")
     assert answer.json() == dict.fromkeys(("database", "clock", "migrations", "broker", "blobs"), "ok")
     assert answer.status_code == 200
 
 
-def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_names_the_fault(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     state: Any = service.app.state
 
     def broken() -> None:
-        raise OSError("the store is away")
+        raise OSError("the store is absent")
 
     monkeypatch.setattr(state.blobs, "require_usable", broken)
     state.readiness = readiness_of(state)
@@ -85,34 +89,34 @@ def test_readiness_names_what_is_wrong(service: Service, monkeypatch: pytest.Mon
 
 @contextmanager
 def silent_server() -> Iterator[tuple[socket.socket, str]]:
-    """A server that takes connections and never answers, and its address."""
+    """A server that accepts connections and never responds, and its address."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         yield server, f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def app_beside(service: Service, **changes: Any) -> FastAPI:
-    """Another web process with other settings."""
+def another_app(service: Service, **changes: Any) -> FastAPI:
+    """Create another application with other settings."""
     return create_app(service.app.state.settings.model_copy(update=changes))
 
 
-def test_readiness_is_answered_while_redis_and_postgresql_are_silent(service: Service) -> None:
+def test_readiness_responds_while_redis_and_postgresql_are_silent(service: Service) -> None:
     with silent_server() as (_, address):
         addresses = {
             "redis_url": SecretStr(f"redis://{address}/0"),
             "database_url": SecretStr(f"postgresql+psycopg2://kennel@{address}/kennel"),
         }
-        http = TestClient(app_beside(service, readiness_seconds=0.5, **addresses))
+        http = TestClient(another_app(service, readiness_seconds=0.5, **addresses))
         for path in ("/readyz", f"{API}/ready"):
             answer = http.get(path)
             silent = dict.fromkeys(("database", "clock", "migrations", "broker"), "NoAnswer")
             assert (answer.status_code, answer.json()) == (503, silent | {"blobs": "ok"})
         threads = [thread for thread in threading.enumerate() if thread.name == "readiness"]
-        assert len(threads) == len(silent), "what has not answered is not asked again"
+        assert len(threads) == len(silent), "silent servers are not queried again"
 
 
-def test_probes_of_a_silent_redis_take_no_thread_from_visitors(service: Service) -> None:
+def test_probes_of_a_silent_redis_leave_threads_for_visitors(service: Service) -> None:
     with silent_server() as (redis, address), ThreadPoolExecutor(60) as probes:
-        app = app_beside(service, readiness_seconds=60, redis_url=SecretStr(f"redis://{address}/0"))
+        app = another_app(service, readiness_seconds=60, redis_url=SecretStr(f"redis://{address}/0"))
         with serve(app) as url:
             answers = [probes.submit(httpx.get, f"{url}/readyz", timeout=120) for _ in range(60)]
             connection, _ = redis.accept()
@@ -126,11 +130,11 @@ def test_probes_of_a_silent_redis_take_no_thread_from_visitors(service: Service)
 def test_a_read_only_database_is_503_and_named(service: Service) -> None:
     url = make_url(service.app.state.settings.database_url.get_secret_value())
     read_only = url.update_query_dict({"options": "-c default_transaction_read_only=on"})
-    app = app_beside(service, database_url=SecretStr(read_only.render_as_string(hide_password=False)))
+    app = another_app(service, database_url=SecretStr(read_only.render_as_string(hide_password=False)))
     with TestClient(app) as http:
         answer = http.get("/readyz")
         assert (answer.status_code, answer.json()["database"]) == (503, "ReadOnlyServer")
-        assert http.get(f"{API}/competitions").status_code == 200, "what only reads is answered"
+        assert http.get(f"{API}/competitions").status_code == 200, "requests that only read succeed"
         person = {"handle": "zoe", "email": "zoe@example.org", "password": "a long password of zoe"}
         written = http.post(f"{API}/accounts", json=person)
         assert (written.status_code, written.headers.get("Retry-After")) == (503, str(RETRY_SECONDS)), written.text
@@ -157,10 +161,10 @@ def test_a_queue_server_that_refuses_writes_is_named(service: Service) -> None:
         ("0051", 503, r"made by a development version .* \(migration 0051\)"),
     ],
 )
-def test_tables_of_a_later_version_are_ready_and_earlier_ones_are_not(
+def test_later_tables_are_ready_and_earlier_ones_are_not(
     service: Service, monkeypatch: pytest.MonkeyPatch, revision: str | None, status: int, outcome: str
 ) -> None:
-    """While a new version is rolled out, the processes of the previous one are in use."""
+    """During the rollout of a new version, processes of the previous version still run."""
     monkeypatch.setattr(migrations, "current_revision", lambda _: revision)
     state: Any = service.app.state
     state.readiness = readiness_of(state)
@@ -169,7 +173,7 @@ def test_tables_of_a_later_version_are_ready_and_earlier_ones_are_not(
     assert re.search(outcome, answer.json()["migrations"])
 
 
-def test_metrics_are_for_the_operator(service: Service, metrics: Any) -> None:
+def test_metrics_need_the_operators_token(service: Service, metrics: Any) -> None:
     assert bearing(service, "another").status_code == 401
     assert service.http.get("/metrics").status_code == 401
     assert bearing(service).status_code == 200
@@ -178,7 +182,7 @@ def test_metrics_are_for_the_operator(service: Service, metrics: Any) -> None:
     assert bearing(service).status_code == 404
 
 
-def test_an_entry_is_in_the_metrics_from_its_upload_to_its_score(service: Service, metrics: Any) -> None:
+def test_metrics_follow_an_entry_from_upload_to_score(service: Service, metrics: Any) -> None:
     slug = service.competition()
     before = metrics()
     images = noise_images(9)
@@ -223,7 +227,7 @@ def test_a_failure_is_counted_by_its_reason(
     assert [record.exc_info for record in failed] == [None]
 
 
-def test_metrics_are_answered_while_the_database_is_away(service: Service, metrics: Any) -> None:
+def test_metrics_work_without_the_database(service: Service, metrics: Any) -> None:
     state: Any = service.app.state
 
     def away() -> None:
@@ -239,19 +243,19 @@ AGE, JOBS = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
 
 
 def values_of(name: str, samples: Any) -> dict[tuple[str, str], float]:
-    """By metric and queue: what each trigger of a worker reads."""
+    """Return the values of each trigger of a worker, by metric and queue."""
     return {
         (metric, labels["queue"]): samples[metric, frozenset(labels.items())]
         for metric, labels, _ in triggers_of(EXAMPLE, name)
     }
 
 
-def test_a_queue_with_nothing_in_it_needs_no_pod(service: Service, metrics: Any) -> None:
+def test_an_empty_queue_needs_no_pod(service: Service, metrics: Any) -> None:
     for name in SCALED:
         assert set(values_of(name, metrics()).values()) == {0.0}
 
 
-def test_what_waits_starts_a_pod(service: Service, metrics: Any) -> None:
+def test_a_waiting_job_starts_a_pod(service: Service, metrics: Any) -> None:
     slug = service.competition()
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
     values = values_of("worker-check", metrics())

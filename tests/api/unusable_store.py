@@ -1,4 +1,4 @@
-"""Blob stores that cannot be used."""
+"""Unusable blob stores."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +11,7 @@ from scorer.settings import Settings
 
 @contextmanager
 def unusable_folder(settings: Settings) -> Iterator[None]:
-    """A file in place of the store's folder: whatever is done to it fails, also for root. Afterwards the folder is
-    there again."""
+    """Replace the store's folder with a file, so all operations fail, even for root. Restore the folder at the end."""
     folder = folder_of(settings.blob_url)
     assert folder is not None
     away = folder.with_name("away")
@@ -27,7 +26,7 @@ def unusable_folder(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def refusing_s3(status: int, code: str) -> Iterator[str]:
-    """The address of an S3 server that answers every request with an error."""
+    """The address of an S3 server that responds to every request with an error."""
     body = f"<Error><Code>{code}</Code><Message>No.</Message></Error>".encode()
 
     class Refusing(BaseHTTPRequestHandler):
@@ -45,7 +44,7 @@ def refusing_s3(status: int, code: str) -> Iterator[str]:
             raise AttributeError(name)
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         thread = Thread(target=server.serve_forever)

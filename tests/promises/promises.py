@@ -202,7 +202,7 @@ PROMISES = (
     ),
     Promise(
         "A worker and a simultaneous cancellation agree on the outcome.",
-        f"{QUOTAS}::test_no_worker_begins_what_is_being_cancelled",
+        f"{QUOTAS}::test_no_worker_starts_an_entry_that_is_being_cancelled",
         "scorer/submissions/outcomes.py",
         "    job_queue.lock_unfinished(acting.session, submission.ref)\n",
         "",
@@ -294,7 +294,7 @@ PROMISES = (
     ),
     Promise(
         "No pick changes after the last uploads may have finished.",
-        "tests/api/teams/test_final_picks_and_code.py::test_after_the_close_picks_stand",
+        "tests/api/teams/test_final_picks_and_code.py::test_picks_cannot_change_after_the_close",
         "scorer/teams/final_picks.py",
         "    if not can_be_changed(state, now):",
         "    if state.phase is Phase.DRAFT:",

@@ -23,7 +23,7 @@ needs_tools = pytest.mark.skipif(
 
 
 def run(service: Service, folder: Path, *command: str) -> str:
-    """Run a program next to a zip and return its output. The environment has the address, Ada's token and GitHub's names."""
+    """Run a program next to a zip and return its output. It gets the address, Ada's token and GitHub's names."""
     (folder / "submission.zip").write_bytes(zip_of(noise_images(10)))
     variables = {"KENNEL_TOKEN": service.tokens["ada"], "GITHUB_REPOSITORY": "ada/dogs", "GITHUB_REF_NAME": "entry-7"}
     with serve(service.app) as url, working_worker(service):

@@ -1,4 +1,4 @@
-"""One's own entries through the API: explanation, would-be rank, sprite sheet, final picks, code, late entries."""
+"""A team's own entries through the API: explanation, would-be rank, sprite sheet, final picks, code, late entries."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 PRIVATE = {"track": "private"}
 LAST = ((11, 16), (12, 32))
-"""Seed and size of the images of two entries of the last minute; the second ones are too large."""
+"""Seed and image size of two entries of the last minute. The second size is too large."""
 
 
-# What is said of a score
+# Explanations of scores
 
 
-def test_an_entry_says_where_it_would_rank_and_why_it_is_penalised(service: Service) -> None:
+def test_an_entry_shows_its_would_be_rank_and_penalty(service: Service) -> None:
     slug = service.competition()
     near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
     first = service.scored("ada", slug, noise_images(10))["measurements"][0]
@@ -40,7 +40,9 @@ def test_an_entry_says_where_it_would_rank_and_why_it_is_penalised(service: Serv
     assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
     second = service.scored("ada", slug, near)["measurements"][0]
     assert second["penalised"]
-    assert (second["rank"], second["would_be_rank"]) == (None, 1), "it is not the team's best, and nobody else is there"
+    assert (second["rank"], second["would_be_rank"]) == (None, 1), (
+        "the entry is not the team's best, and the team is alone"
+    )
     factor = second["mifid"] / second["fid"]
     assert f"is below tau = {tau:.3f}" in second["explanation"]
     assert f"multiplied by {factor:.3g}" in second["explanation"]
@@ -48,7 +50,7 @@ def test_an_entry_says_where_it_would_rank_and_why_it_is_penalised(service: Serv
     assert (third["rank"], third["would_be_rank"]) == (2, 2)
 
 
-def test_a_copy_says_why_it_has_no_score(service: Service) -> None:
+def test_a_copy_explains_why_it_has_no_score(service: Service) -> None:
     slug = service.competition()
     (seen,) = service.scored("ada", slug, noise_images(1, 40, 16)[:8])["measurements"]
     assert (seen["rank"], seen["would_be_rank"]) == (None, None)
@@ -58,7 +60,7 @@ def test_a_copy_says_why_it_has_no_score(service: Service) -> None:
 # The sprite
 
 
-def test_the_sprite_shows_an_entrys_images_to_its_team_and_organizers(service: Service) -> None:
+def test_the_team_and_organizers_see_the_sprite_sheet(service: Service) -> None:
     slug = service.competition()
     images = noise_images(10)
     entry = service.scored("ada", slug, images)
@@ -78,7 +80,7 @@ def test_the_sprite_shows_an_entrys_images_to_its_team_and_organizers(service: S
     refused(service.call(None, "GET", path), 401, "no-token")
 
 
-def test_an_entry_that_was_not_checked_yet_or_is_rejected_has_none(service: Service) -> None:
+def test_an_unchecked_entry_has_no_sprite_sheet(service: Service) -> None:
     slug = service.competition()
     entry = service.entered("ada", slug, zip_of(noise_images(10)))
     assert entry["sprite"] is None
@@ -88,18 +90,18 @@ def test_an_entry_that_was_not_checked_yet_or_is_rejected_has_none(service: Serv
 # Picks
 
 
-def test_without_picks_the_best_public_entries_are_taken(service: Service) -> None:
+def test_without_picks_the_best_public_entries_count(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     refused(service.call("ada", "GET", path), 404, "no-team")
     entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11, 12)]
-    by_score = sorted(entries, key=lambda each: each["measurements"][0]["mifid"])
+    by_score = sorted(entries, key=lambda entry: entry["measurements"][0]["mifid"])
     seen = service.call("ada", "GET", path).json()
-    assert seen["submissions"] == [each["id"] for each in by_score[:2]]
+    assert seen["submissions"] == [entry["id"] for entry in by_score[:2]]
     assert (seen["chosen"], seen["most"], seen["picked_by"]) == (False, 2, None)
 
 
-def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -> None:
+def test_the_newest_picks_count_and_earlier_ones_stay_stored(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     ids = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
@@ -114,10 +116,10 @@ def test_picks_are_kept_as_history_and_the_newest_set_counts(service: Service) -
     assert service.call("ada", "PUT", path, json={"submissions": []}).json()["chosen"] is False
     with service.context.sessions() as session:
         rows = session.execute(text("SELECT submission_refs FROM pick_sets ORDER BY id")).scalars().all()
-    assert [len(each) for each in rows] == [2, 1, 0], "the same set again is no new choice"
+    assert [len(refs) for refs in rows] == [2, 1, 0], "repeating a set is not a new choice"
 
 
-def test_only_some_own_entries_with_a_possible_score_can_be_picked(
+def test_only_own_entries_with_a_possible_score_can_be_picked(
     service: Service,
 ) -> None:
     slug, other = service.competition(), service.competition()
@@ -134,7 +136,7 @@ def test_only_some_own_entries_with_a_possible_score_can_be_picked(
         problem = refused(service.call("ada", "PUT", path, json=body), 422, "not-pickable")
         faults[wrong] = [fault.replace(wrong, "X") for fault in problem["faults"]]
     reason = "X is not an entry of your team that has a score or may get one"
-    assert set(map(tuple, faults.values())) == {(reason,)}, "ids tell nothing"
+    assert set(map(tuple, faults.values())) == {(reason,)}, "the reason does not depend on the entry"
     assert service.call("ada", "GET", path).json()["chosen"] is False
 
 
@@ -143,7 +145,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
     path = f"/competitions/{slug}/picks"
     first = service.scored("ada", slug, noise_images(10))["id"]
     waiting = [service.submit("ada", slug, zip_of(noise_images(seed, 8, size))).json()["id"] for seed, size in LAST]
-    service.close(slug, ago=timedelta(0))  # uploads may still finish for a while
+    service.close(slug, ago=timedelta(0))  # uploads can still finish in the grace period
     picked = service.call("ada", "PUT", path, json={"submissions": waiting})
     assert picked.status_code == 200, picked.text
     assert (picked.json()["chosen"], picked.json()["submissions"]) == (True, waiting)
@@ -152,7 +154,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
         (row,) = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=PRIVATE).json()["entries"]
         return row["submission_id"], row["rank"]
 
-    assert place() == (first, 1), "until a pick has its score"
+    assert place() == (first, 1), "until the pick has a score"
     service.run_jobs()
     good, bad = waiting
     assert service.call("ada", "GET", f"/submissions/{bad}").json()["status"] == "rejected"
@@ -160,7 +162,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
     assert place() == (good, 1)
 
 
-def test_a_team_whose_only_pick_gets_no_score_is_ranked_by_its_best(service: Service) -> None:
+def test_a_team_with_a_cancelled_pick_is_ranked_by_its_best(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     first = service.scored("ada", slug, noise_images(10))["id"]
@@ -173,8 +175,8 @@ def test_a_team_whose_only_pick_gets_no_score_is_ranked_by_its_best(service: Ser
     assert [(row["submission_id"], row["rank"]) for row in board["entries"]] == [(first, 1)]
 
 
-def test_picks_are_held_to_what_changes_while_they_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An organizer lowers their number once no team has more, and publishes a board that none may change."""
+def test_picks_are_checked_against_concurrent_changes(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An organizer can lower the number of picks while a request waits."""
     slug = service.competition(final_picks=2)
     entered = [service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"] for seed in (10, 11)]
     lock_competition = competitions.lock_competition
@@ -193,7 +195,7 @@ def test_picks_are_held_to_what_changes_while_they_wait(service: Service, monkey
     assert not service.call("ada", "GET", path).json()["chosen"]
 
 
-def test_after_the_close_picks_stand(service: Service) -> None:
+def test_picks_cannot_change_after_the_close(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     entry = service.scored("ada", slug, noise_images(10))["id"]
@@ -212,7 +214,7 @@ def test_after_the_close_picks_stand(service: Service) -> None:
     ("content", "kind", "media", "suffix"),
     [(code_zip(), "zip", "application/zip", "zip"), (NOTEBOOK, "notebook", "application/x-ipynb+json", "ipynb")],
 )
-def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
+def test_reviewers_and_organizers_download_code_and_the_team_sees_its_hash(
     service: Service, content: bytes, kind: str, media: str, suffix: str
 ) -> None:
     slug = service.competition()
@@ -239,7 +241,7 @@ def test_reviewers_and_organizers_read_code_its_team_sees_its_hash(
     refused(service.call(None, "GET", path), 401, "no-token")
 
 
-def test_code_is_replaced_until_the_close_and_only_the_newest_is_kept(service: Service) -> None:
+def test_code_can_be_replaced_until_the_close(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     path = f"/submissions/{entry['id']}/code"
@@ -268,9 +270,7 @@ def test_code_is_replaced_until_the_close_and_only_the_newest_is_kept(service: S
         (b"PK\3\4 and nothing more", "not-a-zip"),
     ],
 )
-def test_what_is_neither_a_zip_nor_a_notebook_is_refused_and_not_kept(
-    service: Service, content: bytes, slug_of_problem: str
-) -> None:
+def test_code_that_is_not_a_zip_or_notebook_is_refused(service: Service, content: bytes, slug_of_problem: str) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     before = stored(service, "submissions")
@@ -278,7 +278,7 @@ def test_what_is_neither_a_zip_nor_a_notebook_is_refused_and_not_kept(
     assert stored(service, "submissions") == before
 
 
-def test_code_is_at_most_20_mb_whether_it_says_so_or_not(service: Service) -> None:
+def test_code_over_20_mb_is_refused_with_or_without_a_length(service: Service) -> None:
     slug = service.competition()
     path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/code"
     before = stored(service, "submissions")
@@ -287,7 +287,7 @@ def test_code_is_at_most_20_mb_whether_it_says_so_or_not(service: Service) -> No
     assert stored(service, "submissions") == before
 
 
-def test_nobody_attaches_code_to_what_is_not_theirs(service: Service) -> None:
+def test_only_the_team_can_attach_code(service: Service) -> None:
     slug = service.competition()
     path = f"/submissions/{service.scored('ada', slug, noise_images(10))['id']}/code"
     refused(service.call("bob", "PUT", path, content=NOTEBOOK), 404, "no-submission")
@@ -298,34 +298,34 @@ def test_nobody_attaches_code_to_what_is_not_theirs(service: Service) -> None:
 # After the deadline
 
 
-def test_late_entries_are_refused_unless_the_competition_takes_them(service: Service) -> None:
+def test_late_entries_are_refused_by_default(service: Service) -> None:
     slug = service.competition()
     service.close(slug)
     refused(service.submit("ada", slug, zip_of(noise_images(10))), 409, "closed")
 
 
-def test_late_entries_have_a_board_of_their_own_and_no_private_track(service: Service) -> None:
+def test_late_entries_have_their_own_board_and_no_private_track(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     in_time = service.scored("ada", slug, noise_images(10))
     assert in_time["late"] is False
     service.close(slug)
     late = [service.scored("bob", slug, noise_images(seed)) for seed in (11, 12)]
-    assert [(each["late"], each["status"]) for each in late] == [(True, "scored")] * 2
-    kinds = [each["kind"] for each in service.call("bob", "GET", "/notices").json()["notices"]]
+    assert [(entry["late"], entry["status"]) for entry in late] == [(True, "scored")] * 2
+    kinds = [notice["kind"] for notice in service.call("bob", "GET", "/notices").json()["notices"]]
     assert kinds == ["entry-scored"] * 2
     path = f"/competitions/{slug}/leaderboard"
     main = service.call(None, "GET", path).json()
     own = service.call(None, "GET", path, params={"track": "public", "late": True}).json()
-    assert (main["late"], main["teams"], [each["team"] for each in main["entries"]]) == (False, 1, ["Ada"])
-    assert (own["late"], own["teams"], [each["team"] for each in own["entries"]]) == (True, 1, ["Bob"])
+    assert (main["late"], main["teams"], [place["team"] for place in main["entries"]]) == (False, 1, ["Ada"])
+    assert (own["late"], own["teams"], [place["team"] for place in own["entries"]]) == (True, 1, ["Bob"])
     assert own["entries"][0]["entries"] == 2
     assert "Bob" not in service.call(None, "GET", path, params={"format": "csv"}).text
     assert "Bob" in service.call(None, "GET", path, params={"format": "csv", "late": True}).text
     private = service.call("organizer", "GET", path, params={"track": "private"}).json()
-    assert [each["team"] for each in private["entries"]] == ["Ada"]
+    assert [place["team"] for place in private["entries"]] == ["Ada"]
     seen = service.call("organizer", "GET", f"/submissions/{late[0]['id']}").json()
-    assert ([each["track"] for each in seen["measurements"]], seen["private_state"]) == (["public"], None)
-    best = min(late, key=lambda each: each["measurements"][0]["mifid"])
+    assert ([measurement["track"] for measurement in seen["measurements"]], seen["private_state"]) == (["public"], None)
+    best = min(late, key=lambda entry: entry["measurements"][0]["mifid"])
     seen = service.call("bob", "GET", f"/submissions/{best['id']}").json()["measurements"][0]
     assert (seen["rank"], seen["would_be_rank"]) == (1, 1)
     problem = service.call("organizer", "GET", path, params={"track": "private", "late": True})
@@ -339,16 +339,18 @@ def test_the_late_board_and_the_main_one_have_different_etags(service: Service) 
     assert len(etags) == 2
 
 
-def test_a_copy_that_is_late_is_listed_with_the_late_ones(service: Service) -> None:
+def test_a_late_copy_is_listed_on_the_late_board(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     service.close(slug)
     service.scored("bob", slug, noise_images(1, 40, 16)[:8])
     path = f"/competitions/{slug}/leaderboard"
     assert service.call(None, "GET", path).json()["copies"] == []
-    assert [each["team"] for each in service.call(None, "GET", path, params={"late": True}).json()["copies"]] == ["Bob"]
+    assert [entry["team"] for entry in service.call(None, "GET", path, params={"late": True}).json()["copies"]] == [
+        "Bob"
+    ]
 
 
-def test_late_entries_have_limits_of_their_own(service: Service) -> None:
+def test_late_entries_have_their_own_limits(service: Service) -> None:
     slug = service.competition(late_submissions=True, daily_limit=1)
     service.scored("ada", slug, noise_images(10))
     service.close(slug, ago=timedelta(seconds=1))
@@ -358,10 +360,10 @@ def test_late_entries_have_limits_of_their_own(service: Service) -> None:
     refused(service.submit("ada", slug, zip_of(noise_images(13))), 429, "daily-limit")
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET accepted_at = accepted_at - interval '2 days' WHERE NOT late"))
-    assert service.submit("ada", slug, zip_of(noise_images(13))).status_code == 202, "the late one does not count"
+    assert service.submit("ada", slug, zip_of(noise_images(13))).status_code == 202, "the late entry does not count"
 
 
-def test_a_late_entry_is_in_no_picks(service: Service) -> None:
+def test_a_late_entry_cannot_be_picked(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     in_time = service.scored("ada", slug, noise_images(10))["id"]
     service.close(slug)
@@ -372,7 +374,7 @@ def test_a_late_entry_is_in_no_picks(service: Service) -> None:
     refused(service.call("ada", "PUT", path, json={"submissions": [late]}), 422, "not-pickable")
 
 
-def test_late_entries_go_on_after_the_publication(service: Service) -> None:
+def test_late_entries_are_accepted_after_the_publication(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     service.close(slug)
     body = {"published": True, "reason": "done", "override": "a test"}

@@ -28,36 +28,35 @@ CROWD = 200
 
 
 def limits(service: Service, slug: str, who: str = "ada") -> Any:
-    """What a person reads about the limits of their team."""
+    """Return the limits of a person's team."""
     answer = service.call(who, "GET", f"/competitions/{slug}/limits")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def cancel(service: Service, entry: Any, who: str = "ada") -> Any:
-    """An attempt to cancel."""
     return service.call(who, "POST", f"/submissions/{entry['id']}/cancel")
 
 
 def submitted(service: Service, slug: str, who: str = "ada") -> Any:
-    """An entry that waits for its check."""
+    """Submit an entry that waits for its check."""
     answer = service.submit(who, slug, zip_of(noise_images(9)))
     assert answer.status_code == 202, answer.text
     return answer.json()
 
 
 def claimed(context: WorkerContext, queue: Queue) -> leases.Claim:
-    """A job that a worker has begun."""
+    """Claim a job as a worker."""
     with transaction(context.sessions, context.broker) as session:
         held = leases.claim_job(session, queue, holder="h", worker="w", now=context.now(), lease=timedelta(seconds=60))
     assert held is not None
     return held
 
 
-# Seen
+# Limits
 
 
-def test_limits_are_seen_with_the_moment_of_the_next_slot(service: Service) -> None:
+def test_limits_are_shown_with_the_time_of_the_next_entry(service: Service) -> None:
     slug = service.competition(daily_limit=2, pending_limit=2, rejected_limit=4)
     before = datetime.now(UTC)
     fresh = limits(service, slug)
@@ -88,15 +87,17 @@ def test_limits_are_seen_with_the_moment_of_the_next_slot(service: Service) -> N
     refused(service.call(None, "GET", f"/competitions/{slug}/limits"), 401, "no-token")
 
 
-def test_no_daily_limit_is_null(service: Service) -> None:
+def test_a_missing_daily_limit_is_null(service: Service) -> None:
     slug = service.competition(daily_limit=None, pending_limit=1)
     submitted(service, slug)
     seen = limits(service, slug)
     assert (seen["daily_limit"], seen["remaining_today"], seen["used_today"]) == (None, None, 1)
-    assert (seen["refusal"], seen["next_entry_at"]) == ("pending-limit", None), "nobody knows when one ends"
+    assert (seen["refusal"], seen["next_entry_at"]) == ("pending-limit", None), (
+        "the time when a pending entry ends is unknown"
+    )
 
 
-def test_there_is_no_next_slot_after_the_close(service: Service) -> None:
+def test_no_next_entry_is_shown_after_the_close(service: Service) -> None:
     now = datetime.now(UTC)
     over = service.competition(closes_at=now - timedelta(minutes=1))
     assert limits(service, over)["next_entry_at"] is None
@@ -107,7 +108,7 @@ def test_there_is_no_next_slot_after_the_close(service: Service) -> None:
     assert limits(service, last_day)["next_entry_at"] == expected
 
 
-def test_a_day_is_a_utc_day_and_limits_are_a_teams(service: Service) -> None:
+def test_limits_are_per_team_and_utc_day(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     join(service, slug, "ada", "bob")
     submitted(service, slug, "bob")
@@ -119,32 +120,32 @@ def test_a_day_is_a_utc_day_and_limits_are_a_teams(service: Service) -> None:
     assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
 
 
-# Cancelled
+# Cancelling
 
 
-def test_an_entry_that_waits_is_cancelled_and_costs_nothing(service: Service) -> None:
+def test_a_cancelled_entry_uses_no_slot(service: Service) -> None:
     slug = service.competition(daily_limit=1, pending_limit=1)
     entry = submitted(service, slug)
     done = cancel(service, entry)
     assert (done.status_code, done.json()["status"]) == (200, "cancelled")
     assert done.json()["finished_at"] is not None
     assert done.json()["queue_position"] is None
-    assert cancel(service, entry).json() == done.json(), "again is the same"
+    assert cancel(service, entry).json() == done.json(), "cancelling again changes nothing"
     assert limits(service, slug)["remaining_today"] == 1
     service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "cancelled"
     submitted(service, slug)
 
 
-def test_an_entry_is_cancelled_while_it_waits_for_its_score(service: Service) -> None:
+def test_an_entry_can_be_cancelled_while_it_waits_for_its_score(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
     assert run_next(service.context, Queue.CHECK)
     assert cancel(service, entry).json()["status"] == "cancelled"
-    assert not run_next(service.context, Queue.SCORE), "no work is left"
+    assert not run_next(service.context, Queue.SCORE), "no job is left"
 
 
-def test_an_entry_under_check_is_cancelled_and_the_check_is_dropped(service: Service) -> None:
+def test_cancelling_during_the_check_drops_the_check(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
     held = claimed(service.context, Queue.CHECK)
@@ -158,7 +159,7 @@ def test_an_entry_under_check_is_cancelled_and_the_check_is_dropped(service: Ser
     assert not run_next(context, Queue.CHECK)
 
 
-def test_scoring_that_has_begun_goes_on(service: Service) -> None:
+def test_an_entry_cannot_be_cancelled_during_scoring(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = submitted(service, slug)
     assert run_next(service.context, Queue.CHECK)
@@ -168,17 +169,17 @@ def test_scoring_that_has_begun_goes_on(service: Service) -> None:
     assert limits(service, slug)["remaining_today"] == 0
 
 
-def test_what_has_ended_is_not_cancelled(service: Service) -> None:
+def test_a_finished_entry_cannot_be_cancelled(service: Service) -> None:
     slug = service.competition()
     scored = service.scored("ada", slug, noise_images(10))
     refused(cancel(service, scored), 409, "too-late-to-cancel")
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET status = 'rejected'"))
     problem = refused(cancel(service, scored), 409, "too-late-to-cancel")
-    assert problem["title"].startswith("It is rejected already")
+    assert problem["title"].startswith("This entry is already rejected")
 
 
-def test_an_entry_is_cancelled_by_its_own_team_alone(service: Service) -> None:
+def test_only_the_team_can_cancel_an_entry(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     entry = submitted(service, slug)
@@ -189,8 +190,8 @@ def test_an_entry_is_cancelled_by_its_own_team_alone(service: Service) -> None:
     assert cancel(service, line, "organizer").status_code == 200
 
 
-def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
-    """Either the entry is cancelled and nothing of it is left to do, or its scoring has begun and it is scored."""
+def test_a_concurrent_cancel_and_worker_agree(service: Service) -> None:
+    """The entry is either cancelled, without unfinished jobs, or it is scored."""
     slug = service.competition()
     ended = Counter[str]()
     for _ in range(8):
@@ -210,10 +211,10 @@ def test_a_cancel_and_a_worker_at_once_agree(service: Service) -> None:
     assert (left, measured) == (0, ended["scored"])
 
 
-# Kept
+# Concurrent requests
 
 
-def test_no_worker_begins_what_is_being_cancelled(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_starts_an_entry_that_is_being_cancelled(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = submitted(service, service.competition())
     begun = []
     cancel_jobs = job_queue.cancel_jobs
@@ -228,7 +229,7 @@ def test_no_worker_begins_what_is_being_cancelled(service: Service, monkeypatch:
 
 
 async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> list[httpx.Response]:
-    """Everyone's posts at once, each on a connection of its own."""
+    """Send all posts at the same time, each over its own connection."""
     open_ended = httpx.Limits(max_connections=CROWD)
     async with httpx.AsyncClient(base_url=f"{address}{API}", limits=open_ended, timeout=120) as client:
         posts = [
@@ -243,7 +244,9 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
 
 
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD)  # other limits would refuse most of them
+    monkeypatch.setattr(
+        request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD
+    )  # otherwise other limits would refuse most posts
     monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", CROWD)
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")
@@ -258,7 +261,7 @@ def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, mo
     assert all(0 < int(answer.headers["retry-after"]) <= 86_400 for answer in late)
     assert limits(service, slug)["used_today"] == 5
     listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    assert Counter(each["status"] for each in listed) == {"received": 5, "cancelled": 1}
+    assert Counter(entry["status"] for entry in listed) == {"received": 5, "cancelled": 1}
     with service.context.sessions() as session:
         jobs = session.execute(text("SELECT count(*) FROM jobs WHERE queue = 'check' AND state = 'waiting'"))
         assert jobs.scalar_one() == 5

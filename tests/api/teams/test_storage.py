@@ -1,6 +1,6 @@
-"""Storage quotas: what a team and a competition have in the store is counted, shown and limited.
+"""Storage quotas: the stored bytes of teams and competitions are counted, shown and limited.
 
-Uploads under way reserve a share of what is free, and only for minutes without a first byte."""
+Unfinished uploads reserve a share of the free bytes. Without a first byte, they do so only for minutes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from tests.api.teams.membership import join
 from tests.factories import noise_images, zip_of
 from tests.sql_statements import counted_statements
 
-__all__ = ["terminal"]  # a fixture is found by its name here
+__all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 pytestmark = pytest.mark.usefixtures("one_day")
 SECOND = zip_of(noise_images(11))
 
@@ -37,18 +37,17 @@ def slug(service: Service) -> str:
 
 
 def begin(service: Service, slug: str, who: str, length: int) -> Any:
-    """An attempt to begin an upload."""
     headers = {"Tus-Resumable": "1.0.0", "Upload-Length": str(length)}
     return service.call(who, "POST", f"/competitions/{slug}/uploads", headers=headers)
 
 
 def used(service: Service, slug: str, who: str = "ada") -> tuple[int, int]:
-    """The bytes of a team that are stored, and those under way."""
+    """Return the stored bytes of a team and those of unfinished uploads."""
     limits = service.call(who, "GET", f"/competitions/{slug}/limits").json()
     return limits["stored_bytes"], limits["staged_bytes"]
 
 
-def test_a_team_sees_what_it_has_and_may_have_no_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_team_sees_its_storage_and_cannot_exceed_its_quota(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(daily_limit=None, pending_limit=9)
     join(service, slug, "ada", "bob")
     limit = len(ZIP) + len(SECOND) + 40
@@ -60,14 +59,14 @@ def test_a_team_sees_what_it_has_and_may_have_no_more(service: Service, monkeypa
     too_much = begin(service, slug, "ada", len(SECOND) + 1)
     refused(too_much, 409, "team-storage")
     assert (too_much.json()["used"], too_much.json()["limit"]) == (len(ZIP) + 40, limit)
-    assert service.submit("bob", slug, SECOND).status_code == 202, "as much as there is room for"
-    for content in (ZIP, iter([ZIP])):  # a form does not say either how large its file is
+    assert service.submit("bob", slug, SECOND).status_code == 202, "the entry fits exactly"
+    for content in (ZIP, iter([ZIP])):  # a form does not announce the size of its file either
         refused(service.submit("ada", slug, content), 409, "team-storage")
-    assert service.submit("eve", slug, ZIP).status_code == 202, "another team has its own"
+    assert service.submit("eve", slug, ZIP).status_code == 202, "another team has its own quota"
     with service.context.sessions.begin() as session:
         for entry in session.query(Submission):
             entry.blob_key, entry.zip_removed_at = None, service.context.now()
-    assert used(service, slug) == (0, 40), "zips that are removed make room"
+    assert used(service, slug) == (0, 40), "deleted zips free storage"
 
 
 def test_every_generator_of_a_team_counts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,20 +74,20 @@ def test_every_generator_of_a_team_counts(service: Service, monkeypatch: pytest.
     entry = service.scored("ada", slug, noise_images(10))["id"]
     zips, _ = used(service, slug)
 
-    def hand_in(who: str, generator: bytes) -> Any:
+    def upload_generator(who: str, generator: bytes) -> Any:
         latent = {"latent": 8, "distribution": "normal"}
         return service.call(who, "PUT", f"/submissions/{entry}/generator", params=latent, content=generator)
 
     first, second, third = (b"\x08\x08" + bytes(size) for size in (1000, 2000, 3000))
     limited(service, monkeypatch, max_team_bytes=zips + len(first) + len(second))
-    assert [hand_in("ada", each).status_code for each in (first, second)] == [202, 202]
-    assert used(service, slug)[0] == zips + len(first) + len(second), "the former one stays in the store"
-    refused(hand_in("ada", third), 409, "team-storage")
-    assert hand_in("ada", second).status_code == 202, "the same one again is none more"
-    assert hand_in("organizer", third).status_code == 202, "an organizer hands it in all the same"
+    assert [upload_generator("ada", generator).status_code for generator in (first, second)] == [202, 202]
+    assert used(service, slug)[0] == zips + len(first) + len(second), "the previous generator stays in the store"
+    refused(upload_generator("ada", third), 409, "team-storage")
+    assert upload_generator("ada", second).status_code == 202, "the same generator needs no more storage"
+    assert upload_generator("organizer", third).status_code == 202, "the quota does not apply to organizers"
 
 
-def test_a_generator_is_at_most_so_large_whether_it_says_so_or_not(
+def test_a_large_generator_is_refused_with_or_without_a_length(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
@@ -101,7 +100,7 @@ def test_a_generator_is_at_most_so_large_whether_it_says_so_or_not(
     assert service.call("ada", "PUT", path, params=latent, content=generator[:1000]).status_code == 202
 
 
-def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_team_counts_until_its_replacement(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     first, second = (service.scored("ada", slug, noise_images(count))["id"] for count in (10, 11))
     zips, _ = used(service, slug)
@@ -116,21 +115,21 @@ def test_the_code_of_a_team_counts_until_it_is_replaced(service: Service, monkey
     (team,) = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()["largest_teams"]
     assert team["stored_bytes"] == zips + len(small) + len(large)
     with monkeypatch.context() as patch:
-        patch.setattr(file_uploads, "receive_blob", lambda *_, **__: pytest.fail("what is announced is not received"))
+        patch.setattr(file_uploads, "receive_blob", lambda *_, **__: pytest.fail("the announced file was received"))
         refused(attach(second, large), 409, "team-storage")
     refused(attach(second, iter([large])), 409, "team-storage")
     assert [attach(entry, code).status_code for entry, code in ((first, small), (second, large))] == [200, 200], (
-        "what is replaced makes room"
+        "replaced code frees storage"
     )
     assert used(service, slug)[0] == zips + len(small) + len(large)
 
 
 def notebook(length: int) -> bytes:
-    """A notebook of so many bytes."""
+    """Return a notebook of ``length`` bytes."""
     return b'{"cells": [], "nbformat": 4}'.ljust(length)
 
 
-def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
+def test_a_competition_has_a_quota_and_organizers_see_the_largest_teams(
     service: Service, monkeypatch: pytest.MonkeyPatch, terminal: CliTerminal
 ) -> None:
     slug = service.competition()
@@ -140,8 +139,8 @@ def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     refused(service.submit("bob", slug, zip_of(noise_images(12))), 409, "competition-storage")
     seen = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()
     assert seen["largest_teams"][0]["stored_bytes"] >= seen["largest_teams"][1]["stored_bytes"]
-    assert sorted(each["team"] for each in seen["largest_teams"]) == ["Ada", "Held out"]
-    assert seen["stored_bytes"] == sum(each["stored_bytes"] for each in seen["largest_teams"])
+    assert sorted(team["team"] for team in seen["largest_teams"]) == ["Ada", "Held out"]
+    assert seen["stored_bytes"] == sum(team["stored_bytes"] for team in seen["largest_teams"])
     assert (seen["max_bytes"], seen["max_team_bytes"]) == (len(ZIP) + len(SECOND), None)
     refused(service.call("ada", "GET", f"/competitions/{slug}/storage"), 403, "wrong-role")
     printed = terminal.run("admin", "competition", "storage", slug, who="organizer")
@@ -149,7 +148,7 @@ def test_a_competition_has_a_quota_too_and_organizers_see_who_has_most(
     assert {line.split("  ")[-1] for line in printed.out.splitlines()} >= {"Ada", "Held out"}
 
 
-def test_an_unchanged_page_of_a_competition_sums_no_bytes(service: Service) -> None:
+def test_an_unchanged_page_does_not_sum_stored_bytes(service: Service) -> None:
     slug = service.competition()
     service.submit("ada", slug, ZIP)
     moment = datetime.now(UTC)
@@ -161,31 +160,31 @@ def test_an_unchanged_page_of_a_competition_sums_no_bytes(service: Service) -> N
         again = service.http.get(f"/competitions/{slug}", headers=headers | {"If-None-Match": page.headers["ETag"]})
     assert " stored</li>" in page.text
     assert again.status_code == 304
-    assert [any("sum(submissions.bytes)" in each for each in statements) for statements in (whole, unchanged)] == [
+    assert [any("sum(submissions.bytes)" in query for query in queries) for queries in (whole, unchanged)] == [
         True,
         False,
     ]
 
 
 def limit_competition(service: Service, limit: int) -> None:
-    """Give competitions a quota of this many bytes."""
+    """Set the quota of competitions in bytes."""
     service.app.state.settings = service.app.state.settings.model_copy(update={"max_competition_bytes": limit})
 
 
 def staged(service: Service, slug: str) -> int:
-    """The bytes that all uploads of a competition have reserved."""
+    """Return the bytes that all uploads of a competition have reserved."""
     return int(service.call("organizer", "GET", f"/competitions/{slug}/storage").json()["staged_bytes"])
 
 
 def let_minutes_pass(service: Service) -> None:
-    """Let the time pass that announcements without a byte count."""
+    """Let the reservations of uploads without a first byte expire."""
     with service.context.sessions.begin() as session:
         for upload in session.query(Upload).filter(Upload.reserved_until.is_not(None)):
             assert upload.reserved_until == upload.begun_at + RESERVED_FOR
             upload.reserved_until = service.context.now() - timedelta(seconds=1)
 
 
-def test_announcements_of_many_teams_reserve_a_share_of_the_free_bytes(service: Service, slug: str) -> None:
+def test_announced_uploads_reserve_a_share_of_the_free_bytes(service: Service, slug: str) -> None:
     limit, share = 4 * len(ZIP), 4 * len(ZIP) // SHARE
     limit_competition(service, limit)
     for who in ("bob", "eve"):
@@ -193,7 +192,7 @@ def test_announcements_of_many_teams_reserve_a_share_of_the_free_bytes(service: 
             path = create(service, slug, length, who).headers["location"].removeprefix(API)
             assert staged(service, slug) <= share + 10
             assert send(service, path, 0, ZIP[:1], who).status_code == 204
-    assert share <= staged(service, slug) <= share + 10, "a first byte keeps no more than was reserved"
+    assert share <= staged(service, slug) <= share + 10, "a first byte keeps only the reserved bytes"
     assert create(service, slug, limit - share - 10, "ada").status_code == 201
     assert service.submit("ada", slug, ZIP).status_code == 202
     refused(create(service, slug, limit, "ada"), 409, "competition-storage")
@@ -222,17 +221,17 @@ def test_an_empty_reservation_is_released_and_the_first_byte_renews_it(service: 
     let_minutes_pass(service)
     assert (staged(service, slug), used(service, slug)[1]) == (0, 0)
     assert send(service, path, 0, b"").status_code == 204
-    assert staged(service, slug) == 0, "a request without a byte renews nothing"
+    assert staged(service, slug) == 0, "a request without bytes does not renew the reservation"
     assert send(service, path, 0, ZIP[:1]).status_code == 204
     assert staged(service, slug) == len(ZIP)
     let_minutes_pass(service)
-    assert staged(service, slug) == len(ZIP), "it lasts from the first byte on"
+    assert staged(service, slug) == len(ZIP), "the reservation lasts after the first byte"
     assert "kennel-submission" in send(service, path, 1, ZIP[1:]).headers
     assert staged(service, slug) == 0
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_a_released_upload_whose_bytes_have_no_room_stays_usable(service: Service, slug: str, checked: bool) -> None:
+def test_an_upload_with_an_expired_reservation_stays_usable(service: Service, slug: str, checked: bool) -> None:
     limit_competition(service, len(ZIP) + len(SECOND) - 1)
     path = begun(service, slug)
     let_minutes_pass(service)
@@ -245,7 +244,7 @@ def test_a_released_upload_whose_bytes_have_no_room_stays_usable(service: Servic
 
 
 @pytest.mark.parametrize("checked", [False, True])
-def test_bytes_beyond_the_share_are_reserved_before_they_are_stored(
+def test_bytes_over_the_share_are_reserved_before_they_are_stored(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch, checked: bool
 ) -> None:
     monkeypatch.setattr(upload_bytes, "PART_BYTES", 1)
@@ -262,7 +261,7 @@ def test_bytes_beyond_the_share_are_reserved_before_they_are_stored(
     assert "kennel-submission" in send(service, path, share + 10, ZIP[share + 10 :], **headers).headers
 
 
-def test_a_released_reservation_makes_room_in_the_quota_of_a_team(
+def test_an_expired_reservation_frees_the_quota_of_a_team(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(service, monkeypatch, max_team_bytes=len(ZIP))

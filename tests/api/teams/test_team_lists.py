@@ -1,4 +1,4 @@
-"""Organizers talk: announcements, messages to teams, code wanted by a time, rulings on whole teams, lists as CSV."""
+"""Organizers and teams: announcements, messages, code requests, rulings on whole teams, lists as CSV."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ __all__ = ["terminal"]
 
 @pytest.fixture
 def slug(service: Service) -> str:
-    """A competition that Ada and Bob have entered, and whose rules Eve has accepted."""
+    """A competition with rules that Ada, Bob and Eve have accepted, and with the reviewer Rita."""
     made = service.competition(rules="Be fair.", medals={"gold": 1, "silver": 0, "bronze": 0})
     version = service.call("eve", "GET", f"/competitions/{made}").json()["rules_sha256"]
     for who in ("ada", "bob", "eve"):
@@ -31,7 +31,7 @@ def slug(service: Service) -> str:
 
 
 def subjects(service: Service, who: str) -> list[str]:
-    return [each["subject"] for each in service.call(who, "GET", "/notices").json()["notices"]]
+    return [notice["subject"] for notice in service.call(who, "GET", "/notices").json()["notices"]]
 
 
 def teams_of(service: Service, slug: str, **params: Any) -> list[Any]:
@@ -39,8 +39,8 @@ def teams_of(service: Service, slug: str, **params: Any) -> list[Any]:
     return listed
 
 
-def test_a_text_of_brackets_is_refused(service: Service, slug: str) -> None:
-    """It would cost time whenever somebody reads it."""
+def test_a_text_with_many_brackets_is_refused(service: Service, slug: str) -> None:
+    """Rendering such a text would take time on every page view."""
     words = {"title": "News", "text": "[" * 1001}
     answer = service.call("organizer", "POST", f"/competitions/{slug}/announcements", json=words)
     assert (answer.status_code, answer.json()["title"]) == (
@@ -53,24 +53,24 @@ def test_a_text_of_brackets_is_refused(service: Service, slug: str) -> None:
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"rules": "[" * 1000}).status_code == 200
 
 
-def test_announcements_reach_everybody(service: Service, slug: str) -> None:
+def test_announcements_reach_all_participants(service: Service, slug: str) -> None:
     path = f"/competitions/{slug}/announcements"
     service.scored("ada", slug, noise_images(10))
     with service.context.sessions.begin() as session:
         session.query(Submission).one().account.email = "ada@example.org"
     assert service.browse("ada", "POST", "/webhooks", json={"url": "https://hooks.example.org/a"}).status_code == 201
-    news = {"title": "The close moves", "text": "It is *Friday*."}
+    news = {"title": "The close has moved", "text": "It is *Friday*."}
     assert slug_of(service.call("rita", "POST", path, json=news)) == (403, "wrong-role")
     assert service.call("organizer", "POST", path, json=news | {"text": " "}).status_code == 422
     made = service.call("organizer", "POST", path, json=news)
     assert made.status_code == 201, made.text
     service.call("organizer", "POST", path, json={"title": "Second", "text": "Later."})
     listed = service.call(None, "GET", path).json()["announcements"]
-    assert [each["title"] for each in listed] == ["Second", "The close moves"]
+    assert [announcement["title"] for announcement in listed] == ["Second", "The close has moved"]
     assert service.call(None, "GET", path, params={"after": 0}).json()["announcements"] == listed
     for who in ("ada", "eve", "rita", "organizer"):
         assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close moves"], who
-    assert subjects(service, "bob")[:1] == ["A competition: Second"], "he has accepted the rules"
+    assert subjects(service, "bob")[:1] == ["A competition: Second"], "bob has accepted the rules"
     assert subjects(service, "admin") == []
     with service.context.sessions() as session:
         (mail, _) = session.query(Mail).order_by(Mail.id)
@@ -81,14 +81,14 @@ def test_announcements_reach_everybody(service: Service, slug: str) -> None:
     feed = service.http.get(f"{path}.atom")
     assert feed.headers["content-type"] == "application/atom+xml"
     entries = ET.fromstring(feed.content).findall(f"{{{NAMESPACE}}}entry")
-    assert [each.findtext(f"{{{NAMESPACE}}}title") for each in entries] == ["Second", "The close moves"]
+    assert [entry.findtext(f"{{{NAMESPACE}}}title") for entry in entries] == ["Second", "The close has moved"]
     page = service.http.get(f"/competitions/{slug}", headers={"Accept": "text/html"})
-    assert page.text.index("The close moves") < page.text.index('id="leaderboard"')
+    assert page.text.index("The close has moved") < page.text.index('id="leaderboard"')
 
 
 def test_a_draft_has_no_announcements(service: Service) -> None:
     draft = service.competition(opens_at=None)
-    news = {"title": "The close moves", "text": "It is *Friday*."}
+    news = {"title": "The close has moved", "text": "It is *Friday*."}
     refused = service.call("organizer", "POST", f"/competitions/{draft}/announcements", json=news)
     assert slug_of(refused) == (409, "not-open")
     assert service.http.get(f"/competitions/{draft}/announcements.atom").status_code == 404
@@ -106,7 +106,7 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
     assert subjects(service, "ada")[0] == "A competition: message to Ada"
     assert "A competition: message to Ada" not in subjects(service, "bob")
     own = f"/competitions/{slug}/team/messages"
-    assert [(each["text"], each["author"]) for each in service.call("ada", "GET", own).json()["messages"]] == [
+    assert [(message["text"], message["author"]) for message in service.call("ada", "GET", own).json()["messages"]] == [
         ("Which data?", None)
     ]
     assert service.call("bob", "GET", own).json()["messages"] == []
@@ -114,17 +114,17 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
     with service.context.sessions() as session:
         logged = session.query(AuditEntry).filter_by(action="message.sent").one()
         assert (logged.subject, logged.after) == (f"team:{slug}/{ada['id']}", {"team": "Ada", "text": "Which data?"})
-    # After a merge both see it with the team that there is then.
+    # After a merge, all members see the message with the merged team.
     proposed = service.call("bob", "POST", f"/competitions/{slug}/team/invitations", json={"team": "Ada"})
     answer = f"/competitions/{slug}/invitations/{proposed.json()['id']}/answer"
     assert service.call("ada", "PUT", answer, json={"accept": True}).status_code == 200
     (merged,) = teams_of(service, slug)
     assert (merged["id"], merged["submissions"]) == (bob["id"], 2)
-    assert [each["handle"] for each in merged["members"]] == ["bob", "ada"]
-    assert [each["text"] for each in service.call("bob", "GET", own).json()["messages"]] == ["Which data?"]
+    assert [member["handle"] for member in merged["members"]] == ["bob", "ada"]
+    assert [message["text"] for message in service.call("bob", "GET", own).json()["messages"]] == ["Which data?"]
 
 
-def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug: str) -> None:
+def test_code_can_be_requested_after_the_close(service: Service, slug: str) -> None:
     entry = service.scored("ada", slug, noise_images(10))["id"]
     code, wanted = f"/submissions/{entry}/code", f"/submissions/{entry}/code-request"
     service.close(slug)
@@ -141,9 +141,9 @@ def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug
     assert (datetime.fromisoformat(view["code_wanted_until"]), view["code_request"]) == (until, body["text"])
     assert service.call("ada", "PUT", code, content=NOTEBOOK).status_code == 200
     assert service.call("rita", "GET", code).content == NOTEBOOK
-    with service.context.sessions.begin() as session:  # as if its time had passed
+    with service.context.sessions.begin() as session:  # a deadline in the past
         session.execute(
-            insert(CodeRequest).values(  # a newer one counts
+            insert(CodeRequest).values(  # the newest request counts
                 submission_ref=session.query(Submission.ref).filter_by(id=entry).scalar_subquery(),
                 until=datetime.now(UTC) - timedelta(seconds=1), text="", author_id=1, created_at=datetime.now(UTC),
             )
@@ -151,7 +151,7 @@ def test_code_is_wanted_by_a_time_that_outlives_the_close(service: Service, slug
     assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
 
 
-def test_one_ruling_on_all_entries_of_a_team(service: Service, slug: str) -> None:
+def test_a_ruling_can_cover_all_entries_of_a_team(service: Service, slug: str) -> None:
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11)]
     other = service.scored("bob", slug, noise_images(12))["id"]
     ada, _ = teams_of(service, slug)
@@ -159,15 +159,15 @@ def test_one_ruling_on_all_entries_of_a_team(service: Service, slug: str) -> Non
     ruling = {"kind": "disqualify", "reason": "Two accounts of one person."}
     assert slug_of(service.call("rita", "POST", path, json=ruling)) == (403, "wrong-role")
     made = service.call("organizer", "POST", path, json=ruling)
-    assert [each["kind"] for each in made.json()] == ["disqualify"] * 2
+    assert [ruling_view["kind"] for ruling_view in made.json()] == ["disqualify"] * 2
     board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
-    assert [each["team"] for each in board["entries"]] == ["Bob"]
-    told = [each for each in subjects(service, "ada") if "ruling" in each]
-    assert told == ["A competition: a ruling on all entries of Ada"], "once"
+    assert [place["team"] for place in board["entries"]] == ["Bob"]
+    notices = [subject for subject in subjects(service, "ada") if "ruling" in subject]
+    assert notices == ["A competition: a ruling on all entries of Ada"], "one notice"
     for entry, number in ((entries[0], 1), (entries[1], 1), (other, 0)):
         rulings = service.call("organizer", "GET", f"/submissions/{entry}/rulings").json()["rulings"]
         assert len(rulings) == number
-    service.call("eve", "POST", f"/competitions/{slug}/teams", json={"name": "Nothing handed in"})
+    service.call("eve", "POST", f"/competitions/{slug}/teams", json={"name": "Nothing submitted"})
     (empty,) = teams_of(service, slug, search="eve")
     path = f"/competitions/{slug}/teams/{empty['id']}/rulings"
     assert slug_of(service.call("organizer", "POST", path, json=ruling)) == (409, "no-entries")
@@ -196,7 +196,7 @@ def test_lists_for_organizers_name_members_and_entries(service: Service, slug: s
         assert "submission_id" not in service.call(who, "GET", board).text
 
 
-def test_rebuttals_are_told_to_everybody_who_judges(service: Service, slug: str) -> None:
+def test_everybody_who_judges_is_notified_of_rebuttals(service: Service, slug: str) -> None:
     service.hire("olga", role="organizer")
     entry = service.scored("ada", slug, noise_images(10))["id"]
     ruling = {"kind": "disqualify", "reason": "It copies."}
@@ -209,7 +209,7 @@ def test_rebuttals_are_told_to_everybody_who_judges(service: Service, slug: str)
         assert "A rebuttal in A competition" not in subjects(service, who), who
 
 
-def test_admins_are_told_of_rebuttals_where_no_organizer_is_named(service: Service, slug: str) -> None:
+def test_admins_are_notified_of_rebuttals_if_there_is_no_organizer(service: Service, slug: str) -> None:
     entry = service.scored("ada", slug, noise_images(10))["id"]
     ruling = {"kind": "disqualify", "reason": "It copies."}
     assert service.call("organizer", "POST", f"/submissions/{entry}/rulings", json=ruling).status_code == 201
@@ -220,7 +220,7 @@ def test_admins_are_told_of_rebuttals_where_no_organizer_is_named(service: Servi
     assert "A rebuttal in A competition" not in subjects(service, "organizer")
 
 
-def test_the_command_talks(service: Service, slug: str, terminal: CliTerminal) -> None:
+def test_the_commands_for_teams(service: Service, slug: str, terminal: CliTerminal) -> None:
     entry = service.scored("ada", slug, noise_images(10))["id"]
 
     def run(*words: object) -> str:
@@ -231,7 +231,7 @@ def test_the_command_talks(service: Service, slug: str, terminal: CliTerminal) -
     assert "News" in run("competition", "announce", slug, "News", "The close stays.")
     (team,) = teams_of(service, slug)
     listed = json.loads(run("team", "list", slug, "--json"))
-    assert [(each["team_id"], each["team"], each["handle"]) for each in listed] == [(team["id"], "Ada", "ada")]
+    assert [(row["team_id"], row["team"], row["handle"]) for row in listed] == [(team["id"], "Ada", "ada")]
     assert run("team", "list", slug, "--format", "csv").startswith("team_id,team,submissions,handle")
     assert run("team", "message", slug, team["id"], "Well done.") == "Message sent.\n"
     later = datetime.now(UTC) + timedelta(days=2)

@@ -1,4 +1,4 @@
-"""Teams: founding, requests to join, invitations, merges, leaving, and races between them."""
+"""Teams: creation, invitations, merges, leaving, and races between them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -19,33 +19,32 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 
 def leave(service: Service, slug: str, who: str) -> Any:
-    """An attempt to leave."""
     return service.call(who, "DELETE", f"/competitions/{slug}/team/membership")
 
 
 def backdate(service: Service, days: int) -> None:
-    """Let every entry so far have been made earlier."""
+    """Date all entries so far earlier by a number of days."""
     with service.context.sessions.begin() as session:
         session.execute(text(f"UPDATE submissions SET accepted_at = accepted_at - interval '{days} days'"))
 
 
 def hook(service: Service, who: str, url: str) -> None:
-    """A webhook of a person."""
+    """Register a webhook for a person."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=who).one()
         webhooks.register(Acting(session, account, service.context.now()), url, secret="s", local=False)
 
 
 def rows(service: Service, query: str) -> list[Any]:
-    """What the database holds."""
+    """Return the rows of a query."""
     with service.context.sessions() as session:
         return [tuple(row) for row in session.execute(text(query))]
 
 
-# Founding and naming
+# Creating and naming
 
 
-def test_a_person_founds_a_team_and_leads_it(service: Service) -> None:
+def test_the_creator_of_a_team_leads_it(service: Service) -> None:
     slug = service.competition()
     made = create(service, slug, "ada", "  Loose Leash ")
     assert made.status_code == 201
@@ -61,15 +60,17 @@ def test_a_person_founds_a_team_and_leads_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("name", ["LOOSE leash", "Ｌoose Leash"])
-def test_no_two_teams_have_one_name_however_it_is_written(service: Service, name: str) -> None:
+def test_names_of_teams_are_unique_in_any_spelling(service: Service, name: str) -> None:
     slug = service.competition()
     create(service, slug, "ada", "Loose Leash")
     refused(create(service, slug, "bob", name), 409, "name-taken")
-    assert create(service, service.competition(), "bob", name).status_code == 201, "elsewhere it is free"
+    assert create(service, service.competition(), "bob", name).status_code == 201, (
+        "the name is free in another competition"
+    )
 
 
 @pytest.mark.parametrize("name", ["  ", "a\u202eb", "line\nbreak"])
-def test_a_name_can_be_seen(service: Service, name: str) -> None:
+def test_invisible_names_are_refused(service: Service, name: str) -> None:
     refused(create(service, service.competition(), "ada", name), 422, "bad-name")
 
 
@@ -86,7 +87,7 @@ def test_the_leader_renames_the_team_and_the_board_follows(service: Service) -> 
 
     refused(rename("bob", "Bob's"), 403, "leader-needed")
     refused(rename("eve", "Eve's"), 404, "no-team")
-    assert rename("ada", "loose leash").json()["name"] == "loose leash", "a name may be respelled"
+    assert rename("ada", "loose leash").json()["name"] == "loose leash", "a team can change the case of its name"
     assert rename("ada", "Long Leash").json()["name"] == "Long Leash"
     response = service.call(None, "GET", board, headers=known)
     assert [place["team"] for place in response.json()["entries"]] == ["Long Leash"]
@@ -94,13 +95,13 @@ def test_the_leader_renames_the_team_and_the_board_follows(service: Service) -> 
     assert history == [("Loose Leash", "loose leash"), ("loose leash", "Long Leash")]
 
 
-def test_the_rules_are_accepted_before_a_team(service: Service) -> None:
+def test_joining_a_team_requires_accepting_the_rules(service: Service) -> None:
     slug = service.competition(rules="1. One account each.\n")
     refused(create(service, slug, "ada", "Loose Leash"), 403, "rules-not-accepted")
     refused(ask(service, slug, "ada", handle="bob"), 403, "rules-not-accepted")
 
 
-def test_teams_form_while_the_competition_is_open(service: Service) -> None:
+def test_teams_can_be_created_while_the_competition_is_open(service: Service) -> None:
     now = datetime.now(UTC)
     over = service.competition(closes_at=now - timedelta(minutes=1))
     refused(create(service, over, "ada", "Late"), 409, "closed")
@@ -109,10 +110,10 @@ def test_teams_form_while_the_competition_is_open(service: Service) -> None:
     refused(create(service, draft, "organizer", "Early"), 409, "not-open")
 
 
-# Asking people
+# Inviting people
 
 
-def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> None:
+def test_an_invited_person_gets_a_mail_and_joins(service: Service) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET email = 'bob@example.org' WHERE handle = 'bob'"))
@@ -123,19 +124,19 @@ def test_an_invited_person_sees_it_gets_a_mail_and_joins(service: Service) -> No
     assert seen == asked.json()
     assert (seen["kind"], seen["team"], seen["handle"], seen["invited_by"]) == ("join", "Loose Leash", "bob", "ada")
     assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"] == []
-    assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "asking again is the same"
+    assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "a repeated invitation is the same"
     ((recipient, body, link),) = rows(service, "SELECT recipient, body, link FROM mails")
     assert (recipient, link) == ("bob@example.org", f"/competitions/{slug}/team")
     assert "Loose Leash" in body
     assert answer(service, slug, "bob", asked).json()["state"] == "accepted"
-    assert answer(service, slug, "bob", asked).json()["state"] == "accepted", "accepting again is the same"
+    assert answer(service, slug, "bob", asked).json()["state"] == "accepted", "accepting again changes nothing"
     assert members(service, slug, "bob") == ["ada", "bob"]
     assert team(service, slug, "ada")["invitations"] == []
     refused(answer(service, slug, "bob", asked, accept=False), 409, "answered")
     refused(ask(service, slug, "ada", handle="bob"), 409, "is-member")
 
 
-def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service: Service) -> None:
+def test_a_person_without_an_address_gets_a_notice_and_webhook(service: Service) -> None:
     slug = service.competition()
     hook(service, "bob", "https://hooks.example.org/bob")
     assert ask(service, slug, "ada", handle="bob").status_code == 201
@@ -149,18 +150,18 @@ def test_somebody_without_an_address_is_asked_on_the_site_and_by_webhook(service
     )
     assert sent == [("https://hooks.example.org/bob", "invitation", "You are asked to join the team Ada")]
     assert service.call("ada", "GET", "/notices").json()["notices"] == []
-    assert members(service, slug, "ada") == ["ada"], "asking makes a team of one"
+    assert members(service, slug, "ada") == ["ada"], "inviting creates a team of one"
 
 
 def test_invitations_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     rated(service, monkeypatch, team_invitation="2/hour")
     answers = [ask(service, slug, "ada", handle=who) for who in ("bob", "nobody", "eve")]
-    assert [each.status_code for each in answers[:2]] == [201, 404]
+    assert [response.status_code for response in answers[:2]] == [201, 404]
     refused(answers[2], 429, "too-often")
 
 
-def test_only_the_leader_asks_and_only_who_is_asked_answers(service: Service) -> None:
+def test_only_leaders_invite_and_only_invited_people_answer(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     refused(ask(service, slug, "bob", handle="eve"), 403, "leader-needed")
@@ -173,13 +174,13 @@ def test_only_the_leader_asks_and_only_who_is_asked_answers(service: Service) ->
         assert ask(service, slug, "ada", **body).status_code == 422
 
 
-def test_an_invitation_is_declined_or_withdrawn_once_and_for_all(service: Service) -> None:
+def test_a_declined_or_withdrawn_invitation_stays_closed(service: Service) -> None:
     slug = service.competition()
     declined = ask(service, slug, "ada", handle="bob")
     assert answer(service, slug, "bob", declined, accept=False).json()["state"] == "declined"
     refused(answer(service, slug, "bob", declined), 409, "answered")
     withdrawn = ask(service, slug, "ada", handle="bob")
-    assert withdrawn.json()["id"] != declined.json()["id"], "asking anew is another invitation"
+    assert withdrawn.json()["id"] != declined.json()["id"], "after a refusal, a new invitation is created"
     path = f"/competitions/{slug}/team/invitations/{withdrawn.json()['id']}"
     refused(service.call("bob", "DELETE", path), 404, "no-team")
     for _ in range(2):
@@ -188,7 +189,7 @@ def test_an_invitation_is_declined_or_withdrawn_once_and_for_all(service: Servic
     assert service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"] == []
 
 
-def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Service) -> None:
+def test_joining_ends_a_team_of_one_unless_it_has_entries(service: Service) -> None:
     slug = service.competition()
     create(service, slug, "bob", "Bob alone")
     dangling = ask(service, slug, "bob", handle="eve")
@@ -201,10 +202,10 @@ def test_a_team_of_one_is_given_up_for_another_unless_it_has_entered(service: Se
     assert "merge" in problem["title"]
     assert members(service, slug, "eve") == ["eve"]
     received = service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
-    assert [each["state"] for each in received] == ["open"], "nothing of a refused answer stays"
+    assert [invitation["state"] for invitation in received] == ["open"], "a refused answer changes nothing"
 
 
-def test_a_member_of_another_team_leaves_it_first(service: Service) -> None:
+def test_a_member_of_another_team_must_leave_it_first(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     asked = ask(service, slug, "eve", handle="bob")
@@ -214,7 +215,7 @@ def test_a_member_of_another_team_leaves_it_first(service: Service) -> None:
     assert members(service, slug, "bob") == ["eve", "bob"]
 
 
-def test_a_team_has_so_many_members_and_no_more(service: Service) -> None:
+def test_the_size_of_a_team_is_limited(service: Service) -> None:
     slug = service.competition(max_team_size=2)
     asked = [ask(service, slug, "ada", handle=who) for who in ("bob", "eve")]
     assert answer(service, slug, "bob", asked[0]).status_code == 200
@@ -225,12 +226,12 @@ def test_a_team_has_so_many_members_and_no_more(service: Service) -> None:
 # Leaving
 
 
-def test_leaving_is_for_those_who_have_not_entered(service: Service) -> None:
+def test_members_with_entries_cannot_leave(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
     problem = refused(leave(service, slug, "ada"), 409, "has-entries")
-    assert "you stay in it" in problem["title"]
+    assert "They stay in the team" in problem["title"]
     assert service.call("bob", "GET", f"/submissions/{entry['id']}").status_code == 200
     assert leave(service, slug, "bob").status_code == 204
     refused(leave(service, slug, "bob"), 404, "no-team")
@@ -238,12 +239,12 @@ def test_leaving_is_for_those_who_have_not_entered(service: Service) -> None:
     assert service.entered("bob", slug, zip_of(noise_images(9)))["team"] == "Bob"
 
 
-def test_the_next_member_leads_when_the_leader_leaves_and_history_stays(service: Service) -> None:
+def test_the_next_member_leads_after_the_leader_leaves(service: Service) -> None:
     slug = service.competition()
     create(service, slug, "ada", "Loose Leash")
     join(service, slug, "ada", "bob")
     assert leave(service, slug, "ada").status_code == 204
-    assert [(each["handle"], each["leader"]) for each in team(service, slug, "bob")["members"]] == [("bob", True)]
+    assert [(member["handle"], member["leader"]) for member in team(service, slug, "bob")["members"]] == [("bob", True)]
     join(service, slug, "bob", "ada")
     assert members(service, slug, "ada") == ["bob", "ada"]
     history = "SELECT a.handle, m.joined FROM memberships m JOIN accounts a ON a.id = m.account_id ORDER BY m.id"
@@ -253,7 +254,7 @@ def test_the_next_member_leads_when_the_leader_leaves_and_history_stays(service:
 # Merging
 
 
-def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Service) -> None:
+def test_merged_teams_share_the_board_lists_and_limits(service: Service) -> None:
     slug = service.competition(daily_limit=5)
     for who, seed in (("ada", 10), ("bob", 11), ("eve", 12)):
         service.scored(who, slug, noise_images(seed))
@@ -272,18 +273,18 @@ def test_merged_teams_are_one_on_the_board_in_lists_and_for_limits(service: Serv
     assert (seen.status_code, seen.json()["team"]) == (200, "Ada")
     assert service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 2
     assert service.entered("bob", slug, zip_of(noise_images(13)))["team"] == "Ada"
-    # And once more: who was merged into Ada's team goes with it.
+    # A second merge also moves the members who were merged into Ada's team.
     assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
     service.run_jobs()
     leaderboard = service.call(None, "GET", board).json()
     assert [(place["team"], place["entries"]) for place in leaderboard["entries"]] == [("Eve", 4)]
     assert service.call("ada", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 4
-    handed_in = "SELECT t.name FROM submissions s JOIN teams t ON t.id = s.team_id ORDER BY s.ref"
-    assert rows(service, handed_in) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "what was, stays"
+    submitted = "SELECT t.name FROM submissions s JOIN teams t ON t.id = s.team_id ORDER BY s.ref"
+    assert rows(service, submitted) == [("Ada",), ("Bob",), ("Eve",), ("Ada",)], "entries keep their original team"
 
 
-def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
+def test_a_proposed_merge_sends_a_notice(service: Service) -> None:
     slug = service.competition()
     create(service, slug, "bob", "Long Leash")
     join(service, slug, "bob", "eve")
@@ -291,7 +292,7 @@ def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
     create(service, slug, "ada", "Loose Leash")
     assert ask(service, slug, "ada", team="Long Leash").status_code == 201
     inboxes = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
-    assert [[each["subject"] for each in notices][:1] for notices in inboxes] == [
+    assert [[notice["subject"] for notice in notices][:1] for notices in inboxes] == [
         ["Your team is asked to merge into Loose Leash"],
         ["Your team is asked to merge into Loose Leash"],
         [],
@@ -300,12 +301,12 @@ def test_a_team_that_is_asked_to_merge_gets_a_notice(service: Service) -> None:
     assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
 
 
-def test_a_merge_is_for_leaders_and_for_other_teams(service: Service) -> None:
+def test_only_leaders_propose_merges_with_other_teams(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
     asked = ask(service, slug, "eve", team="Ada")
     received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
-    assert [each["id"] for each in received] == [asked.json()["id"]], "all members see it"
+    assert [invitation["id"] for invitation in received] == [asked.json()["id"]], "all members see the invitation"
     refused(answer(service, slug, "bob", asked), 403, "leader-needed")
     refused(answer(service, slug, "eve", asked), 404, "no-invitation")
     refused(ask(service, slug, "bob", team="Eve"), 403, "leader-needed")
@@ -320,7 +321,7 @@ def test_a_merge_is_for_leaders_and_for_other_teams(service: Service) -> None:
     assert members(service, slug, "eve") == ["eve", "ada", "bob"]
 
 
-def test_a_merge_keeps_to_the_size_of_one_team(service: Service) -> None:
+def test_a_merge_respects_the_team_size(service: Service) -> None:
     slug = service.competition(max_team_size=2)
     join(service, slug, "ada", "bob")
     create(service, slug, "eve", "Eve alone")
@@ -331,14 +332,14 @@ def test_a_merge_keeps_to_the_size_of_one_team(service: Service) -> None:
     refused(answer(service, slug, "ada", asked), 409, "team-full")
 
 
-def test_a_merge_keeps_to_the_entries_that_one_team_could_have_made(service: Service) -> None:
+def test_a_merge_respects_the_entries_of_one_team(service: Service) -> None:
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     slug = service.competition(daily_limit=2, opens_at=today - timedelta(days=1))
     for who in ("ada", "bob"):
         for seed in (10, 11):
             assert service.submit(who, slug, zip_of(noise_images(seed))).status_code == 202
     asked = ask(service, slug, "ada", team="Bob")
-    assert asked.status_code == 201, "4 entries in 2 days of 2 are what one team could have made"
+    assert asked.status_code == 201, "one team could have made 4 entries in 2 days"
     backdate(service, 1)
     assert service.submit("bob", slug, zip_of(noise_images(12))).status_code == 202
     problem = refused(answer(service, slug, "bob", asked), 409, "too-many-entries")
@@ -348,7 +349,7 @@ def test_a_merge_keeps_to_the_entries_that_one_team_could_have_made(service: Ser
     assert members(service, slug, "bob") == ["bob"]
 
 
-def test_what_both_have_entered_today_counts_for_one(service: Service) -> None:
+def test_todays_entries_of_merged_teams_count_together(service: Service) -> None:
     slug = service.competition(daily_limit=3)
     for who in ("ada", "ada", "bob", "bob"):
         assert service.submit(who, slug, zip_of(noise_images(10))).status_code == 202
@@ -359,7 +360,7 @@ def test_what_both_have_entered_today_counts_for_one(service: Service) -> None:
         refused(service.submit(who, slug, zip_of(noise_images(11))), 429, "daily-limit")
 
 
-def test_members_stay_as_they_are_after_the_merge_deadline(service: Service) -> None:
+def test_members_cannot_change_after_the_merge_deadline(service: Service) -> None:
     slug = service.competition()
     asked = ask(service, slug, "ada", handle="bob")
     create(service, slug, "eve", "Eve alone")
@@ -370,36 +371,36 @@ def test_members_stay_as_they_are_after_the_merge_deadline(service: Service) -> 
     refused(answer(service, slug, "ada", merge), 409, "merge-deadline")
     refused(ask(service, slug, "ada", team="Eve alone"), 409, "merge-deadline")
     refused(leave(service, slug, "eve"), 409, "merge-deadline")
-    assert answer(service, slug, "bob", asked, accept=False).status_code == 200, "no is possible"
-    assert create(service, slug, "bob", "Late Bob").status_code == 201, "alone one may still begin"
+    assert answer(service, slug, "bob", asked, accept=False).status_code == 200, "declining is still possible"
+    assert create(service, slug, "bob", "Late Bob").status_code == 201, "creating a team alone is still possible"
 
 
 # Races
 
 
-def test_two_acceptances_at_once_put_a_person_in_one_team(service: Service) -> None:
+def test_parallel_acceptances_put_a_person_in_one_team(service: Service) -> None:
     for _ in range(5):
         slug = service.competition()
         asked = [ask(service, slug, who, handle="eve") for who in ("ada", "bob")]
         with ThreadPoolExecutor(2) as pool:
             answers = list(pool.map(partial(answer, service, slug, "eve"), asked))
-        assert sorted(each.status_code for each in answers) == [200, 409]
+        assert sorted(response.status_code for response in answers) == [200, 409]
         member_lists = [members(service, slug, who) for who in ("ada", "bob")]
         assert sorted(map(len, member_lists)) == [1, 2]
 
 
-def test_acceptances_at_once_do_not_exceed_the_size(service: Service) -> None:
+def test_parallel_acceptances_do_not_exceed_the_team_size(service: Service) -> None:
     service.tokens["zoe"] = service.browse("admin", "POST", "/admin/accounts", json={"handle": "zoe"}).json()["token"]
     for _ in range(5):
         slug = service.competition(max_team_size=2)
         asked = {who: ask(service, slug, "ada", handle=who) for who in ("bob", "eve", "zoe")}
         with ThreadPoolExecutor(3) as pool:
             answers = list(pool.map(partial(answer, service, slug), asked, asked.values()))
-        assert sorted(each.status_code for each in answers) == [200, 409, 409]
+        assert sorted(response.status_code for response in answers) == [200, 409, 409]
         assert len(members(service, slug, "ada")) == 2
 
 
-def test_a_first_entry_and_an_acceptance_at_once_leave_one_team(service: Service) -> None:
+def test_a_parallel_entry_and_acceptance_leave_one_team(service: Service) -> None:
     for _ in range(5):
         slug = service.competition()
         asked = ask(service, slug, "ada", handle="bob")
@@ -413,7 +414,7 @@ def test_a_first_entry_and_an_acceptance_at_once_leave_one_team(service: Service
         assert service.call("bob", "GET", f"/submissions/{entered.result().json()['id']}").status_code == 200
 
 
-def test_entries_and_a_merge_at_once_keep_the_limit(service: Service) -> None:
+def test_parallel_entries_and_a_merge_keep_the_limit(service: Service) -> None:
     for _ in range(3):
         slug = service.competition(daily_limit=4)
         for who in ("ada", "bob"):
@@ -423,7 +424,7 @@ def test_entries_and_a_merge_at_once_keep_the_limit(service: Service) -> None:
             posts = [pool.submit(service.submit, who, slug, zip_of(noise_images(9))) for who in ("ada", "bob") * 4]
             merged = pool.submit(answer, service, slug, "bob", asked)
         assert merged.result().status_code == 200
-        # Apart they may have entered 4 each before the merge; after it, not one more.
+        # Before the merge, each team may have entered 4 times; after it, no more entries are accepted.
         used = service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"]
         assert used == 2 + [post.result().status_code for post in posts].count(202)
         assert 4 <= used <= 8
