@@ -31,7 +31,7 @@ from tests.factories import give_role, noise_images, zip_of
 # Signing up
 
 
-def test_from_nothing_to_a_token_that_submits(service: Service) -> None:
+def test_a_new_account_can_create_a_token_and_submit(service: Service) -> None:
     csrf = signed_in(service)
     made = browse(service, "POST", "/tokens", csrf, json={"name": "laptop"})
     assert made.status_code == 201

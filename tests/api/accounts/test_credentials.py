@@ -86,7 +86,7 @@ def test_a_password_change_voids_reset_links(service: Service) -> None:
 
 
 @pytest.mark.parametrize("way", ["signing up", "a change", "a reset"])
-def test_a_password_cannot_be_the_own_name(service: Service, way: str) -> None:
+def test_a_password_cannot_be_the_name_of_the_account(service: Service, way: str) -> None:
     own = {"handle": "ada-lovelace", "email": "lovelace@example.org"}
     weak = "ada-lovelace1"
     if way == "signing up":

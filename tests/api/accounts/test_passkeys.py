@@ -94,7 +94,7 @@ def test_a_passkey_is_the_second_step(service: Service, passkey: Authenticator) 
         assert browse(service, "GET", "/me").json()["handle"] == "grace"
 
 
-def test_a_passkey_is_made_for_this_site(service: Service) -> None:
+def test_a_passkey_must_be_created_for_this_site(service: Service) -> None:
     csrf = signed_in(service)
     for elsewhere in ({"origin": "https://kennel.example.org"}, {"site": "example.org"}):
         answer = Authenticator().made(registration_challenge(service, csrf), **elsewhere)
@@ -103,7 +103,7 @@ def test_a_passkey_is_made_for_this_site(service: Service) -> None:
     assert browse(service, "GET", SETUP).json()["factors"] == []
 
 
-def test_a_passkey_is_used_at_this_site(service: Service, passkey: Authenticator) -> None:
+def test_a_passkey_must_be_used_at_this_site(service: Service, passkey: Authenticator) -> None:
     for elsewhere in ({"origin": "https://kennel.example.org"}, {"site": "example.org"}):
         refused(
             second_step(service, passkey=passkey.used(sign_in_challenge(service), **elsewhere)), 401, "wrong-passkey"

@@ -56,7 +56,7 @@ def test_a_code_works_once(service: Service) -> None:
     refused(second_step(service, code=code), 401, "wrong-code")
 
 
-def test_codes_of_other_times_are_refused(service: Service) -> None:
+def test_codes_for_other_times_are_refused(service: Service) -> None:
     _, key = with_totp(service)
     sign_in(service)
     for steps in (-5, 5):

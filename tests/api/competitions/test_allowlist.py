@@ -68,7 +68,7 @@ def test_only_invited_people_can_enter(service: Service) -> None:
     assert service.call("bob", "PUT", answer, json={"accept": True}).status_code == 200
 
 
-def test_an_invitation_sends_one_notice_and_can_be_withdrawn(service: Service) -> None:
+def test_an_invitation_sends_one_notice_and_can_be_revoked(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     path = f"/competitions/{slug}/allowlist"
     assert invite(service, slug, "ada", "bob", "ada") == ["bob", "ada"]
@@ -94,7 +94,7 @@ def test_an_invitation_sends_one_notice_and_can_be_withdrawn(service: Service) -
     ]
 
 
-def test_a_person_who_confirms_an_invited_address_may_enter(service: Service) -> None:
+def test_a_person_who_confirms_an_invited_address_can_enter(service: Service) -> None:
     slug = service.competition(invitation_only=True)
     assert invite(service, slug, "Grace@Example.org") == ["grace@example.org"]
     (mail,) = mails(service)

@@ -192,7 +192,7 @@ def test_the_command_changes_and_deletes_competitions(service: Service, terminal
     refused(service.call("organizer", "GET", f"/competitions/{slug}"), 404, "no-competition")
 
 
-def test_a_place_has_one_prize(service: Service) -> None:
+def test_a_place_can_have_only_one_prize(service: Service) -> None:
     twice = [{"place": 2, "amount": "$5"}, {"place": 1, "amount": "$9"}, {"place": 2, "amount": "a book"}]
     slug = service.competition(opens_at=TOMORROW)
     message = "Place 2 has more than one prize. Combine them into one."

@@ -145,7 +145,7 @@ def test_without_organizers_the_last_admin_who_can_decide_stays(service: Service
     assert slug_of(refused) == (409, "last-organizer")
 
 
-def test_two_organizers_who_leave_in_parallel_do_not_both_leave(service: Service) -> None:
+def test_the_last_two_organizers_cannot_leave_in_parallel(service: Service) -> None:
     """One organizer leaves while an admin who has competed there suspends the other."""
     slug = only_organizer(service)
     offer(service, slug, "bob", "organizer")

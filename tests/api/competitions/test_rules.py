@@ -38,9 +38,7 @@ def test_entering_requires_accepting_the_rules(service: Service) -> None:
     refused(service.submit("bob", slug, zip_of(noise_images(9))), 403, "rules-not-accepted")
 
 
-def test_a_setting_makes_entering_require_a_confirmed_address(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_requires_a_confirmed_address_for_entering(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     settings = service.app.state.settings.model_copy(update={"require_confirmed_address": True})
     monkeypatch.setattr(service.app.state, "settings", settings)

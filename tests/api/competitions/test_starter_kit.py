@@ -66,7 +66,7 @@ def test_a_starter_kit_leads_to_a_scored_entry(terminal: CliTerminal, service: S
 
 
 @pytest.mark.torch
-def test_the_gan_makes_images_of_the_right_size(tmp_path: Path) -> None:
+def test_the_gan_generates_images_of_the_right_size(tmp_path: Path) -> None:
     (tmp_path / "competition.json").write_text(json.dumps({"image_count": 3, "image_size": 24}))
     (tmp_path / "baseline.py").write_text((KIT / "baseline.py").read_text())
     (tmp_path / "data").mkdir()
@@ -86,8 +86,8 @@ def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) 
     mine = noise_images(2)
     mine[1], mine[2], mine[3], mine[4] = mine[0], mine[5][:, ::-1], images[5], images[6][:, ::-1]
     entry.write_bytes(zip_of(mine))
-    asked = ("check", entry, "--count", 8, "--size", 16)
-    lenient = terminal.run(*asked, "--train", train)
+    arguments = ("check", entry, "--count", 8, "--size", 16)
+    lenient = terminal.run(*arguments, "--train", train)
     assert (lenient.status, lenient.out.splitlines()[1:]) == (
         ExitCode.DONE,
         [
@@ -97,23 +97,23 @@ def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) 
             "1 of 8 images are mirrored training images.",
         ],
     )
-    strict = terminal.run(*asked, "--strict", "--json")
+    strict = terminal.run(*arguments, "--strict", "--json")
     assert strict.status == ExitCode.FAULTY
     names = [(objection["name"], objection["images"]) for objection in strict.document["objections"]]
     assert names == [("repeated-images", 1), ("mirrored-images", 2)]
     entry.write_bytes(zip_of(noise_images(2)))
-    assert terminal.run(*asked, "--strict", "--train", train).status == ExitCode.DONE
-    damaged = terminal.run(*asked, "--train", Path(__file__))
+    assert terminal.run(*arguments, "--strict", "--train", train).status == ExitCode.DONE
+    damaged = terminal.run(*arguments, "--train", Path(__file__))
     assert (damaged.status, "test_starter_kit.py" in damaged.err) == (ExitCode.USAGE, True)
 
 
 def test_a_strict_check_needs_pillow(terminal: CliTerminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = tmp_path / "entry.zip"
     entry.write_bytes(zip_of(noise_images(2)))
-    asked = ("check", entry, "--count", 8, "--size", 16)
+    arguments = ("check", entry, "--count", 8, "--size", 16)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert terminal.run(*asked).status == ExitCode.DONE
-    refused = terminal.run(*asked, "--strict")
+    assert terminal.run(*arguments).status == ExitCode.DONE
+    refused = terminal.run(*arguments, "--strict")
     assert (refused.status, "pip install pillow" in refused.err) == (ExitCode.USAGE, True)
 
 

@@ -118,7 +118,7 @@ def test_a_preempted_study_resumes(service: Service, slug: str, monkeypatch: pyt
         )
 
 
-def test_items_come_once_and_least_rated_first_until_the_end(service: Service, slug: str) -> None:
+def test_raters_get_items_once_and_the_least_rated_first(service: Service, slug: str) -> None:
     made = study(service, slug)
     one, two, three = (invited(service, slug, made["id"], name) for name in ("A", "B", "C"))
     first = batch(service, one, limit=4)["items"]

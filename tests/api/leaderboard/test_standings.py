@@ -28,7 +28,7 @@ from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
 from tests.factories import add_measurement, set_label, set_tau
 
 
-def test_a_board_shows_moves_the_own_row_and_disqualified_teams(service: Service) -> None:
+def test_a_board_shows_moves_the_viewers_row_and_disqualified_teams(service: Service) -> None:
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 2})
     ada = arena.entry("ada", 10.0)
     arena.entry("bob", 20.0)

@@ -122,7 +122,7 @@ def test_partly_written_bytes_are_not_recorded(service: Service, slug: str, monk
     assert service.call("ada", "GET", path).json()["state"] == "done"
 
 
-def test_an_upload_becomes_a_submission_once_the_disk_has_room(
+def test_an_upload_becomes_a_submission_when_the_disk_has_space(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = begun(service, slug)

@@ -84,7 +84,7 @@ def test_a_repeated_zip_is_a_new_entry_and_can_be_cancelled(
     assert terminal.run("status", again.document["id"]).status == ExitCode.FAULTY
 
 
-def test_picks_are_made_shown_and_cleared(terminal: CliTerminal, service: Service) -> None:
+def test_picks_are_chosen_shown_and_cleared(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
     entry = service.entered("ada", slug, zip_of(noise_images(9)))
     chosen = terminal.run("pick", slug, entry["id"], "--json")

@@ -118,21 +118,21 @@ def test_an_invited_person_gets_a_mail_and_joins(service: Service) -> None:
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE accounts SET email = 'bob@example.org' WHERE handle = 'bob'"))
     create(service, slug, "ada", "Loose Leash")
-    asked = ask(service, slug, "ada", handle="BOB")
-    assert asked.status_code == 201
+    invitation = ask(service, slug, "ada", handle="BOB")
+    assert invitation.status_code == 201
     (seen,) = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
-    assert seen == asked.json()
+    assert seen == invitation.json()
     assert (seen["kind"], seen["team"], seen["handle"], seen["invited_by"]) == ("join", "Loose Leash", "bob", "ada")
     assert service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"] == []
     assert ask(service, slug, "ada", handle="bob").json()["id"] == seen["id"], "a repeated invitation is the same"
     ((recipient, body, link),) = rows(service, "SELECT recipient, body, link FROM mails")
     assert (recipient, link) == ("bob@example.org", f"/competitions/{slug}/team")
     assert "Loose Leash" in body
-    assert answer(service, slug, "bob", asked).json()["state"] == "accepted"
-    assert answer(service, slug, "bob", asked).json()["state"] == "accepted", "accepting again changes nothing"
+    assert answer(service, slug, "bob", invitation).json()["state"] == "accepted"
+    assert answer(service, slug, "bob", invitation).json()["state"] == "accepted", "accepting again changes nothing"
     assert members(service, slug, "bob") == ["ada", "bob"]
     assert team(service, slug, "ada")["invitations"] == []
-    refused(answer(service, slug, "bob", asked, accept=False), 409, "answered")
+    refused(answer(service, slug, "bob", invitation, accept=False), 409, "answered")
     refused(ask(service, slug, "ada", handle="bob"), 409, "is-member")
 
 
@@ -166,9 +166,9 @@ def test_only_leaders_invite_and_only_invited_people_answer(service: Service) ->
     join(service, slug, "ada", "bob")
     refused(ask(service, slug, "bob", handle="eve"), 403, "leader-needed")
     refused(ask(service, slug, "ada", handle="nobody"), 404, "no-account")
-    asked = ask(service, slug, "ada", handle="eve")
+    invitation = ask(service, slug, "ada", handle="eve")
     for who in ("bob", "ada", "organizer"):
-        refused(answer(service, slug, who, asked), 404, "no-invitation")
+        refused(answer(service, slug, who, invitation), 404, "no-invitation")
     assert members(service, slug, "ada") == ["ada", "bob"]
     for body in ({}, {"handle": "eve", "team": "Eve"}):
         assert ask(service, slug, "ada", **body).status_code == 422
@@ -197,8 +197,8 @@ def test_joining_ends_a_team_of_one_unless_it_has_entries(service: Service) -> N
     assert members(service, slug, "bob") == ["ada", "bob"]
     refused(answer(service, slug, "eve", dangling), 409, "answered")
     service.submit("eve", slug, zip_of(noise_images(9)))
-    asked = ask(service, slug, "ada", handle="eve")
-    problem = refused(answer(service, slug, "eve", asked), 409, "has-entries")
+    invitation = ask(service, slug, "ada", handle="eve")
+    problem = refused(answer(service, slug, "eve", invitation), 409, "has-entries")
     assert "merge" in problem["title"]
     assert members(service, slug, "eve") == ["eve"]
     received = service.call("eve", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
@@ -208,18 +208,18 @@ def test_joining_ends_a_team_of_one_unless_it_has_entries(service: Service) -> N
 def test_a_member_of_another_team_must_leave_it_first(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
-    asked = ask(service, slug, "eve", handle="bob")
-    refused(answer(service, slug, "bob", asked), 409, "in-a-team")
+    invitation = ask(service, slug, "eve", handle="bob")
+    refused(answer(service, slug, "bob", invitation), 409, "in-a-team")
     assert leave(service, slug, "bob").status_code == 204
-    assert answer(service, slug, "bob", asked).status_code == 200
+    assert answer(service, slug, "bob", invitation).status_code == 200
     assert members(service, slug, "bob") == ["eve", "bob"]
 
 
 def test_the_size_of_a_team_is_limited(service: Service) -> None:
     slug = service.competition(max_team_size=2)
-    asked = [ask(service, slug, "ada", handle=who) for who in ("bob", "eve")]
-    assert answer(service, slug, "bob", asked[0]).status_code == 200
-    refused(answer(service, slug, "eve", asked[1]), 409, "team-full")
+    invitations = [ask(service, slug, "ada", handle=who) for who in ("bob", "eve")]
+    assert answer(service, slug, "bob", invitations[0]).status_code == 200
+    refused(answer(service, slug, "eve", invitations[1]), 409, "team-full")
     refused(ask(service, slug, "ada", handle="organizer"), 409, "team-full")
 
 
@@ -261,9 +261,9 @@ def test_merged_teams_share_the_board_lists_and_limits(service: Service) -> None
     theirs = service.call("bob", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     board = f"/competitions/{slug}/leaderboard"
     known = {"If-None-Match": service.call(None, "GET", board).headers["etag"]}
-    asked = ask(service, slug, "ada", team="bob")
-    assert (asked.json()["kind"], asked.json()["invited_team"]) == ("merge", "Bob")
-    assert answer(service, slug, "bob", asked).status_code == 200
+    invitation = ask(service, slug, "ada", team="bob")
+    assert (invitation.json()["kind"], invitation.json()["invited_team"]) == ("merge", "Bob")
+    assert answer(service, slug, "bob", invitation).status_code == 200
     assert members(service, slug, "bob") == ["ada", "bob"]
     leaderboard = service.call(None, "GET", board, headers=known).json()
     assert {place["team"]: place["entries"] for place in leaderboard["entries"]} == {"Ada": 2, "Eve": 1}
@@ -304,18 +304,18 @@ def test_a_proposed_merge_sends_a_notice(service: Service) -> None:
 def test_only_leaders_propose_merges_with_other_teams(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
-    asked = ask(service, slug, "eve", team="Ada")
+    invitation = ask(service, slug, "eve", team="Ada")
     received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
-    assert [invitation["id"] for invitation in received] == [asked.json()["id"]], "all members see the invitation"
-    refused(answer(service, slug, "bob", asked), 403, "leader-needed")
-    refused(answer(service, slug, "eve", asked), 404, "no-invitation")
+    assert [view["id"] for view in received] == [invitation.json()["id"]], "all members see the invitation"
+    refused(answer(service, slug, "bob", invitation), 403, "leader-needed")
+    refused(answer(service, slug, "eve", invitation), 404, "no-invitation")
     refused(ask(service, slug, "bob", team="Eve"), 403, "leader-needed")
     refused(ask(service, slug, "ada", team="Ada"), 409, "same-team")
     refused(ask(service, slug, "ada", team="Nobody"), 404, "no-team")
     service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line")
     refused(ask(service, slug, "ada", team="Line"), 404, "no-team")
     crossing = ask(service, slug, "ada", team="Eve")
-    assert answer(service, slug, "ada", asked).status_code == 200
+    assert answer(service, slug, "ada", invitation).status_code == 200
     refused(answer(service, slug, "eve", crossing), 409, "answered")
     refused(ask(service, slug, "eve", team="Ada"), 404, "no-team")
     assert members(service, slug, "eve") == ["eve", "ada", "bob"]
@@ -327,9 +327,9 @@ def test_a_merge_respects_the_team_size(service: Service) -> None:
     create(service, slug, "eve", "Eve alone")
     refused(ask(service, slug, "eve", team="Ada"), 409, "team-full")
     assert leave(service, slug, "bob").status_code == 204
-    asked = ask(service, slug, "eve", team="Ada")
+    invitation = ask(service, slug, "eve", team="Ada")
     join(service, slug, "ada", "bob")
-    refused(answer(service, slug, "ada", asked), 409, "team-full")
+    refused(answer(service, slug, "ada", invitation), 409, "team-full")
 
 
 def test_a_merge_respects_the_entries_of_one_team(service: Service) -> None:
@@ -338,11 +338,11 @@ def test_a_merge_respects_the_entries_of_one_team(service: Service) -> None:
     for who in ("ada", "bob"):
         for seed in (10, 11):
             assert service.submit(who, slug, zip_of(noise_images(seed))).status_code == 202
-    asked = ask(service, slug, "ada", team="Bob")
-    assert asked.status_code == 201, "one team could have made 4 entries in 2 days"
+    invitation = ask(service, slug, "ada", team="Bob")
+    assert invitation.status_code == 201, "one team could have made 4 entries in 2 days"
     backdate(service, 1)
     assert service.submit("bob", slug, zip_of(noise_images(12))).status_code == 202
-    problem = refused(answer(service, slug, "bob", asked), 409, "too-many-entries")
+    problem = refused(answer(service, slug, "bob", invitation), 409, "too-many-entries")
     tomorrow = today + timedelta(days=1)
     assert "5 entries" in problem["title"]
     assert f"{tomorrow:%Y-%m-%d} 00:00 UTC" in problem["title"]
@@ -362,16 +362,16 @@ def test_todays_entries_of_merged_teams_count_together(service: Service) -> None
 
 def test_members_cannot_change_after_the_merge_deadline(service: Service) -> None:
     slug = service.competition()
-    asked = ask(service, slug, "ada", handle="bob")
+    invitation = ask(service, slug, "ada", handle="bob")
     create(service, slug, "eve", "Eve alone")
     merge = ask(service, slug, "eve", team="Ada")
     passed = {"team_merge_deadline": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=passed).status_code == 200
-    refused(answer(service, slug, "bob", asked), 409, "merge-deadline")
+    refused(answer(service, slug, "bob", invitation), 409, "merge-deadline")
     refused(answer(service, slug, "ada", merge), 409, "merge-deadline")
     refused(ask(service, slug, "ada", team="Eve alone"), 409, "merge-deadline")
     refused(leave(service, slug, "eve"), 409, "merge-deadline")
-    assert answer(service, slug, "bob", asked, accept=False).status_code == 200, "declining is still possible"
+    assert answer(service, slug, "bob", invitation, accept=False).status_code == 200, "declining is still possible"
     assert create(service, slug, "bob", "Late Bob").status_code == 201, "creating a team alone is still possible"
 
 
@@ -381,9 +381,9 @@ def test_members_cannot_change_after_the_merge_deadline(service: Service) -> Non
 def test_parallel_acceptances_put_a_person_in_one_team(service: Service) -> None:
     for _ in range(5):
         slug = service.competition()
-        asked = [ask(service, slug, who, handle="eve") for who in ("ada", "bob")]
+        invitations = [ask(service, slug, who, handle="eve") for who in ("ada", "bob")]
         with ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(partial(answer, service, slug, "eve"), asked))
+            answers = list(pool.map(partial(answer, service, slug, "eve"), invitations))
         assert sorted(response.status_code for response in answers) == [200, 409]
         member_lists = [members(service, slug, who) for who in ("ada", "bob")]
         assert sorted(map(len, member_lists)) == [1, 2]
@@ -393,9 +393,9 @@ def test_parallel_acceptances_do_not_exceed_the_team_size(service: Service) -> N
     service.tokens["zoe"] = service.browse("admin", "POST", "/admin/accounts", json={"handle": "zoe"}).json()["token"]
     for _ in range(5):
         slug = service.competition(max_team_size=2)
-        asked = {who: ask(service, slug, "ada", handle=who) for who in ("bob", "eve", "zoe")}
+        invitations = {who: ask(service, slug, "ada", handle=who) for who in ("bob", "eve", "zoe")}
         with ThreadPoolExecutor(3) as pool:
-            answers = list(pool.map(partial(answer, service, slug), asked, asked.values()))
+            answers = list(pool.map(partial(answer, service, slug), invitations, invitations.values()))
         assert sorted(response.status_code for response in answers) == [200, 409, 409]
         assert len(members(service, slug, "ada")) == 2
 
@@ -403,10 +403,10 @@ def test_parallel_acceptances_do_not_exceed_the_team_size(service: Service) -> N
 def test_a_parallel_entry_and_acceptance_leave_one_team(service: Service) -> None:
     for _ in range(5):
         slug = service.competition()
-        asked = ask(service, slug, "ada", handle="bob")
+        invitation = ask(service, slug, "ada", handle="bob")
         with ThreadPoolExecutor(2) as pool:
             entered = pool.submit(service.submit, "bob", slug, zip_of(noise_images(9)))
-            accepted = pool.submit(answer, service, slug, "bob", asked)
+            accepted = pool.submit(answer, service, slug, "bob", invitation)
         assert entered.result().status_code == 202
         assert accepted.result().status_code in {200, 409}
         expected = ["ada", "bob"] if accepted.result().status_code == 200 else ["bob"]
@@ -419,10 +419,10 @@ def test_parallel_entries_and_a_merge_keep_the_limit(service: Service) -> None:
         slug = service.competition(daily_limit=4)
         for who in ("ada", "bob"):
             assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
-        asked = ask(service, slug, "ada", team="Bob")
+        invitation = ask(service, slug, "ada", team="Bob")
         with ThreadPoolExecutor(9) as pool:
             posts = [pool.submit(service.submit, who, slug, zip_of(noise_images(9))) for who in ("ada", "bob") * 4]
-            merged = pool.submit(answer, service, slug, "bob", asked)
+            merged = pool.submit(answer, service, slug, "bob", invitation)
         assert merged.result().status_code == 200
         # Before the merge, each team may have entered 4 times; after it, no more entries are accepted.
         used = service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"]
